@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// body is the parsed form of a body for all rules. The text is checked once and the top
-// level is walked once.
+// body is the parsed form of a message body, shared by all rules. readBody checks the text
+// once and reads the top-level members once.
 type body struct {
 	text string
 
@@ -23,7 +23,7 @@ type body struct {
 	members []member
 	object  bool
 
-	// canonical: the text equals its canonical form.
+	// canonical is true if the text equals its canonical form.
 	canonical bool
 }
 
@@ -32,7 +32,7 @@ type body struct {
 type member struct {
 	name       string
 	nameAt     int
-	start, end int // of the value
+	start, end int // offsets of the value in the body
 }
 
 // readBody parses the body and returns findings about its form.
@@ -47,13 +47,14 @@ func readBody(text string) (body, []Finding) {
 
 func (b *body) checkForm() []Finding {
 	src := textview.Bytes(b.text)
-	// A canonical text breaks no rule of this kind, so the usual body needs one pass.
+	// A canonical text breaks none of the rules about form, so for most bodies one pass
+	// over the text is enough.
 	if b.canonical = canonicaljson.IsCanonical(src); b.canonical {
 		return nil
 	}
 	canonical, err := canonicaljson.CanonicalizeStrict(src)
 	if err == nil {
-		return []Finding{differs(b.text, canonical)}
+		return []Finding{firstDifference(b.text, canonical)}
 	}
 	b.wellFormed = json.Valid(src)
 
@@ -78,8 +79,9 @@ func (b *body) checkForm() []Finding {
 	return []Finding{f}
 }
 
-// differs names the first byte at which the body leaves its canonical form.
-func differs(text string, canonical []byte) Finding {
+// firstDifference returns the finding for the first byte at which a body differs from its
+// canonical form.
+func firstDifference(text string, canonical []byte) Finding {
 	at := 0
 	for at < len(text) && at < len(canonical) && text[at] == canonical[at] {
 		at++
@@ -94,22 +96,23 @@ func differs(text string, canonical []byte) Finding {
 		at, quote(shorten(text[at:], context)), want))
 }
 
-// checkCharacters leaves invalid UTF-8 to the rule on JSON, which refuses it.
+// checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because the
+// rule about JSON reports invalid UTF-8.
 func checkCharacters(b body) []Finding {
 	// Canonical JSON has no unescaped control character. All other characters that SQS
 	// refuses begin with the byte 0xEF in UTF-8.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}
-	if at, c := refused(b.text); at >= 0 {
+	if at, c := firstRefused(b.text); at >= 0 {
 		return []Finding{inBody(refusedCharacter, "", at, fmt.Sprintf("SQS refuses a body with the character %U", c))}
 	}
 	return nil
 }
 
-// refused returns the offset of the first character that SQS refuses (F-072), or -1
-// without such a character. Surrogates cannot occur in a Go string.
-func refused(text string) (int, rune) {
+// firstRefused returns the first character refused by SQS (F-072) and its offset, or -1 if
+// there is none. A Go string cannot contain surrogates.
+func firstRefused(text string) (int, rune) {
 	for at, c := range text {
 		switch {
 		case c < 0x20 && c != '\t' && c != '\n' && c != '\r', c == 0xFFFE, c == 0xFFFF:
@@ -119,8 +122,8 @@ func refused(text string) (int, rune) {
 	return -1, 0
 }
 
-// The functions below read a text and do not check its grammar: the caller knows that
-// the text is JSON. They are not recursive, so the nesting may have any depth.
+// The following functions read a text without checking its grammar: their callers pass only
+// JSON. No function is recursive, so values may be nested to any depth.
 
 // members returns the members of the object in text, and false for another value.
 func members(text string) ([]member, bool) {
@@ -133,10 +136,10 @@ func members(text string) ([]member, bool) {
 		m := member{nameAt: i}
 		i = stringEnd(text, i)
 		m.name = unquote(text[m.nameAt:i])
-		m.start = skipBlank(text, skipBlank(text, i)+1) // past the colon
+		m.start = skipBlank(text, skipBlank(text, i)+1) // after the name and the colon
 		m.end = valueEnd(text, m.start)
 		ms = append(ms, m)
-		i = skipBlank(text, m.end) // at the comma or the brace
+		i = skipBlank(text, m.end) // at the comma after the member, or at the closing brace
 	}
 	return ms, true
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// goodBody is an envelope within all rules. Each test below changes one part.
+// goodBody is an envelope within all rules. Each test below changes one part of it.
 const goodBody = `{"dedupe_key":"landsat|LC09_L2SP_028033_20251204","event_id":"019ae7b0-8c00-7abc-9def-0123456789ab",` +
 	`"event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2025-12-04T17:03:21.5Z",` +
 	`"payload":{"cloud_cover":0.25,"path":28,"tile":"p28r33","usable":true}}`
@@ -16,7 +16,8 @@ func good() lint.Message {
 	return lint.Message{Body: goodBody, GroupID: "p28r33"}
 }
 
-// body returns the good message after replacing old, which must occur once in the body.
+// body returns a message whose body is goodBody with old replaced. old must occur once in
+// goodBody.
 func body(old, replacement string) lint.Message {
 	if strings.Count(goodBody, old) != 1 {
 		panic(old + " does not occur once")
@@ -47,7 +48,7 @@ func attributes(n int) lint.Message {
 	})
 }
 
-// at is the offset in goodBody of the one occurrence of s.
+// at returns the offset of s in goodBody. s must occur once.
 func at(s string) int {
 	if strings.Count(goodBody, s) != 1 {
 		panic(s + " does not occur once")
@@ -62,7 +63,7 @@ const (
 	key    = "landsat|LC09_L2SP_028033_20251204"
 )
 
-// none is the offset of a finding without an offset.
+// none is the offset of a finding without a place in the body.
 const none = -1
 
 type badCase struct {
@@ -71,7 +72,7 @@ type badCase struct {
 	field   string
 	pointer string
 	offset  int
-	says    string // a part of the finding's message
+	says    string // required text in the finding's message
 }
 
 type goodCase struct {

@@ -75,13 +75,13 @@ func TestCheckReportsAllThatIsWrong(t *testing.T) {
 		"SF010 MessageDeduplicationId",
 		"SF011 DelaySeconds",
 		"SF032 MessageBody",
-		"SF040 MessageBody", // lacks
-		"SF040 MessageBody", // does not know
+		"SF040 MessageBody", // a member is missing
+		"SF040 MessageBody", // an unknown member
 		"SF050 MessageBody",
 		"SF051 MessageBody",
-		`SF053 MessageAttributes["a b"]`, // name
-		`SF053 MessageAttributes["a b"]`, // type
-		`SF053 MessageAttributes["a b"]`, // value
+		`SF053 MessageAttributes["a b"]`, // wrong name
+		`SF053 MessageAttributes["a b"]`, // wrong type
+		`SF053 MessageAttributes["a b"]`, // wrong value
 	}, got)
 }
 
@@ -139,7 +139,7 @@ func TestFindingsDoNotEchoAtLength(t *testing.T) {
 	m := lint.Message{
 		Body:            strings.Repeat("body\n", 1<<16),
 		GroupID:         strings.Repeat("\x00", 1<<16),
-		DeduplicationID: strings.Repeat("\x80", 1<<16), // no place to cut between two characters
+		DeduplicationID: strings.Repeat("\x80", 1<<16), // invalid UTF-8, so a cut cannot come between two characters
 		Attributes: map[string]lint.Attribute{
 			strings.Repeat("\xffname", 1<<16) + "_uuid": {DataType: strings.Repeat("type", 1<<16), StringValue: strings.Repeat("value", 1<<16)},
 		},
@@ -162,7 +162,8 @@ func TestUnknownMembersAreNamedUpToALimit(t *testing.T) {
 	}
 }
 
-// SQS and the grammar of JSON both refuse raw control characters.
+// A raw control character in a string is refused by SQS and by the grammar of JSON. The
+// finding shows the first such character.
 func TestCheckFindsTheFirstRefusedCharacter(t *testing.T) {
 	for text, want := range map[string]int{"\x00": 0, "\t\n\r \x1f\x00": 4, "\xff\x0b": 1} {
 		got := only("SF051", lint.Check(lint.Message{Body: text, GroupID: "g"}))

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write docs/rules.md from the table")
 
 const docs = "../docs/rules.md"
 
-// The rule table generates the page on the rules: go test ./lint -run Docs -update
+// docs/rules.md is generated from the rule table. To generate the page again, run go test
+// ./lint -run Docs -update.
 func TestDocsAreOfTheTable(t *testing.T) {
 	want := rulesPage()
 	if *update {

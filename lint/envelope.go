@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxDedupeKey keeps keys fit for logs and for the indexes of key stores.
+// maxDedupeKey is the largest length of a dedupe key in bytes. Keys of this length fit into
+// log records and into the indexes of key stores.
 const maxDedupeKey = 1024
 
 type envelopeMember struct {
@@ -33,7 +34,7 @@ var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source
 func (c Contract) checkEnvelope(b body) []Finding {
 	switch {
 	case !b.wellFormed:
-		return nil // reported by the rule on JSON
+		return nil // the rule about JSON has reported this body
 	case !b.object:
 		at := skipBlank(b.text, 0)
 		return []Finding{inBody(envelopeMembers, "", at, fmt.Sprintf(
@@ -84,7 +85,8 @@ func checkMembers(ms []member) []Finding {
 		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
 	}
 
-	// A body that is not an envelope may have any number of other members.
+	// A body other than an envelope may have many other members. A finding names at most
+	// named of them.
 	const named = 8
 	var unknown []string
 	var first member
@@ -228,9 +230,9 @@ func eventIDFault(id string) string {
 	return ""
 }
 
-// eventTimeFault returns "" only for the text that time.RFC3339Nano gives for an
-// instant in UTC. The parser alone is not enough: it accepts offsets and trailing
-// zeros, and drops digits after the ninth.
+// eventTimeFault describes the fault of an event_time. It returns "" only for the text of
+// an instant in UTC in the format time.RFC3339Nano. Parsing alone would accept offsets and
+// trailing zeros, and would drop digits after the ninth.
 func eventTimeFault(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -58,7 +58,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// found returns a finding with the severity and the fix of the rule table.
+// found returns a finding of the rule, with the severity and the fix from the rule table.
 func found(rule, field, message string) Finding {
 	r, _ := Lookup(rule)
 	return Finding{Rule: rule, Severity: r.Severity, Field: field, Offset: -1, Message: message, Fix: r.Fix}
@@ -87,10 +87,11 @@ func sortFindings(fs []Finding) {
 const (
 	excerptBody  = 120
 	excerptValue = 64
-	excerptName  = 256 // the longest name in SQS
+	excerptName  = 256 // SQS allows no longer name
 )
 
-// shorten cuts s between two characters to at most limit bytes, and marks the cut.
+// shorten returns s with at most limit bytes, cut between two characters, and marks the
+// cut.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -105,7 +106,8 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt shortens a body and leaves JSON readable: quoting would escape every quote.
+// excerpt returns the start of a body for a message. JSON stays readable, because quoting
+// would escape each quotation mark.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

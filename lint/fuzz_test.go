@@ -51,7 +51,7 @@ func FuzzCheck(f *testing.F) {
 			assert.GreaterOrEqual(t, finding.Offset, -1)
 			assert.LessOrEqual(t, finding.Offset, len(text))
 		}
-		// All functions of canonicaljson agree on the form.
+		// Package canonicaljson and the rules agree on canonical texts.
 		canonical, err := canonicaljson.CanonicalizeStrict([]byte(text))
 		assert.Equal(t, err != nil, broken["SF030"] || broken["SF031"] || broken["SF032"], "%v", err)
 		assert.Equal(t, err == nil && string(canonical) != text, broken["SF033"])

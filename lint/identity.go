@@ -22,8 +22,8 @@ func Benign(name string) bool { return attrname.Benign(name) }
 // checkIdentity searches the values of the body for the identities in the attributes.
 // It reads the body once.
 func checkIdentity(m Message, b body) []Finding {
-	var carriers map[string][]string // attribute name to the spellings of its value
-	var carried map[string]bool      // spelling to whether the body has it
+	var carriers map[string][]string // possible texts of each attribute's value
+	var carried map[string]bool      // whether the body contains each text
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {
 			continue
@@ -48,7 +48,8 @@ func checkIdentity(m Message, b body) []Finding {
 	var fs []Finding
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
 		if slices.ContainsFunc(carriers[name], func(s string) bool {
-			// A body other than JSON has no leaves: search its text.
+			// A body other than JSON has no values to compare, so its whole text is
+			// searched.
 			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
 		}) {
 			continue

@@ -30,7 +30,7 @@ func only(rule string, fs []lint.Finding) []lint.Finding {
 
 const kfmKey = "landsat-2025-12-04T00:00Z"
 
-// KFM v11.2.3, section 5.
+// The contract forbids this message in section 5 of KFM v11.2.3.
 func TestForbiddenExampleOfTheContract(t *testing.T) {
 	const forbidden = `{"collection":"landsat","tile":"p32r29"}`
 	got := only("SF001", lint.Check(lint.Message{

@@ -71,7 +71,7 @@ func Check(m Message) []Finding {
 	return fs
 }
 
-// checkAround checks all of a message except the body.
+// checkAround checks a message against all rules except the rules on bodies.
 func checkAround(m Message, b body) []Finding {
 	return slices.Concat(
 		checkIdentity(m, b),
@@ -127,7 +127,8 @@ func checkDeduplicationID(id string) []Finding {
 	return checkID("MessageDeduplicationId", id)
 }
 
-// checkID accepts the characters of F-017: ASCII from "!" to "~" without a gap.
+// checkID reports an ID with a character outside of F-017 or with a wrong length. F-017
+// allows ASCII from "!" to "~", all of them.
 func checkID(field, id string) []Finding {
 	for at, c := range id {
 		if c <= ' ' || c > '~' {
@@ -176,9 +177,9 @@ func CheckAttribute(name string, a Attribute) (fs []Finding) {
 	return fs
 }
 
-// nameFault accepts letters and digits of any script, because SQS accepts letters
-// outside of ASCII. The exact rule of SQS is unknown; if SQS refuses a name, the error
-// reports the name.
+// nameFault describes the fault of an attribute's name. It accepts letters and digits of
+// any script, because SQS accepts letters outside of ASCII. The exact rule of SQS is
+// unknown; if SQS refuses a name, its error says so.
 func nameFault(name string) string {
 	lower := strings.ToLower(name)
 	switch {
@@ -234,9 +235,10 @@ func (a Attribute) valueFault() string {
 	return textFault("the value", a.StringValue)
 }
 
-// textFault refuses texts refused by SQS, and texts that would not arrive unchanged.
+// textFault describes why SQS refuses a text, or why the text would not arrive unchanged.
+// It returns "" for other texts.
 func textFault(what, text string) string {
-	if at, c := refused(text); at >= 0 {
+	if at, c := firstRefused(text); at >= 0 {
 		return fmt.Sprintf("%s has the character %U at byte %d, which SQS refuses", what, c, at)
 	}
 	if !utf8.ValidString(text) {

@@ -164,9 +164,10 @@ func RefusedBySQS(id string) bool {
 	}
 }
 
-// IDs by subject. Below 020: rules with a form on Go source, some also on messages.
-// 02x: whole packages. 03x: the bytes of the body. 04x: the envelope. 05x: limits of
-// SQS. 06x: the stream of messages.
+// The IDs of the rules are grouped by subject. Rules below SF020 are checked in Go source,
+// some of them also in messages. SF02x are about whole packages, SF03x about the bytes of
+// the body, SF04x about the envelope, SF05x about limits of SQS, and SF06x about the stream
+// of messages.
 const (
 	attrOnlyIdentity   = "SF001"
 	nondeterministicID = "SF002"

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// source is a source of values for the field of a message. Its expression may use ctx,
-// e (an order), m (a received message) and tokens. "$" in a text is replaced by the
-// number of the site.
+// source is an expression for the value of a message's field. The expression may use ctx, e
+// (an order), m (a received message) and tokens. In each text, "$" stands for the number of
+// the call site.
 type source struct {
 	name, expr, decl string
-	wrong            bool // as an identity
+	wrong            bool // wrong as the identity of an event
 }
 
 var mintedSources = []source{
@@ -38,11 +38,12 @@ var eventSources = []source{
 	{name: "derived by an interface", expr: `keys.Of(e)`},
 }
 
-// carrier carries a value from its source to a message.
+// carrier is the code between a source and a message, for example a variable or a struct
+// field.
 type carrier struct {
 	name            string
-	decl, pre, expr string // "@" is the source
-	limit           string // limit in the rule's documentation, if the value is not followed
+	decl, pre, expr string // "@" stands for the source's expression
+	limit           string // documented reason why the analyzer does not follow the value
 }
 
 const args, params = `ctx, e, m, tokens, keys`, `ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf`
@@ -80,13 +81,13 @@ var carriers = []carrier{
 }
 
 // sender is code that sends a message with the fields body, group, dedup, url and
-// attributes. In the text, %body and so on stand for string expressions. A part in
-// <...> is left out if the message does not have its field.
+// attributes. In the text, %body and so on stand for string expressions. A part in <...> is
+// left out if the message does not have the field named in it.
 type sender struct {
 	name       string
 	decl, send string
-	attributes string // the type of a map of attributes
-	value      string // one attribute
+	attributes string // type of a map of attributes
+	value      string // one attribute value
 	limit      string
 }
 
@@ -125,7 +126,7 @@ var senders = []sender{
 	{name: "functional option", decl: `type option$ func(*sqs.SendMessageInput); func with$(<group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>) option$ { return func(in *sqs.SendMessageInput) { <group in.MessageGroupId = &group;> <dedup in.MessageDeduplicationId = &dedup;> <attributes in.MessageAttributes = attributes;> } }; func post$(ctx context.Context, client *sqs.Client, url, body string, opts ...option$) error { in := &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}; for _, o := range opts { o(in) }; _, err := client.SendMessage(ctx, in); return err }`, send: `return post$(ctx, client, %url, %body, with$(<group %group,> <dedup %dedup,> <attributes %attributes,>))`, limit: "functional option"},
 }
 
-// path is the code around a send.
+// path is the code before and after a send, for example a loop.
 type path struct{ name, before, after string }
 
 var ways = []path{
@@ -141,7 +142,7 @@ var ways = []path{
 // queue is the name of a queue or topic.
 type queue struct {
 	name, pre, expr string
-	certain         bool // the name shows a FIFO queue
+	certain         bool // the name is that of a FIFO queue
 }
 
 var queues = []queue{

@@ -13,7 +13,7 @@ type shape struct {
 	carrier string
 	sender  string
 	limit   string // documented reason that the site is not found
-	code    string // declarations of one site, with "$" for the number
+	code    string // documented reason why the analyzer misses the site
 }
 
 // function makes the function of a site from statements.
@@ -24,7 +24,7 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry puts a source into a carrier.
+// carry combines a source with a carrier.
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -83,7 +83,7 @@ func shapesOf() []shape {
 					w = ways[0]
 				}
 				if s.name == "v2 batch by append" {
-					continue // one group for several entries
+					continue // one group is right for several entries of a batch
 				}
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
@@ -92,7 +92,7 @@ func shapesOf() []shape {
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
 				if c.name == "branch" {
-					continue // one of two constants may vary
+					continue // a choice between two constants is not a constant
 				}
 				decl, pre, expr := carry(c, src)
 				add("SF003", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr}, decl, pre)
@@ -145,7 +145,7 @@ func shapesOf() []shape {
 				}
 				fields := map[string]string{"body": body, "group": "e.Account", "attributes": s.attributeMap("event_id", expr)}
 				if s.name == "another package" {
-					continue // has no attributes
+					continue // this sender has no attributes
 				}
 				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
 			}
@@ -174,7 +174,7 @@ func shapesOf() []shape {
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {
-					continue // always sets the group
+					continue // this sender always sets the group
 				}
 				fields := map[string]string{"body": jsonOrder}
 				wrong := q.certain
@@ -191,11 +191,11 @@ func shapesOf() []shape {
 	return all
 }
 
-// body is a way to encode a value.
+// body is a way to encode the body of a message.
 type body struct {
 	name, decl, pre, expr string
-	fixed                 string // the same without the fault, if the source is right
-	clock                 bool   // takes a time
+	fixed                 string // the same body without the fault
+	clock                 bool   // the body contains a time
 	limit                 string
 }
 
@@ -221,7 +221,7 @@ var bodies = []body{
 	{name: "%+v of a pointer", pre: `held := struct{ E *order }{e}`, expr: `fmt.Sprintf("%+v", held)`, fixed: `fmt.Sprintf("%+v", *e)`},
 }
 
-// retryForm sends again after a failure.
+// retryForm is code for sending again after a failure.
 type retryForm struct{ name, decl, code string }
 
 var retryForms = []retryForm{
@@ -318,7 +318,7 @@ func delayShapes() []shape {
 	)
 	var all []shape
 	forms := []struct {
-		name, pre, delay string // the delay is an int
+		name, pre, delay string // the delay is an expression of type int
 		url              string
 		dedup, wrong     bool
 	}{

@@ -128,8 +128,8 @@ var _ = []any{
 }
 `
 
-// generate writes the sites into packages below a GOPATH, one package for each sender,
-// and returns the import paths. Each site has its own functions and types.
+// generate writes the sites into packages below a GOPATH, one package for each sender, and
+// returns the import paths. Each site has separate functions and types.
 func generate(t *testing.T, root string, sites []shape) []string {
 	require.NoError(t, os.CopyFS(root, os.DirFS(analysistest.TestData())))
 	bySender := map[string][]int{}
@@ -180,7 +180,7 @@ func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]an
 	return found
 }
 
-// loading takes the complaints of analysistest about packages that do not compile.
+// loading reports errors of analysistest about uncompilable packages.
 type loading struct{ t *testing.T }
 
 func (l loading) Errorf(format string, args ...any) {
@@ -189,7 +189,7 @@ func (l loading) Errorf(format string, args ...any) {
 	}
 }
 
-// count has the results for some sites.
+// count has the numbers of sites and findings for a group of sites.
 type count struct{ wrong, found, right, flagged int }
 
 func (c count) String() string {

@@ -20,8 +20,8 @@ import (
 // "site name: wrong SF001", or "site name: right", to the next such comment.
 type site struct {
 	name string
-	rule string // "" for a right site
-	in   string // function with the finding, if it is another function
+	rule string // broken rule, or "" for a right site
+	in   string // function with the finding, if outside of the site
 
 	pos, end token.Pos
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
 )
 
-// build builds the plugin like golangci-lint: by name, with settings in the form of a
+// build makes the plugin as golangci-lint does: by name, with settings in the form of a
 // YAML reader.
 func build(t *testing.T, settings any) error {
 	t.Helper()

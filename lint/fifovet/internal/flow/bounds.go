@@ -4,15 +4,15 @@ package flow
 // and an unknown value is never a violation. In programs with cycles the limits end the
 // search.
 const (
-	maxSteps      = 20000 // values of one slice
-	MaxCalls      = 4     // calls that a slice enters, nested
-	maxWrites     = 4096  // values visited by a search for writes to one memory
-	maxWriteCalls = 4     // calls that such a search enters
-	maxPath       = 8     // nested fields and keys in a path
-	maxResults    = 16    // minted parts of results of one function
+	maxSteps      = 20000 // values in one backward slice
+	MaxCalls      = 4     // nested calls entered by a backward slice
+	maxWrites     = 4096  // values visited in a search for writes to one variable
+	maxWriteCalls = 4     // nested calls entered by such a search
+	maxPath       = 8     // fields and keys in one access path
+	maxResults    = 16    // parts of a function's results from sources
 	MaxUnwraps    = 16    // conversions and pointers to look through
-	MaxForwards   = 4     // nested functions that only send
+	MaxForwards   = 4     // nested functions between a message and its send
 	maxElements   = 4     // pointers and slices around an encoded type
 	maxErrorFlow  = 4     // variables between a send and the check of its error
-	maxChoices    = 10000 // members of a fixed set of groups
+	maxChoices    = 10000 // most members of a fixed set of groups
 )

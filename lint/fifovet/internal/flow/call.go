@@ -7,27 +7,28 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// call continues a backward slice at one result of a call.
-func (t *Tracer) call(v *ssa.Call, result int, l Place) {
+// followCall continues a backward slice at a call: at the given result of the called
+// function.
+func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
 		t.builtin(b, v, l)
 		return
 	}
 	callee, fn := t.p.Callee(c), t.p.Body(c)
-	if held := t.p.held(c.Value); held != nil {
+	if held := t.p.functionIn(c.Value); held != nil {
 		callee, fn = held.of()
-	} else if fns := t.p.heldIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.Frame == nil || l.Frame.depth < MaxCalls) {
+	} else if fns := t.p.functionsIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.Frame == nil || l.Frame.depth < MaxCalls) {
 		for _, f := range fns {
 			if !l.Frame.within(f) {
-				t.body(f, v, result, l)
+				t.followReturns(f, v, result, l)
 			}
 		}
 		return
-	} else if once := t.p.once(c.Value); once != nil && callee == nil && !l.Frame.within(once) {
+	} else if once := t.p.onceFunction(c.Value); once != nil && callee == nil && !l.Frame.within(once) {
 		n := len(t.Origins)
-		t.body(once, v, result, l)
-		if t.seed(n) {
+		t.followReturns(once, v, result, l)
+		if t.keepSources(n) {
 			return
 		}
 	} else if name, ok := generator(c.Value); ok && callee == nil && fn == nil {
@@ -47,7 +48,7 @@ func (t *Tracer) call(v *ssa.Call, result int, l Place) {
 			}, l)
 			return
 		}
-		if t.clock(v, callee, l) {
+		if t.followRounding(v, callee, l) {
 			return
 		}
 		if Qualified(callee) == "sync.Map.Load" {
@@ -57,7 +58,7 @@ func (t *Tracer) call(v *ssa.Call, result int, l Place) {
 		if IsPure(callee) {
 			switch q := Qualified(callee); {
 			case q == "maps.Keys" || q == "maps.Values" || q == "maps.All":
-				t.order(v, l)
+				t.noteMapOrder(v, l)
 			case strings.HasPrefix(q, "slices.Sorted") || strings.HasPrefix(q, "maps.Collect"):
 				l.settled = true
 			}
@@ -66,17 +67,17 @@ func (t *Tracer) call(v *ssa.Call, result int, l Place) {
 		}
 	}
 	if fn != nil && (l.Frame == nil || l.Frame.depth < MaxCalls) && !l.Frame.within(fn) {
-		t.body(fn, v, result, l)
-		t.memory(v, l, false)
+		t.followReturns(fn, v, result, l)
+		t.followWrites(v, l, false)
 		return
 	}
 	if callee != nil {
-		if fact := t.p.nondetOf(callee); fact != nil && t.fact(fact, v, callee, result, l) {
+		if fact := t.p.nondetOf(callee); fact != nil && t.endAtFact(fact, v, callee, result, l) {
 			return
 		}
 	}
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
-	t.memory(v, l, false)
+	t.followWrites(v, l, false)
 	if t.Inputs {
 		l = l.mix()
 		if c.IsInvoke() {
@@ -88,8 +89,9 @@ func (t *Tracer) call(v *ssa.Call, result int, l Place) {
 	}
 }
 
-// body continues at the callee's return statements.
-func (t *Tracer) body(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
+// followReturns continues a backward slice at the return statements of the called function
+// fn.
+func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
 	l.Frame = t.Enter(site, fn, l.Frame)
 	for _, block := range fn.Blocks {
 		if len(block.Instrs) == 0 {
@@ -97,7 +99,7 @@ func (t *Tracer) body(fn *ssa.Function, site ssa.CallInstruction, result int, l 
 		}
 		if ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return); ok && result < len(ret.Results) {
 			if Failed(ret) && result < len(ret.Results)-1 {
-				continue // results returned with an error are not used
+				continue // the caller does not use the other results after an error
 			}
 			t.Value(ret.Results[result], l)
 		}
@@ -123,35 +125,35 @@ func Failed(ret *ssa.Return) bool {
 func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	c := v.Common()
 	next := l.mix()
-	if verb := address(callee, c); verb != "" {
+	if verb := addressVerb(callee, c); verb != "" {
 		t.end(Origin{Kind: FromSource, Root: v, Text: verb, Pos: v.Pos(), Seeded: true}, next)
 	}
-	t.printed(callee, c, next)
+	t.followPrinted(callee, c, next)
 	if IsIdentity(callee) {
 		next = l
 	}
 	if c.IsInvoke() {
-		t.receiver(c.Value, next)
+		t.followReceiver(c.Value, next)
 	}
 	for i, arg := range c.Args {
 		switch {
 		case i == 0 && callee.Signature().Recv() != nil:
-			t.receiver(arg, next)
+			t.followReceiver(arg, next)
 		case encodesJSON(callee):
 			t.Encoded(arg, l)
 		default:
 			t.Value(arg, next)
 		}
 	}
-	t.memory(v, l, false)
+	t.followWrites(v, l, false)
 }
 
-// receiver follows the receiver of a method, such as a hash or a buffer, and the
+// followReceiver follows the receiver of a method, such as a hash or a buffer, and the
 // earlier writes to the receiver.
-func (t *Tracer) receiver(v ssa.Value, l Place) {
+func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
-		t.memory(call, l, false)
+		t.followWrites(call, l, false)
 	}
 }
 
@@ -162,14 +164,14 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 		if len(v.Call.Args) > 1 {
 			t.Value(v.Call.Args[1], l)
 		}
-		t.memory(v, l, false)
+		t.followWrites(v, l, false)
 	case "min", "max":
 		l.settled = true
 		for _, arg := range v.Call.Args {
 			t.Value(arg, l.mix())
 		}
 	default:
-		t.named(v, l)
+		t.endAtName(v, l)
 		if t.Inputs {
 			for _, arg := range v.Call.Args {
 				t.Value(arg, l.mix())
@@ -178,10 +180,10 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// fact handles a call of another package's function with a fact about results that are
+// endAtFact handles a call of another package's function with a fact about results that are
 // clock readings or random values. If such a value overlaps the part of the result that
 // the slice follows, the slice ends there and fact returns true.
-func (t *Tracer) fact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
+func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {
 		if r.Index != result {

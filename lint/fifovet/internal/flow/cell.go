@@ -6,7 +6,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// CellOf returns the variable at an address, even within closures, or nil.
+// CellOf returns the variable whose address is addr, or nil. The address may be used in a
+// closure.
 func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

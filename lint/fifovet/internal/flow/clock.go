@@ -9,10 +9,11 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// clock handles the methods of time.Time that round a clock reading. A day, or a period
-// of minutes, is nearly always the same for a retry, so it is not a clock reading but an
-// origin FromBucket. clock reports whether it handled the call.
-func (t *Tracer) clock(v *ssa.Call, callee *types.Func, l Place) bool {
+// followRounding handles the rounding methods of time.Time, for example to a day or to five
+// minutes. A retry nearly always has the same rounded time as the first attempt. The
+// backward slice therefore ends at a FromBucket origin and not at a clock. The result
+// reports whether followRounding handled the call.
+func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
 		return false
@@ -24,7 +25,7 @@ func (t *Tracer) clock(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			return false // a second is too short for a bucket
+			return false // a retry may be in another second, so this is not a bucket
 		}
 		return bucket()
 	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":
@@ -50,7 +51,8 @@ var secondsPerUnit = map[string]float64{
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minBucket is the shortest bucket in seconds. A shorter unit is a clock reading.
+// minBucket is the shortest bucket, in seconds. A time rounded to a shorter unit counts as
+// a clock reading.
 const minBucket = 60
 
 func unitOf(v ssa.Value) float64 {
@@ -73,7 +75,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	switch v.Op {
 	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
 		if !t.Inputs {
-			t.named(v, l)
+			t.endAtName(v, l)
 			return
 		}
 	case token.QUO:
@@ -82,7 +84,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 			t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
 			return
 		}
-	case token.SUB: // now - now%300
+	case token.SUB: // subtraction of the remainder: now - now%300
 		if rem, ok := v.Y.(*ssa.BinOp); ok && rem.Op == token.REM && rem.X == v.X {
 			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minBucket {
 				t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
@@ -100,7 +102,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		l.settled = true // a sum of integers has no order
+		l.settled = true // the order of the addends does not change the sum
 	}
 	t.Value(v.X, l)
 	t.Value(v.Y, l)

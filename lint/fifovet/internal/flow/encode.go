@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded follows a value into a JSON encoder. The encoder omits unexported fields and
-// fields with the tag json:"-", so these fields do not influence the text.
+// Encoded follows the argument of a JSON encoder. The encoder omits unexported fields and
+// fields with the tag json:"-", so Encoded does not follow these fields.
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false
@@ -19,10 +19,10 @@ func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	as := EncodedType(arg)
 	made := t.Origins[n:]
 	t.Origins = t.Origins[:n:n]
-	t.marshaled(as, l, 0)
+	t.followMarshal(as, l, 0)
 	for _, v := range slices.Clone(t.InOrder[visited:]) {
 		if mk, ok := v.(*ssa.MakeInterface); ok && !types.Identical(mk.X.Type(), as) {
-			t.marshaled(mk.X.Type(), l, 0)
+			t.followMarshal(mk.X.Type(), l, 0)
 		}
 	}
 	for _, o := range made {
@@ -112,7 +112,7 @@ func JSONVisible(t types.Type, path AccessPath) bool {
 	return true
 }
 
-// Element looks through pointers, slices and arrays.
+// Element returns the element type of pointers, slices and arrays, however nested.
 func Element(t types.Type) types.Type {
 	for range maxElements {
 		switch u := t.Underlying().(type) {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// NondetFact describes a function that returns a value of a clock or a random source.
+// NondetFact describes a function whose results contain a clock reading or a random value.
+// Facts of a package are known in all importing packages.
 type NondetFact struct {
 	Results []nondetResult
 }
@@ -154,7 +155,7 @@ func (p *Program) ExportCalls() bool {
 		}
 		fact := &CallsFact{}
 		for i := range fn.Params {
-			if again, known := p.repeats(fn, i, 0); known && (again || Retries(obj)) {
+			if again, known := p.callsParamAgain(fn, i, 0); known && (again || Retries(obj)) {
 				fact.Params = append(fact.Params, calledParam{i, again})
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// loop is a cycle of blocks with a send, repeated after a failure of the send.
+// loop is a cycle of blocks around a send. A failure of the send leads to another round.
 type loop struct {
 	blocks    map[*ssa.BasicBlock]bool
-	succeeded *ssa.BasicBlock // next block after a success
+	succeeded *ssa.BasicBlock // next block after a successful send
 }
 
 // LoopOf returns the loop around the source and the send if a failure of the send leads
@@ -41,7 +41,7 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 		slices = append(slices, p.Trace(v, nil, true))
 	}
 	for _, t := range slices {
-		if l.renews(t) {
+		if l.hasNewValue(t) {
 			return false
 		}
 	}
@@ -49,24 +49,25 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 		return true
 	}
 	for _, t := range slices {
-		if p.progress(t, l) {
+		if p.advancesOnSuccess(t, l) {
 			return true
 		}
 	}
 	return false
 }
 
-// renews reports whether a value comes from a value that differs in each round of the
-// loop: an element of a range, a receive, or the result of a call.
-func (l *loop) renews(t *Tracer) bool {
+// hasNewValue reports whether the traced value changes in each round of the loop, because
+// it comes from one of these: an element of a range, a receive from a channel, or the
+// result of a call.
+func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {
 		case *ssa.IndexAddr:
-			if l.moves(v.Index) {
+			if l.indexChanges(v.Index) {
 				return true
 			}
 		case *ssa.Index:
-			if l.moves(v.Index) {
+			if l.indexChanges(v.Index) {
 				return true
 			}
 		case *ssa.Extract:
@@ -89,9 +90,10 @@ func (l *loop) renews(t *Tracer) bool {
 	return false
 }
 
-// progress reports whether the loop continues with the next message only after a
-// success. For example, only a success removes the first message of a buffer.
-func (p *Program) progress(t *Tracer, l *loop) bool {
+// advancesOnSuccess reports whether the loop continues with the next message only after a
+// successful send. For example, the code removes the first message of a buffer only after a
+// success.
+func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	for v := range t.Visited {
 		if phi, ok := v.(*ssa.Phi); ok && l.blocks[phi.Block()] && slices.Contains(phi.Edges, ssa.Value(phi)) {
 			return true
@@ -116,8 +118,8 @@ func (p *Program) progress(t *Tracer, l *loop) bool {
 	return false
 }
 
-// moves reports whether an index changes in each round.
-func (l *loop) moves(v ssa.Value) bool {
+// indexChanges reports whether an index has another value in each round of the loop.
+func (l *loop) indexChanges(v ssa.Value) bool {
 	for range MaxUnwraps {
 		switch x := v.(type) {
 		case *ssa.Phi:
@@ -133,10 +135,10 @@ func (l *loop) moves(v ssa.Value) bool {
 	return false
 }
 
-// Branches returns the blocks after a failure and after a success of the send, if cond
-// tests the error of the send; otherwise ok is false.
+// Branches returns the next blocks after a failure and after a success of the send, if cond
+// tests the error of the send. Otherwise ok is false.
 func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
-	if failed, succeeded, ok := asked(cond, send); ok {
+	if failed, succeeded, ok := branchesOfTest(cond, send); ok {
 		return failed, succeeded, true
 	}
 	cmp, ok := cond.Cond.(*ssa.BinOp)
@@ -153,10 +155,10 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// asked is like Branches for a condition that calls a function with the error, such as
-// errors.Is. failed is the block after the result true, which means that the send
-// failed. other is the block after the result false.
-func asked(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
+// branchesOfTest does the work of Branches for a function call with the error as condition,
+// such as errors.Is. failed is the block for the result true: the send failed. other is the
+// block for the result false.
+func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
 		v, yes = not.X, 1
@@ -194,12 +196,11 @@ func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
 	return false
 }
 
-// Cycle returns the blocks on a path from b back to b. The result is empty without such
-// a path.
+// Cycle returns the blocks on any path from b back to b.
 func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	ahead, behind := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
-	spread(b, ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
-	spread(b, behind, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Preds })
+	markReachable(b, ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
+	markReachable(b, behind, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Preds })
 	both := map[*ssa.BasicBlock]bool{}
 	for x := range ahead {
 		if behind[x] {
@@ -209,12 +210,12 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	return both
 }
 
-// spread marks all blocks that are at least one step from b.
-func spread(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*ssa.BasicBlock) []*ssa.BasicBlock) {
+// markReachable marks all blocks that are at least one step from b.
+func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*ssa.BasicBlock) []*ssa.BasicBlock) {
 	for _, n := range next(b) {
 		if !seen[n] {
 			seen[n] = true
-			spread(n, seen, next)
+			markReachable(n, seen, next)
 		}
 	}
 }

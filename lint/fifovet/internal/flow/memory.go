@@ -14,22 +14,22 @@ type writeKind uint8
 
 const (
 	Stored   writeKind = iota // the memory becomes the value
-	fed                       // the value is added to the memory: Write, Encode
-	filled                    // an unknown function writes
-	minted                    // a random source fills it
-	shuffled                  // an encoder writes a map in a random order
+	fed                       // a call adds the value to the memory, for example Write or Encode
+	filled                    // a function of unknown effect writes to the memory
+	minted                    // a random source fills the memory
+	shuffled                  // an encoder writes a map into the memory in a random order
 )
 
-// write is one write to memory. A pointer and the variable that it points to count as
-// one place.
+// write is one write to a variable or to the target of a pointer. A pointer and its
+// variable count as the same memory.
 type write struct {
 	Kind    writeKind
-	Path    AccessPath          // fields and map keys, from the searched place
+	Path    AccessPath          // written part, as fields and map keys
 	Val     ssa.Value           // nil for filled and minted
 	source  string              // for minted: the name of the source
-	seeded  bool                // for minted: one value in the whole process
-	json    bool                // for fed: in JSON
-	printer ssa.CallInstruction // for fed: the call, which may be of package fmt
+	seeded  bool                // for minted: the value is the same within one process
+	json    bool                // for fed: the value is encoded as JSON
+	printer ssa.CallInstruction // for fed: the writing call, possibly of package fmt
 	Instr   ssa.Instruction
 	Calls   []ssa.CallInstruction
 }
@@ -40,15 +40,15 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
 		return ws
 	}
-	p.memory[ref] = nil // for cycles
+	p.memory[ref] = nil // ends the recursion if the memory refers to itself
 	w := &writeWalk{p: p, seen: map[walkKey]bool{}}
 	w.walk(ref, nil, nil)
 	p.memory[ref] = w.found
 	return w.found
 }
 
-// boundKey is like mapKey for code that is reached through calls: if the key is a
-// parameter, boundKey uses the argument of the call.
+// boundKey returns the path element of a map key. If the key is a parameter, boundKey uses
+// the argument in the calls.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -134,24 +134,24 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape follows a reference that is stored in a local variable or in a field of a
-// local variable. If the reference is stored anywhere else, unknown code may write to
-// the memory.
+// escape handles the storing of a reference to the memory. A reference in a local variable,
+// or in a field of a local variable, is followed. If the reference is stored anywhere else,
+// unknown code may write to the memory.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
 	case *ssa.FieldAddr:
-		// All loads from this field of this variable count as the same object. If the
-		// variable is passed to a function, the analysis does not see the function's
-		// changes of the field.
+		// Each load of this field of this variable counts as a load of the same object.
+		// Functions may get the variable and change the field; such changes are not seen.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)
 			}
 		}
 	case *ssa.IndexAddr:
-		// One of several arguments, for example in fmt.Sscan(text, &id).
+		// The reference is an element of variadic arguments, for example in fmt.Sscan(text,
+		// &id).
 		for _, slice := range Referrers(addr.X) {
 			slice, ok := slice.(*ssa.Slice)
 			if !ok {
@@ -175,7 +175,8 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	}
 }
 
-// cell walks every value loaded from a variable with the reference.
+// cell searches the uses of every value loaded from the variable at addr, because each is
+// the reference.
 func (w *writeWalk) cell(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	for _, instr := range Referrers(addr) {
 		switch instr := instr.(type) {
@@ -214,7 +215,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		add(fed, c.Args[len(c.Args)-1])
 		return
 	case callee != nil && receives && isWriter(callee):
-		if verb := address(callee, c); verb != "" {
+		if verb := addressVerb(callee, c); verb != "" {
 			w.found = append(w.found, write{Kind: minted, Path: path, source: verb, seeded: true, Calls: calls})
 		}
 		if Qualified(callee) == "encoding/gob.Encoder.Encode" && holdsMap(EncodedType(c.Args[len(c.Args)-1]), 0) {
@@ -248,13 +249,13 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 			}
 		}
 		return
-	case callee != nil && receives && !c.IsInvoke() && sets(callee) && w.p.Body(c) == nil:
+	case callee != nil && receives && !c.IsInvoke() && isSetter(callee) && w.p.Body(c) == nil:
 		for _, arg := range c.Args[1:] {
 			add(fed, arg)
 		}
 		add(filled, nil)
 		return
-	case callee != nil && IsReference(ref.Type()) && mutates(callee):
+	case callee != nil && IsReference(ref.Type()) && isMutator(callee):
 		add(filled, nil)
 		return
 	case callee != nil && (IsPure(callee) || IsReader(callee) || w.p.options.Keeps(callee)):
@@ -337,9 +338,9 @@ func FieldName(t types.Type, i int) string {
 	return "?"
 }
 
-// mutates reports whether a function of an otherwise pure package writes to its
+// isMutator reports whether a function of an otherwise pure package writes to its
 // arguments, such as hex.Encode and the Set of url.Values.
-func mutates(obj *types.Func) bool {
+func isMutator(obj *types.Func) bool {
 	if !IsPure(obj) {
 		return false
 	}
@@ -362,8 +363,8 @@ func isTemplate(obj *types.Func) bool {
 	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
 }
 
-// sets reports whether a method of another package stores its arguments in its
+// isSetter reports whether a method of another package stores its arguments in its
 // receiver. It decides by the method's name.
-func sets(obj *types.Func) bool {
+func isSetter(obj *types.Func) bool {
 	return obj.Signature().Recv() != nil && setterName.MatchString(obj.Name())
 }

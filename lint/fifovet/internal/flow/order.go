@@ -8,9 +8,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// order records that the order of a map influences the value, unless later code removes
-// the influence, for example by sorting.
-func (t *Tracer) order(v ssa.Value, l Place) {
+// noteMapOrder ends a backward slice at the order of a map, unless later code removes the
+// influence of the order, for example by sorting.
+func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
 	if !l.settled {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)
 	}
@@ -21,19 +21,19 @@ func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	if load, ok := v.(*ssa.UnOp); ok { // other loads of the variable or field
+	if load, ok := v.(*ssa.UnOp); ok { // the slice may be sorted through another load
 		return sortedAt(load.X)
 	}
-	return sorts(Referrers(v))
+	return anySorts(Referrers(v))
 }
 
 // sortedAt reports whether some call sorts the slice in a variable or field.
 func sortedAt(addr ssa.Value) bool {
-	return slices.ContainsFunc(loadsOf(addr), func(load ssa.Value) bool { return sorts(Referrers(load)) })
+	return slices.ContainsFunc(loadsOf(addr), func(load ssa.Value) bool { return anySorts(Referrers(load)) })
 }
 
-// sorts reports whether one of the instructions sorts its operand.
-func sorts(uses []ssa.Instruction) bool {
+// anySorts reports whether one of the instructions sorts its operand.
+func anySorts(uses []ssa.Instruction) bool {
 	for _, instr := range uses {
 		if mk, ok := instr.(*ssa.MakeInterface); ok && len(Referrers(mk)) == 1 {
 			instr = Referrers(mk)[0]

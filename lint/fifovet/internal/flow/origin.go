@@ -7,17 +7,17 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// originKind is the kind of an origin. An origin is a place where tracing a value
-// backwards through the program ends.
+// originKind is the kind of an origin. A backward slice follows a value backwards through
+// the program; an origin is a place where it ends.
 type originKind uint8
 
 const (
 	FromConst   originKind = iota // a constant, or a zero value
 	FromSource                    // a clock, a random source, a generator of identifiers
 	FromOrder                     // the order of a range over a map
-	FromPath                      // a parameter, a variable, a result of an unknown call, or a field
+	FromPath                      // a parameter, variable, field, or result of an unknown call
 	FromBucket                    // a clock reading rounded to a bucket
-	FromUnknown                   // beyond this analysis
+	FromUnknown                   // the analysis does not follow the value any further
 )
 
 // Origin is one source of a value.
@@ -27,21 +27,22 @@ type Origin struct {
 	Path  AccessPath // fields of Root, for FromPath
 	Text  string     // the constant, or the name of the source
 	Pos   token.Pos
-	Under AccessPath // the part of the traced value
-	Mixed bool       // the value is computed from the origin
-	Wraps bool       // a clock's second, minute or hour: it repeats
+	Under AccessPath // affected part of the traced value
+	Mixed bool       // the traced value is computed from the origin
+	Wraps bool       // a second, minute or hour: repeated each minute, hour or day
 	Clock bool
 
-	Choice bool // one of a fixed set, picked by the origin
-	Seeded bool // the same within one process
-	Top    bool // found in the traced function, not in a callee
+	Choice bool // one of a fixed set of values; the origin selects it
+	Seeded bool // the value is the same within one process
+	Top    bool // the origin is in the traced function, not in a called one
 	Frame  *Frame
 
-	Encoded types.Type // argument type of the JSON encoder, or nil
-	Part    AccessPath // the part of the encoded value
+	Encoded types.Type // type of the JSON encoder's argument, or nil
+	Part    AccessPath // affected part of the encoded value
 }
 
-// At returns the instruction of the value in the traced function.
+// At returns the origin's instruction in the traced function: the first call on the way to
+// the origin, or the origin itself.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -63,7 +64,7 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the call in the traced function.
+// outermost returns the first entered call. It is in the traced function.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
 		f = f.Parent

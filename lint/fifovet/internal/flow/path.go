@@ -13,11 +13,11 @@ import (
 type AccessPath []string
 
 const (
-	anyKey    = "[*]"    // a key that is not constant
-	keysOfMap = "[keys]" // a map's keys, data like its values
+	anyKey    = "[*]"    // a variable key
+	keysOfMap = "[keys]" // the keys of a map, as part of its data
 )
 
-// mapKey returns the element of a path for a map's value.
+// mapKey returns the path element of a map's value under key.
 func mapKey(key ssa.Value) string {
 	if s, ok := ConstString(key); ok {
 		return keyOf(s)
@@ -42,7 +42,7 @@ func (p AccessPath) Then(part ...string) AccessPath {
 	return append(slices.Clone(p), part...)
 }
 
-// in returns p within a part of a larger value.
+// in returns the path of p within a larger value, with p's value at part.
 func (p AccessPath) in(part string) AccessPath {
 	return append(AccessPath{part}, p...)
 }

@@ -44,14 +44,14 @@ func TestAccessPath(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Paths are values: Then and Cut leave a path unchanged, and Cut reverses Then.
+// Then and Cut do not change a path, and Cut reverses Then.
 func TestAccessPathIsAValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	elements := []string{"A", "B", "[a]", "[b]"}
 	random := func() AccessPath {
-		p := make(AccessPath, r.IntN(4), 8) // room for an append in place
+		p := make(AccessPath, r.IntN(4), 8) // has room, so an append in place would show
 		for i := range p {
 			p[i] = elements[r.IntN(len(elements))]
 		}

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// global follows a package-level variable only if all its values are known and no other
+// followGlobal follows a package-level variable only if all its values are known and no other
 // package can set it.
-func (t *Tracer) global(v *ssa.Global, l Place) {
+func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
 	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
-		t.named(v, l)
+		t.endAtName(v, l)
 		return
 	}
 	if slices.ContainsFunc(values, func(val ssa.Value) bool { return countsOn(val, v) }) {
@@ -22,11 +22,11 @@ func (t *Tracer) global(v *ssa.Global, l Place) {
 	}
 	for _, val := range values {
 		if linkedName.MatchString(v.Name()) {
-			t.named(v, l)
+			t.endAtName(v, l)
 		} else if _, ok := ConstString(val); ok || isPointerToConst(val) {
 			t.Value(val, l)
-		} else if len(values) > 1 || !t.process(val, l) {
-			t.named(v, l)
+		} else if len(values) > 1 || !t.followProcessValue(val, l) {
+			t.endAtName(v, l)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func countsOn(val ssa.Value, v *ssa.Global) bool {
 	return ok && b.Info()&types.IsInteger != 0 && loads && load.X == ssa.Value(v)
 }
 
-// isPointerToConst recognises aws.String("constant").
+// isPointerToConst reports whether v is a call such as aws.String("constant").
 func isPointerToConst(v ssa.Value) bool {
 	c, ok := v.(*ssa.Call)
 	if !ok || len(c.Call.Args) != 1 {
@@ -54,9 +54,9 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// memory follows the writes to a place. own means that only these writes can set the
-// place.
-func (t *Tracer) memory(v ssa.Value, l Place, own bool) {
+// followWrites continues a backward slice at the writes to the memory at v. If own is true,
+// no other code can write to this memory, so memory without a write has the zero value.
+func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {
 		rest, within := l.Path.Cut(w.Path)
@@ -99,7 +99,7 @@ func (t *Tracer) memory(v ssa.Value, l Place, own bool) {
 				t.Encoded(w.Val, next)
 			} else {
 				if w.printer != nil {
-					t.printed(CalleeOf(w.printer.Common()), w.printer.Common(), next.mix())
+					t.followPrinted(CalleeOf(w.printer.Common()), w.printer.Common(), next.mix())
 				}
 				t.Value(w.Val, next.mix())
 			}
@@ -112,12 +112,12 @@ func (t *Tracer) memory(v ssa.Value, l Place, own bool) {
 		}
 	}
 	if own && !hit {
-		t.end(Origin{Kind: FromConst, Root: v}, l) // the zero value
+		t.end(Origin{Kind: FromConst, Root: v}, l) // without a write, the memory has the zero value
 	}
 }
 
-// IsLater reports whether a write comes after all calls for which the backward slice is
-// made.
+// IsLater reports whether a write comes after all calls in t.Until, the calls with the
+// traced value as argument. Such a write does not influence the value.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false
@@ -136,6 +136,6 @@ func ComesBefore(a, b ssa.Instruction) bool {
 		return true
 	}
 	ahead := map[*ssa.BasicBlock]bool{}
-	spread(a.Block(), ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
+	markReachable(a.Block(), ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
 	return ahead[b.Block()]
 }

@@ -12,8 +12,8 @@ import (
 // next process.
 var processSources = []string{"os.Getpid", "os.Getppid", "os.Hostname"}
 
-// isCounter reports whether a call of package sync/atomic increments a counter. In
-// another process a counter returns the same number for another event.
+// isCounter reports whether a function increments a counter of package sync/atomic. The
+// counter starts again in another process and then gives the same number to another event.
 func isCounter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "sync/atomic" && strings.HasPrefix(obj.Name(), "Add")
 }
@@ -25,17 +25,17 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// process follows a package-level variable that the process sets once. It keeps only
-// the origins that are sources, and reports whether there are any.
-func (t *Tracer) process(v ssa.Value, l Place) bool {
+// followProcessValue follows a package-level variable set once in a process. Of the origins
+// it keeps only sources (see SourceOf). It reports whether there are any.
+func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
-	return t.seed(n)
+	return t.keepSources(n)
 }
 
-// seed keeps only the sources among the origins from index n on, and marks them as
+// keepSources removes all origins from index n on except sources, and marks the others as
 // constant within one process. It reports whether there are any.
-func (t *Tracer) seed(n int) bool {
+func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
 		t.Origins[i].Seeded = true
@@ -43,8 +43,8 @@ func (t *Tracer) seed(n int) bool {
 	return len(t.Origins) > n
 }
 
-// once returns the function in a sync.OnceValue, or nil.
-func (p *Program) once(v ssa.Value) *ssa.Function {
+// onceFunction returns the function called by a sync.OnceValue, or nil.
+func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
 	if load, ok := v.(*ssa.UnOp); ok {
 		switch addr := load.X.(type) {
 		case *ssa.Global:
@@ -70,9 +70,9 @@ func (p *Program) once(v ssa.Value) *ssa.Function {
 	return FunctionOf(call.Call.Args[0])
 }
 
-// address returns the verb with which a function of package fmt prints the address of a
-// pointer. It returns "" if no address is printed.
-func address(callee *types.Func, c *ssa.CallCommon) string {
+// addressVerb returns the verb with which a call of package fmt prints an address, such as
+// "%p". It returns "" if the call prints no address.
+func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return ""
 	}
@@ -94,7 +94,7 @@ func address(callee *types.Func, c *ssa.CallCommon) string {
 			return ""
 		}
 	}
-	for _, t := range variadic(c.Args[len(c.Args)-1]) {
+	for _, t := range variadicTypes(c.Args[len(c.Args)-1]) {
 		if hasAddress(t, 0) {
 			return verb + " of a pointer"
 		}
@@ -102,8 +102,9 @@ func address(callee *types.Func, c *ssa.CallCommon) string {
 	return ""
 }
 
-// variadic returns the types of the arguments in a slice made by the compiler.
-func variadic(v ssa.Value) []types.Type {
+// variadicTypes returns the types of the variadic arguments of a call. v is their slice,
+// made by the compiler.
+func variadicTypes(v ssa.Value) []types.Type {
 	slice, ok := v.(*ssa.Slice)
 	if !ok {
 		return nil
@@ -123,9 +124,9 @@ func variadic(v ssa.Value) []types.Type {
 	return found
 }
 
-// hasAddress reports whether package fmt prints an address as part of a value of the
-// type. For a pointer at the top level, fmt prints the target. A type with a String,
-// Error or Format method prints itself.
+// hasAddress reports whether package fmt prints an address if it prints a value of the
+// type. For a pointer as argument, fmt prints the target. A type with a String, Error or
+// Format method prints itself.
 func hasAddress(t types.Type, depth int) bool {
 	if depth > maxElements || prints(t) {
 		return false
@@ -162,37 +163,38 @@ func prints(t types.Type) bool {
 	return false
 }
 
-// marshaled follows the methods with which a type encodes itself, if they belong to
-// this package, and keeps their sources: a clock in MarshalJSON is part of the body.
-func (t *Tracer) marshaled(as types.Type, l Place, depth int) {
+// followMarshal follows the encoding methods of a type, for example MarshalJSON, if they
+// belong to this package. It keeps only the sources: a clock reading in MarshalJSON is part
+// of the body.
+func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
 	}
 	as = Element(as)
-	t.firstMethod(types.NewPointer(as), l, "MarshalJSON", "MarshalText", "GobEncode", "MarshalBinary")
+	t.followFirstMethod(types.NewPointer(as), l, "MarshalJSON", "MarshalText", "GobEncode", "MarshalBinary")
 	if s := StructOf(as); s != nil && !isTime(as) {
 		for f := range s.Fields() {
 			if named, ok := types.Unalias(Element(f.Type())).(*types.Named); ok && named.Obj().Pkg() == t.p.Pass.Pkg {
-				t.marshaled(named, l, depth+1)
+				t.followMarshal(named, l, depth+1)
 			}
 		}
 	}
 }
 
-// printed follows the Error and String methods of values that package fmt prints, and
-// keeps their sources.
-func (t *Tracer) printed(callee *types.Func, c *ssa.CallCommon, l Place) {
+// followPrinted follows the Error and String methods of the arguments of a call of package
+// fmt. It keeps only the sources.
+func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
 	}
-	for _, as := range variadic(c.Args[len(c.Args)-1]) {
-		t.firstMethod(as, l, "Error", "String")
+	for _, as := range variadicTypes(c.Args[len(c.Args)-1]) {
+		t.followFirstMethod(as, l, "Error", "String")
 	}
 }
 
-// firstMethod follows the results of a type's first method with one of the names, if the
-// method belongs to this package, and keeps the sources.
-func (t *Tracer) firstMethod(of types.Type, l Place, names ...string) {
+// followFirstMethod follows the results of a type's first method with one of the names, if
+// the method belongs to this package. It keeps only the sources.
+func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {
 		obj, _, _ := types.LookupFieldOrMethod(of, false, t.p.Pass.Pkg, name)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Program is one package in SSA form, with the indexes for the rules.
+// Program is one package in SSA form, with tables for the rules.
 type Program struct {
 	Pass    *analysis.Pass
 	sources Sources
@@ -17,21 +17,21 @@ type Program struct {
 
 	Fns        []*ssa.Function // in source order, each followed by its literals
 	closures   map[*ssa.Function][]*ssa.MakeClosure
-	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in fields
-	globals    map[*ssa.Global][]ssa.Value // values stored by any function
-	loose      map[*ssa.Global]bool        // globals whose address is used elsewhere
+	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in each field
+	globals    map[*ssa.Global][]ssa.Value // values stored in each package-level variable
+	loose      map[*ssa.Global]bool        // variables with a used address, possibly set elsewhere
 	Calls      []Call                      // calls of declared functions, in source order
 	Direct     map[*ssa.Function][]ssa.CallInstruction
 	exempted   map[*token.File]bool
 
 	memory map[ssa.Value][]write
-	only   map[types.Type]types.Type // only implementation of an interface, nil for none
+	only   map[types.Type]types.Type // the only implementation of an interface; nil if there is not exactly one
 	prog   *ssa.Program
 }
 
 // Options has the knowledge from outside of the program.
 type Options struct {
-	// Sources are sources in addition to the known sources.
+	// Sources are additional functions to treat as sources.
 	Sources Sources
 
 	// Keeps reports whether a function does not change its arguments.
@@ -128,7 +128,7 @@ func (p *Program) index() {
 			}
 		}
 	}
-	for _, c := range calls { // the callees depend on the closures and variables
+	for _, c := range calls { // needs the closures and variables from above
 		c.Callee, c.Body = p.Callee(c.Instr.Common()), p.Body(c.Instr.Common())
 		if c.Callee == nil && c.Body != nil {
 			c.Callee, _ = (&heldFunction{c.Body}).of()
@@ -158,7 +158,7 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				continue // a message never changes the name of a queue
+				continue // passing a message on does not change the queue's name
 			}
 		case *ssa.UnOp:
 			continue

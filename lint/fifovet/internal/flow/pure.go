@@ -25,7 +25,8 @@ var purePackages = []string{
 	SDKPath, SDKPath + "/canonicaljson",
 }
 
-// stringers are methods that return a form of their receiver, on any type.
+// stringers are names of methods with another form of the receiver as result. They count as
+// pure on every type.
 var stringers = []string{
 	"String", "GoString", "Bytes", "Hex", "MarshalText", "MarshalBinary", "MarshalJSON", "AppendText", "AppendBinary", "Sum", "Sum32", "Sum64", "URN",
 }
@@ -34,11 +35,11 @@ var stringers = []string{
 // receiver.
 func IsPure(obj *types.Func) bool {
 	if obj.Pkg() == nil {
-		return obj.Name() == "Error" // method of the predeclared type error
+		return obj.Name() == "Error" // the method of the predeclared type error
 	}
 	path, name := obj.Pkg().Path(), obj.Name()
 	if path == "time" {
-		return true // the caller has handled the clock as a source
+		return true // a clock was handled as a source before
 	}
 	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
 		return true
@@ -48,7 +49,7 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		return true // functions that are not sources parse, print or derive
+		return true // the other functions of these packages parse, print or derive
 	}
 	return IsPointerHelper(obj)
 }
@@ -116,8 +117,8 @@ func isWriter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
 }
 
-// computes reports whether a method computes its receiver from its arguments and
-// returns the receiver, such as SetBytes and Mul of big.Int.
+// computes reports whether a method of math/big sets its receiver to a result computed from
+// its arguments, and returns the receiver, such as Mul of big.Int.
 func computes(obj *types.Func) bool {
 	sig := obj.Signature()
 	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&

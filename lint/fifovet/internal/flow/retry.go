@@ -22,8 +22,8 @@ func Retries(obj *types.Func) bool {
 	return retryName.MatchString(name)
 }
 
-// RetryBody reports whether a function is passed to another function that calls it
-// again until success.
+// RetryBody reports whether fn is passed to a function and called there again until
+// success.
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for of, made := range p.closures {
@@ -46,11 +46,11 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether a called function calls one of its arguments until it
-// succeeds. The function's name decides only if its body is unknown.
+// callsAgain reports whether the called function calls its argument number arg again until
+// the argument succeeds. If the body of the called function is unknown, its name decides.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
-		if again, known := p.repeats(fn, arg, 0); known {
+		if again, known := p.callsParamAgain(fn, arg, 0); known {
 			return again
 		}
 	}
@@ -68,10 +68,9 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// repeats reports whether a function calls one of its parameters again after a failure.
-// known is true if the function only calls the parameter and does not use it in another
-// way.
-func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool) {
+// callsParamAgain reports whether fn calls its parameter number param again after a
+// failure. known is true if fn only calls the parameter, and does nothing else with it.
+func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false
 	}
@@ -81,7 +80,7 @@ func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool
 		switch {
 		case ok && c.Common().Value == ssa.Value(fn.Params[param]):
 			called = true
-			if tries(c) {
+			if isRetriedInLoop(c) {
 				return true, true
 			}
 		case ok:
@@ -90,7 +89,7 @@ func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool
 			if inner == nil || i < 0 {
 				return false, false
 			}
-			innerAgain, innerKnown := p.repeats(inner, i, depth+1)
+			innerAgain, innerKnown := p.callsParamAgain(inner, i, depth+1)
 			if !innerKnown || innerAgain {
 				return innerAgain, innerKnown
 			}
@@ -102,9 +101,9 @@ func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool
 	return false, called
 }
 
-// tries reports whether a call is in a loop that ends after a success and continues
-// after a failure.
-func tries(c ssa.CallInstruction) bool {
+// isRetriedInLoop reports whether the loop around a call ends after a success of the call
+// and continues after a failure.
+func isRetriedInLoop(c ssa.CallInstruction) bool {
 	blocks := Cycle(c.Block())
 	for b := range blocks {
 		cond, ok := Last(b).(*ssa.If)

@@ -12,7 +12,7 @@ import (
 // value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
-	Varies bool // the values depend on unknown input, such as a parameter
+	Varies bool // an equal pair depends on unknown input, such as a parameter
 }
 
 func (c *Comparison) Same(a, b ssa.Value) bool {
@@ -20,14 +20,14 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 	if same, ok := c.Known[pair]; ok {
 		return same
 	}
-	c.Known[pair] = false // in case of a loop
+	c.Known[pair] = false // the entry ends the recursion if the values form a loop
 	same := c.compare(a, b)
 	c.Known[pair] = same
 	return same
 }
 
 func (c *Comparison) compare(a, b ssa.Value) bool {
-	if a == b { // one value, however computed
+	if a == b { // the same SSA value, however it is computed
 		c.Varies = c.Varies || !isFixed(a)
 		return true
 	}
@@ -66,8 +66,8 @@ func (c *Comparison) compare(a, b ssa.Value) bool {
 	return false
 }
 
-// isFixed reports whether a value is a constant or comes from constants, such as an
-// environment variable read by os.Getenv.
+// isFixed reports whether a value is a constant, or is computed from constants only. The
+// value of an environment variable counts as fixed.
 func isFixed(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.Const:
@@ -85,7 +85,7 @@ func isFixed(v ssa.Value) bool {
 
 func (c *Comparison) call(a, b *ssa.CallCommon) bool {
 	callee := a.StaticCallee()
-	if callee == nil || callee != b.StaticCallee() || makerName.MatchString(callee.Name()) || changes(callee) {
+	if callee == nil || callee != b.StaticCallee() || makerName.MatchString(callee.Name()) || writesMemory(callee) {
 		return false
 	}
 	for i := range a.Args {
@@ -96,9 +96,9 @@ func (c *Comparison) call(a, b *ssa.CallCommon) bool {
 	return true
 }
 
-// changes reports whether a function of this package writes to memory outside of its
+// writesMemory reports whether a function of this package writes to memory outside of its
 // local variables.
-func changes(fn *ssa.Function) bool {
+func writesMemory(fn *ssa.Function) bool {
 	for _, block := range fn.Blocks {
 		for _, instr := range block.Instrs {
 			switch instr := instr.(type) {

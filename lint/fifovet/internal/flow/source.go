@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// generators are sources unknown to idPackage and SourceOf.
+// generators lists further functions for new identifiers; the patterns in names.go do not
+// match their names.
 var generators = []string{
 	"github.com/bwmarrin/snowflake.Node.Generate",
 	"github.com/sony/sonyflake.Sonyflake.NextID",
@@ -48,7 +49,7 @@ func (s Sources) SourceOf(obj *types.Func) bool {
 		return name == "Deadline"
 	case "sync/atomic":
 		return isCounter(obj)
-	case "hash/maphash": // its seeds are random
+	case "hash/maphash": // the seeds of maphash are random
 		return name == "MakeSeed" || name == "String" || name == "Bytes" || name == "Comparable" || strings.HasPrefix(name, "Sum")
 	case SDKPath:
 		return false
@@ -69,8 +70,8 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is like SourceOf, but the facts of the function's package take precedence
-// over a guess from the name.
+// isSource reports the same as SourceOf, unless a fact of the function's package
+// contradicts the name.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
@@ -81,7 +82,7 @@ func (p *Program) isSource(obj *types.Func) bool {
 	return !p.Pass.ImportObjectFact(obj, &DerivedFact{})
 }
 
-// named reports whether -nondet lists a function.
+// named reports whether the flag -nondet lists the function.
 func (s Sources) named(obj *types.Func) bool {
 	return slices.Contains(s, Qualified(obj))
 }
@@ -119,7 +120,7 @@ func mintsID(obj *types.Func) bool {
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
 		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
-			return false // derived from a name, such as NewSHA1 and NewV5
+			return false // such a function derives the ID from a name
 		}
 	}
 	return true

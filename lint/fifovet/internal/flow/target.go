@@ -43,7 +43,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 			fn = p.prog.FuncValue(obj)
 		}
 	} else if load, ok := c.Value.(*ssa.UnOp); ok {
-		if held := p.held(load); held != nil {
+		if held := p.functionIn(load); held != nil {
 			fn = held.fn
 		} else if cell := p.CellOf(load.X); cell != nil {
 			if val := OnlyStore(cell); val != nil {
@@ -62,7 +62,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 // the imported packages of the program.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
-		return nil // a client of the network
+		return nil // a method of a client for a network service
 	}
 	t := types.Unalias(c.Value.Type())
 	switch t := t.(type) {
@@ -71,7 +71,7 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			return nil // the interface's package has found the implementation
+			return nil // the package of the interface has exported a fact about the implementation
 		}
 	case *types.Interface:
 	default:
@@ -118,7 +118,7 @@ func (p *Program) findOnly(t types.Type) types.Type {
 				continue
 			}
 			named, ok := obj.Type().(*types.Named)
-			if !ok || named.TypeParams().Len() > 0 || !types.Implements(types.NewPointer(named), iface) || wraps(named, t) {
+			if !ok || named.TypeParams().Len() > 0 || !types.Implements(types.NewPointer(named), iface) || hasFieldOf(named, t) {
 				continue
 			}
 			found = append(found, named)
@@ -130,8 +130,8 @@ func (p *Program) findOnly(t types.Type) types.Type {
 	return found[0]
 }
 
-// wraps reports whether a struct has a field of an interface type.
-func wraps(t *types.Named, iface types.Type) bool {
+// hasFieldOf reports whether a struct has a field of an interface type.
+func hasFieldOf(t *types.Named, iface types.Type) bool {
 	s, ok := t.Underlying().(*types.Struct)
 	if !ok {
 		return false
@@ -139,8 +139,8 @@ func wraps(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of an interface of this package, with the
-// method of the only implementation in this package.
+// Implemented calls yield for each method of this package's interfaces that have only one
+// implementation in this package, with that implementation.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

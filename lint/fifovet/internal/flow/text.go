@@ -71,7 +71,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		if !ok {
 			return []Part{{}}
 		}
-		return p.formatted(format, elements(args[1]), bound, depth)
+		return p.formatParts(format, elements(args[1]), bound, depth)
 	case q == "path.Join" || q == "net/url.JoinPath":
 		var parts []Part
 		for i, elem := range elements(args[len(args)-1]) {
@@ -92,7 +92,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		}
 		return parts
 	case q == "time.Time.String":
-		return []Part{{}, {Const: " ", Known: true, Len: 1}, {}} // between the date and the time
+		return []Part{{}, {Const: " ", Known: true, Len: 1}, {}} // fmt.Sprint of a time has a space between date and time
 	case IsPointerHelper(callee) && len(args) == 1:
 		return p.text(args[0], bound, depth+1)
 	}
@@ -113,7 +113,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	if bound == nil { // only the parameters of one function are bound
+	if bound == nil { // calls within calls are not followed
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg
 		}
@@ -121,8 +121,9 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 	return p.text(result, inner, depth+1)
 }
 
-// formatted splits a format at its verbs.
-func (p *Program) formatted(format string, args []ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth int) []Part {
+// formatParts splits the format of a Sprintf at its verbs. It returns the parts of the
+// resulting text.
+func (p *Program) formatParts(format string, args []ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth int) []Part {
 	var parts []Part
 	text := func(s string) {
 		if s != "" {

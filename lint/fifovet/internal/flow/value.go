@@ -23,7 +23,7 @@ type Tracer struct {
 	// of these calls in their function do not count.
 	Until []ssa.CallInstruction
 
-	// Notes asks for the visited places, in addition to their values.
+	// Notes makes the tracer record in Places each visited value with its place.
 	Notes  bool
 	Places []NotedPlace
 
@@ -44,12 +44,14 @@ func (p *Program) NewTracer() *Tracer {
 	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
 }
 
-// Trace returns a tracer with the origins of the part of v at path.
+// Trace makes a backward slice and returns the tracer with the origins. The traced value is
+// the part of v at path.
 func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
 
-// TraceUntil is Trace of a value used by the calls in until.
+// TraceUntil makes the same backward slice as Trace. The calls in until use the value, so
+// writes after all of these calls do not count.
 func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	t := p.NewTracer()
 	t.Inputs, t.Until = inputs, until
@@ -110,8 +112,9 @@ func (t *Tracer) unknown(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromUnknown, Root: v}, l)
 }
 
-// named ends the backward slice at a named value.
-func (t *Tracer) named(v ssa.Value, l Place) {
+// endAtName ends a backward slice at a value with a name in the source, such as a
+// parameter.
+func (t *Tracer) endAtName(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 }
 
@@ -143,15 +146,15 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Parameter:
 		t.parameter(v, l)
 	case *ssa.FreeVar:
-		t.freeVar(v, l)
+		t.followFreeVar(v, l)
 	case *ssa.Global:
-		t.global(v, l)
+		t.followGlobal(v, l)
 	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeSlice:
-		t.memory(v, l, true)
+		t.followWrites(v, l, true)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				t.unknown(v, l) // a counter: a different value in each round
+				t.unknown(v, l) // a counter has another value in each round of the loop
 				break
 			}
 		}
@@ -159,7 +162,7 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 			t.Value(e, l)
 		}
 	case *ssa.Call:
-		t.call(v, 0, l)
+		t.followCall(v, 0, l)
 	case *ssa.Extract:
 		t.extract(v, l)
 	case *ssa.FieldAddr:
@@ -168,10 +171,10 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.field(v.X, v.Field, l)
 	case *ssa.IndexAddr:
 		t.Value(v.X, l)
-		t.letter(v.X, v.Index, l)
+		t.followPicked(v.X, v.Index, l)
 	case *ssa.Index:
 		t.Value(v.X, l)
-		t.letter(v.X, v.Index, l)
+		t.followPicked(v.X, v.Index, l)
 	case *ssa.Lookup:
 		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
 			l.Path = l.Path.in(mapKey(v.Index))
@@ -183,7 +186,7 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 		t.binary(v, l)
 	case *ssa.UnOp:
 		if v.Op == token.ARROW {
-			t.receive(v, l)
+			t.followReceive(v, l)
 			return
 		}
 		t.Value(v.X, l)
@@ -226,9 +229,10 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// letter handles a letter that is picked from an alphabet. If the alphabet is constant,
-// the letter is as random as the index, so letter follows the index.
-func (t *Tracer) letter(x, index ssa.Value, l Place) {
+// followPicked handles an element of a constant table, selected by an index, for example a
+// letter from an alphabet. Such an element is as random as the index, so followPicked
+// follows the index.
+func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
 			return
@@ -249,10 +253,10 @@ func (t *Tracer) letter(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// The element matters only if the choice is random.
+		// Of the index's origins, only sources matter.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
-			t.Origins[i].Choice = isString(elem) // and not one letter of an ID
+			t.Origins[i].Choice = isString(elem) // a whole string, not one letter of an ID
 		}
 	}
 }
@@ -265,23 +269,24 @@ func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
 			t.Value(Args(l.Frame.Site.Common())[i], l2)
 		}
 	} else {
-		t.named(v, l)
+		t.endAtName(v, l)
 	}
-	t.memory(v, l, false)
+	t.followWrites(v, l, false)
 }
 
-// freeVar continues where the closure was made.
-func (t *Tracer) freeVar(v *ssa.FreeVar, l Place) {
+// followFreeVar follows a captured variable of a closure, in the enclosing function.
+func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	fn := v.Parent()
 	i := slices.Index(fn.FreeVars, v)
 	made := t.p.closures[fn]
 	if i < 0 || len(made) == 0 {
-		t.named(v, l)
+		t.endAtName(v, l)
 		return
 	}
 	for _, m := range made {
 		outer := l
-		// Without a frame of the enclosing function, its parameters are names.
+		// If the backward slice did not come through the enclosing function, the slice ends
+		// at the parameters of the enclosing function.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}
@@ -289,10 +294,10 @@ func (t *Tracer) freeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// receive follows a value received from a channel. For a local channel it continues with
+// followReceive follows a value received from a channel. For a local channel it continues with
 // the values that are sent to the channel. For any other channel, the backward slice
 // ends with the channel's name.
-func (t *Tracer) receive(v *ssa.UnOp, l Place) {
+func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {
 		if cell := t.p.CellOf(load.X); cell != nil {
@@ -311,7 +316,7 @@ func (t *Tracer) receive(v *ssa.UnOp, l Place) {
 		}
 	}
 	if !hit {
-		t.named(v, l)
+		t.endAtName(v, l)
 	}
 }
 
@@ -331,7 +336,7 @@ func (t *Tracer) Enter(site ssa.CallInstruction, fn *ssa.Function, parent *Frame
 func (t *Tracer) extract(v *ssa.Extract, l Place) {
 	switch tuple := v.Tuple.(type) {
 	case *ssa.Call:
-		t.call(tuple, v.Index, l)
+		t.followCall(tuple, v.Index, l)
 	case *ssa.Next:
 		r, ok := tuple.Iter.(*ssa.Range)
 		if !ok {
@@ -339,7 +344,7 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 			return
 		}
 		if _, isMap := r.X.Type().Underlying().(*types.Map); isMap {
-			t.order(r, l)
+			t.noteMapOrder(r, l)
 			elem := "[*]"
 			if v.Index == 1 {
 				elem = keysOfMap
@@ -356,6 +361,6 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 			t.Value(tuple.X, l)
 		}
 	default:
-		t.named(v, l)
+		t.endAtName(v, l)
 	}
 }

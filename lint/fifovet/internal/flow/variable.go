@@ -9,9 +9,9 @@ import (
 // heldFunction is a function in a variable that is set once.
 type heldFunction struct{ fn *ssa.Function }
 
-// held returns the function in a package-level variable, if the variable can have no
-// other value.
-func (p *Program) held(v ssa.Value) *heldFunction {
+// functionIn returns the function in a package-level variable that is set once, or nil for
+// any other value.
+func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
 		return nil
@@ -30,7 +30,7 @@ func (p *Program) held(v ssa.Value) *heldFunction {
 	return nil
 }
 
-// of returns the results of CalleeOf and StaticBody for a call of the function.
+// of returns the function as CalleeOf and StaticBody return it for a direct call.
 func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	fn := h.fn
 	if origin := fn.Origin(); origin != nil {
@@ -43,10 +43,9 @@ func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	return obj, h.fn
 }
 
-// heldIn returns the functions without parameters that a local variable, or a field
-// that only this package can set, may contain. It returns nil if one of the functions
-// is unknown.
-func (p *Program) heldIn(v ssa.Value) []*ssa.Function {
+// functionsIn returns the functions without parameters that a local variable may contain,
+// or a field set only in this package. It returns nil if one of these functions is unknown.
+func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil
 	}
@@ -115,7 +114,7 @@ func generator(v ssa.Value) (name string, ok bool) {
 		case *ssa.FreeVar:
 			name = addr.Name()
 		case *ssa.Alloc:
-			name = addr.Comment // variable that a literal also uses
+			name = addr.Comment // name of a variable shared with a function literal
 		}
 	case *ssa.Field:
 		name = FieldName(x.X.Type(), x.Field)

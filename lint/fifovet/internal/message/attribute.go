@@ -16,15 +16,14 @@ type Attribute struct {
 	Value *flow.Tracer
 	Fn    *ssa.Function // function that sets the attribute
 	Pos   token.Pos
-	Arg   int // with the position of a call: the number of the argument
+	Arg   int // number of the argument, if the position is a call's
 }
 
 // AttributeSet has the known attributes of a message.
 type AttributeSet struct {
 	Known []Attribute
 
-	// params are the parameters whose entries become attributes: maps of attributes, or
-	// maps of attribute values.
+	// params are the parameters with attributes: maps of attributes of the message.
 	params []flow.Origin
 }
 
@@ -50,12 +49,12 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	for _, s := range m.Sets[roleAttributes] {
 		p.CollectAttributes(&found, m.SendCalls(), s.Value, nil, nil, 0)
 	}
-	// Entries added to the map in the field.
+	// Code may also add entries to the map in the message's field.
 	p.collectUpdates(&found, m.SendCalls(), flow.NotedPlace{V: m.Root, Place: flow.Place{Path: flow.AccessPath{}}}, m.Shape.fieldsOf(roleAttributes), 0)
 	return found
 }
 
-// CollectAttributes adds the entries of v's map at path.
+// CollectAttributes adds to found the entries of the map at path in v.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
@@ -94,8 +93,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds the map updates m[key] = value at a place. If fields is empty, m
-// is the value at the place. Otherwise m is one of these fields of the value.
+// collectUpdates adds to found the map updates m[key] = value for a map m at a place. If
+// fields is empty, m is the value at the place. Otherwise m is one of these fields of the
+// value.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until
@@ -119,7 +119,7 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 			p.addAttribute(found, name, update, f)
 			continue
 		}
-		if fn := update.Parent(); f == nil && fn.Parent() != nil { // a literal that adds its arguments
+		if fn := update.Parent(); f == nil && fn.Parent() != nil { // in a function literal for adding attributes
 			for _, c := range p.Direct[fn] {
 				inner := t.Enter(c, fn, nil)
 				if name, ok := p.constantKey(update.Key, inner); ok {
@@ -134,7 +134,7 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 	}
 }
 
-// addAttribute adds an update's value for a name.
+// addAttribute adds the attribute of a map update with a known name.
 func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
 	value := p.NewTracer()
 	value.Inputs = true
@@ -145,8 +145,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// If the name of the attribute is a parameter of a helper function, the attribute
-	// belongs to the helper's caller.
+	// If the attribute's name is a parameter of a helper function, the attribute belongs to
+	// the caller of the helper.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)
@@ -164,7 +164,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 	found.add(a)
 }
 
-// constantKey returns an update's key if it is constant in its function's frame.
+// constantKey returns the key of a map update if the key is a constant. A parameter counts
+// as the argument of the call in the frame.
 func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	for range flow.MaxUnwraps {
 		if name, ok := flow.ConstString(key); ok {
@@ -183,7 +184,8 @@ func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	return "", false
 }
 
-// copiedFrom returns the ranged map if an update copies its entries.
+// copiedFrom returns the map over which a loop ranges, if the update copies an entry of
+// that map.
 func copiedFrom(update *ssa.MapUpdate, f *flow.Frame) (ssa.Value, *flow.Frame, bool) {
 	key, ok := update.Key.(*ssa.Extract)
 	if !ok || key.Index != 1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Variable returns the origins of an attribute's value, without constants and rounded
-// times (flow.FromBucket). known is false if the analysis does not know every origin.
+// Variable returns the variable origins of an attribute's value: all origins except
+// constants and rounded times (flow.FromBucket). known is false if some origin is unknown.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {
@@ -25,7 +25,7 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage reports whether the body has the value of an attribute.
+// Carriage reports whether the body of a letter contains the value of an attribute.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {
@@ -43,7 +43,7 @@ func (l *Letter) Carriage(a Attribute) carriageKind {
 	return result
 }
 
-// carriageKind tells whether the body has a value.
+// carriageKind says whether a body contains the value of an attribute.
 type carriageKind uint8
 
 const (
@@ -72,7 +72,7 @@ func carriage(o flow.Origin, body []flow.Origin) carriageKind {
 				continue
 			}
 			if !b.Mixed && o.Kind == flow.FromPath {
-				// An already encoded text: its contents are unknown.
+				// The body contains text encoded elsewhere, with unknown contents.
 				result = notKnown
 			}
 		}
@@ -80,16 +80,16 @@ func carriage(o flow.Origin, body []flow.Origin) carriageKind {
 	return result
 }
 
-// ownKind is a body's kind of identifier.
+// ownKind is the kind of identifier in a body.
 type ownKind uint8
 
 const (
 	NoID     ownKind = iota
-	entityID         // the ID of the event's subject
-	EventID          // the ID of the event
+	entityID         // the ID of the event's subject, such as an account
+	EventID          // the ID of the event itself
 )
 
-// OwnID returns the kind of identifier among the body's members.
+// OwnID returns the kind of identifier in the members of the body.
 func (l *Letter) OwnID(p *Index) ownKind {
 	own := NoID
 	see := func(owner, name string) {
@@ -136,7 +136,7 @@ func (l *Letter) OwnID(p *Index) ownKind {
 	return own
 }
 
-// Member returns the body's value under an attribute's name, or nil.
+// Member returns the value of the body member with the name of the attribute, or nil.
 func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	want := plain(a.Name)
 	for _, v := range l.made {
@@ -168,7 +168,8 @@ func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	return nil
 }
 
-// plain maps event_id, eventId and EventID to one name.
+// plain returns a name without case and separators, for example the same text for event_id,
+// eventId and EventID.
 func plain(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }

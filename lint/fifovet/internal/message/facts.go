@@ -17,34 +17,33 @@ type SinkFact struct {
 // receiver of a method has index 0.
 type paramSink struct {
 	Index int
-	Path  flow.AccessPath // part of the argument
+	Path  flow.AccessPath // used part of the argument
 	Role  Role
-	Field string // name in the API, or name of the attribute
+	Field string // field in the SQS API, or name of the attribute
 
-	// Evidence describes, as far as the function shows, whether the queue is FIFO. If
-	// the queue's name is an argument of the function, the analysis also uses the name
-	// at each call.
+	// Evidence says whether the queue is FIFO, as far as the function shows. If the
+	// function gets the queue's name as an argument, the name at each call counts as well.
 	Evidence evidence
 
-	// Alone means that the field consists of this argument and constants.
+	// Alone is true if the field consists only of this argument and constants.
 	Alone bool
 
-	// ContentBased means, for a body, that only the body distinguishes the message.
+	// ContentBased is for a body: it is true if the message has no deduplication ID, so
+	// only the body distinguishes the message.
 	ContentBased bool
 
-	// Unless is 1 + the index of the argument with the deduplication ID, or 0 without
-	// such an argument. If a caller passes an ID there, not only the body but also the
-	// ID distinguishes the message.
+	// Unless is 1 + the index of the parameter for the deduplication ID, or 0 without such
+	// a parameter. If a caller passes an ID there, ContentBased does not hold.
 	Unless     int
 	UnlessPath flow.AccessPath
 
-	// Many means that the argument is in several messages.
+	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup means, for a URL, that the messages have no group.
+	// NoGroup is for a URL: it is true if the messages have no message group.
 	NoGroup bool
 
-	// Encoded means that the argument is encoded as JSON later.
+	// Encoded is true if the function encodes the argument as JSON.
 	Encoded bool
 }
 
@@ -62,7 +61,7 @@ func (f *SinkFact) String() string {
 	return "sink " + strings.Join(parts, " ")
 }
 
-// SinksOf returns a function's arguments that reach messages.
+// SinksOf returns the parameters of a function on the way to messages.
 func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	if obj.Pkg() == p.Pass.Pkg {
 		return p.sinks[obj]

@@ -15,10 +15,10 @@ type Index struct {
 	*flow.Program
 
 	byRoot map[ssa.Value]*Message
-	sinks  map[any][]paramSink // of functions of this package, by target
+	sinks  map[any][]paramSink // parameters on the way to messages, by function
 }
 
-// target returns the key of a function in sinks: the types object of a declared
+// target returns the key of a function in Index.sinks: the types object of a declared
 // function, or the function itself for a function literal.
 func target(fn *ssa.Function) any {
 	if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil {
@@ -27,7 +27,7 @@ func target(fn *ssa.Function) any {
 	return fn
 }
 
-// sinksAt returns a call's arguments that reach messages.
+// sinksAt returns the parameters of the called function on the way to messages.
 func (p *Index) sinksAt(c flow.Call) []paramSink {
 	if c.Callee == nil {
 		return p.sinks[c.Body]

@@ -23,7 +23,7 @@ type Letter struct {
 	made       []ssa.Value // values in the body
 }
 
-// Key is equal for all findings about one letter.
+// Key identifies the letter: all findings about one letter have an equal Key.
 func (l *Letter) Key() any {
 	if l.m != nil {
 		return l.m.Root
@@ -41,7 +41,7 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// Each round visits callers of the previous round's functions.
+	// Each round visits the callers of the functions from the previous round.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -71,7 +71,8 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a message as a letter, or nil without attributes or body.
+// letterOf returns a message as a letter. It returns nil for a batch, and for a message
+// without a body or without attributes.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -84,7 +85,7 @@ func (p *Index) letterOf(m *Message) *Letter {
 	}
 	roles := []Role{RoleBody}
 	if m.Shape.Sdk {
-		roles = append(roles, RoleDedup) // the key is a member of the body
+		roles = append(roles, RoleDedup) // the dedupe key is a member of the body
 	}
 	for _, r := range roles {
 		l.body = append(l.body, p.Origins(m, r, true)...)
@@ -95,7 +96,8 @@ func (p *Index) letterOf(m *Message) *Letter {
 	return l
 }
 
-// namedByCaller reports whether the queue is a parameter.
+// namedByCaller reports whether the name of the queue is a parameter of the message's
+// function.
 func (p *Index) namedByCaller(m *Message) bool {
 	for _, o := range p.Origins(m, RoleURL, false) {
 		if _, ok := o.Root.(*ssa.Parameter); ok && o.Kind == flow.FromPath {
@@ -105,7 +107,8 @@ func (p *Index) namedByCaller(m *Message) bool {
 	return false
 }
 
-// letterAt returns a call as a letter, or nil if no argument reaches attributes.
+// letterAt returns a call as a letter, or nil if no argument of the call becomes an
+// attribute of a message.
 func (p *Index) letterAt(c flow.Call) *Letter {
 	l := &Letter{call: c.Instr}
 	until := []ssa.CallInstruction{c.Instr}
@@ -151,10 +154,11 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 	return l
 }
 
-// raiseAttributes records parameters that become attributes.
+// raiseAttributes records the parameters that become attributes, so that the calls of the
+// function are checked as well.
 func (p *Index) raiseAttributes(l *Letter) {
 	sink := paramSink{
-		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.forCallers(l.unless)), Unless: l.unless.Param, UnlessPath: l.unless.Path,
+		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless.Param, UnlessPath: l.unless.Path,
 	}
 	for _, o := range l.Attributes.params {
 		sink.Role, sink.Field = roleAttributes, "MessageAttributes"
@@ -162,7 +166,7 @@ func (p *Index) raiseAttributes(l *Letter) {
 	}
 	for _, a := range l.Attributes.Known {
 		if l.Carriage(a) != notKnown {
-			continue // decided in this function
+			continue // the attribute was checked in this function
 		}
 		variable, _ := a.Variable()
 		for _, o := range variable {

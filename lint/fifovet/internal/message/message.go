@@ -18,32 +18,33 @@ type Message struct {
 	Fn    *ssa.Function
 	Sets  map[Role][]Set
 
-	// open means that code outside of the analysed function may set fields of the message.
-	// A field without a known assignment is then unknown and not unset.
+	// open is true if other functions may set fields of the message. A field without an
+	// assignment in this function may then be set.
 	open bool
 
-	// leaves means that the function returns the message, so callers may change it.
+	// leaves is true if the function returns the message, so callers may change it.
 	leaves bool
 
-	// byValue means that the function returns a copy. Callers may complete the copy.
+	// byValue is true if the function returns a copy of the message. Callers may add
+	// fields.
 	byValue bool
 
-	// Related messages are the same message in other functions: bases in the functions that
-	// made the message, Derived in the callers, and callees in the called functions with
-	// the message as an argument.
+	// Related messages are the same message in other functions: bases in functions with the
+	// message as result, Derived in the callers of this function, and callees in called
+	// functions with the message as argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
-	// copied means that the whole value is a copy.
+	// copied is true if the whole message is copied from another value.
 	copied bool
 
-	// later has the fields that a later copy of the message sets or may set, for example a
-	// slice element that is changed after its append.
+	// later has the fields set, or possibly set, in a later copy of the message, for
+	// example in a slice element changed after the append.
 	later map[Role]bool
 
-	evidence *evidence // of the queue, computed once
+	evidence *evidence // evidence about the queue, computed once
 
-	batches []*Message // the inputs with this entry
+	batches []*Message // the batch inputs with this entry
 	sends   []ssa.CallInstruction
 }
 
@@ -61,15 +62,15 @@ type Set struct {
 	Instr ssa.Instruction
 }
 
-// All returns the assignments to the fields with role r, including assignments in other
-// functions.
+// All returns the assignments to the fields with the role r, in this function and in
+// related functions.
 func (m *Message) All(r Role) []Set {
 	var sets []Set
 	m.related(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })
 	return sets
 }
 
-// related calls yield for the message, also in other functions.
+// related calls yield for the message and for the same message in other functions.
 func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
@@ -86,7 +87,8 @@ func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 
 func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
 
-// complete reports whether every use of the message is known.
+// complete reports whether the analysis knows every use of the message, so that a field
+// without an assignment is not set.
 func (m *Message) complete() bool {
 	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
 }
@@ -157,14 +159,14 @@ func (p *Index) Collect() []*Message {
 		}
 	}
 	for _, m := range messages {
-		p.follow(m, m.Root, map[ssa.Value]bool{})
+		p.followUses(m, m.Root, map[ssa.Value]bool{})
 	}
 	for _, m := range messages {
-		m.inherit()
+		m.inheritMarks()
 	}
 	p.spreadSends(messages)
-	p.link(messages)
-	completed(messages)
+	p.linkBatches(messages)
+	setLaterFields(messages)
 	return messages
 }
 
@@ -196,7 +198,8 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 	}
 }
 
-// collectCall handles setters of the AWS SDK v1, and records messages of sends.
+// collectCall handles a call: a setter of the AWS SDK v1 assigns a field, and a send is
+// recorded in its message.
 func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func(ssa.Value, *ssa.Function) *Message) {
 	c := instr.Common()
 	callee := flow.CalleeOf(c)
@@ -211,7 +214,7 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	for _, arg := range c.Args { // results of helpers without other uses
+	for _, arg := range c.Args { // also finds messages made by helpers
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
 			at(arg, fn)
@@ -229,10 +232,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inherit sets the marks open and copied if a related message has the mark. Related
-// messages that are parameters do not count. inherit also appends the message to Derived
-// of each base.
-func (m *Message) inherit() {
+// inheritMarks sets the marks open and copied of a message if a related message has them,
+// except for parameters. It also adds the message to Derived of each base.
+func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
 			m.open = m.open || x.open
@@ -262,16 +264,16 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// completed fills the later field of each message m. A later copy of m is another
-// message of the same type with the mark open or copied. The copy must be in the same
-// outermost function, unless m's function returns a copy of m or a slice of messages.
-func completed(messages []*Message) {
+// setLaterFields sets the field later of each message. A later copy of a message m is
+// another message of the same type with the mark open or copied. The copy must be in the
+// same outermost function, unless m's function returns a copy of m or a slice of messages.
+func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {
 			continue
 		}
 		for _, m := range messages {
-			if m == later || m.Shape != later.Shape || outermost(m.Fn) != outermost(later.Fn) && !m.returned() && !m.byValue {
+			if m == later || m.Shape != later.Shape || outermost(m.Fn) != outermost(later.Fn) && !m.isInReturnedSlice() && !m.byValue {
 				continue
 			}
 			for r := range later.Sets {
@@ -284,8 +286,9 @@ func completed(messages []*Message) {
 	}
 }
 
-// returned reports whether the message's function returns a slice of such messages.
-func (m *Message) returned() bool {
+// isInReturnedSlice reports whether the message's function returns a slice of messages of
+// this type.
+func (m *Message) isInReturnedSlice() bool {
 	results := outermost(m.Fn).Signature.Results()
 	for i := range results.Len() {
 		if s, ok := results.At(i).Type().Underlying().(*types.Slice); ok && ShapeOf(s.Elem()) == m.Shape {
@@ -302,8 +305,9 @@ func outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// link connects batch entries to their inputs, and thereby to queue and sending call.
-func (p *Index) link(messages []*Message) {
+// linkBatches connects the entries of batches with the batch inputs, and so with the queue
+// and the sending call.
+func (p *Index) linkBatches(messages []*Message) {
 	for _, batch := range messages {
 		if !batch.Shape.Batch {
 			continue

@@ -26,15 +26,14 @@ const (
 	FifoName
 )
 
-// nameIn returns the kind and the name of the queue from the possible values of a URL.
-// Empty constants do not count. If any other value is not a complete constant, the kind
-// is unknown. For example, code that appends a suffix for some queues shows nothing
-// about this message's queue.
+// nameIn returns the kind and the name of a queue from the origins of its URL. Empty
+// constants do not count. If another origin is not a complete constant, the kind is
+// unknown: for example, code may append a suffix for some queues only.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
 		if o.Kind == flow.FromConst && o.Text == "" && !o.Mixed {
-			continue // not set
+			continue // the URL is not set on this path
 		}
 		if o.Kind != flow.FromConst || o.Mixed {
 			return unknownName, ""
@@ -61,21 +60,21 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 			values = append(values, s.Value)
 		}
 	}
-	return p.name(origins, values)
+	return p.kindAndName(origins, values)
 }
 
-// name returns the kind and the name of a queue. It uses complete constants, a constant
-// suffix of the URL, or the name in a GetQueueUrl call.
-func (p *Index) name(origins []flow.Origin, values []ssa.Value) (queueName, string) {
+// kindAndName returns the kind and the name of a queue. It uses complete constants, a
+// constant end of the URL, or the name in a GetQueueUrl call.
+func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
 	}
-	if name, text := p.lookedUp(origins); name != unknownName {
+	if name, text := p.queueOfGetQueueURL(origins); name != unknownName {
 		return name, text
 	}
 	text := ""
 	for _, v := range values {
-		if text = p.suffix(v); text == "" {
+		if text = p.constantSuffix(v); text == "" {
 			return unknownName, ""
 		}
 	}
@@ -85,8 +84,9 @@ func (p *Index) name(origins []flow.Origin, values []ssa.Value) (queueName, stri
 	return FifoName, text
 }
 
-// suffix returns the constant end of a joined text, if it shows a FIFO queue.
-func (p *Index) suffix(v ssa.Value) string {
+// constantSuffix returns the constant end of a joined text if this end shows a FIFO queue,
+// else "".
+func (p *Index) constantSuffix(v ssa.Value) string {
 	parts := p.Text(v)
 	if len(parts) < 2 {
 		return ""
@@ -97,8 +97,9 @@ func (p *Index) suffix(v ssa.Value) string {
 	return ""
 }
 
-// lookedUp returns the kind of a queue whose URL comes from GetQueueUrl.
-func (p *Index) lookedUp(origins []flow.Origin) (queueName, string) {
+// queueOfGetQueueURL returns the kind and the name of a queue whose URL is the result of a
+// GetQueueUrl call.
+func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 	var names []flow.Origin
 	for _, o := range origins {
 		call, ok := o.Root.(*ssa.Call)
@@ -117,14 +118,14 @@ func (p *Index) lookedUp(origins []flow.Origin) (queueName, string) {
 				if w.Kind != flow.Stored || len(w.Path) != 1 || w.Path[0] != "QueueName" {
 					continue
 				}
-				if end := p.suffix(w.Val); end != "" {
+				if end := p.constantSuffix(w.Val); end != "" {
 					return FifoName, end
 				}
 			}
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				if name.Kind != flow.FromUnknown || name.Root != arg { // the call itself leaves its input as it is
+				if name.Kind != flow.FromUnknown || name.Root != arg { // GetQueueUrl itself does not change its input
 					names = append(names, name)
 				}
 			}
@@ -152,7 +153,7 @@ func (p *Index) findEvidence(m *Message) evidence {
 	switch name, _ := p.QueueOf(m); {
 	case name == StandardName:
 		return NotFIFO
-	case name == FifoName || p.always(m, RoleDedup):
+	case name == FifoName || p.isAlwaysSet(m, RoleDedup):
 		return SurelyFIFO
 	case m.Has(RoleGroup) && !m.Absent(RoleGroup), m.Has(RoleDedup) && !m.Absent(RoleDedup):
 		return MaybeFIFO
@@ -160,8 +161,8 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the conclusion from field r about the queue of a message: only
-// FIFO queues accept a deduplication ID.
+// evidenceFor returns the evidence about a message's queue, from a set field r: only FIFO
+// queues accept a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	e := p.EvidenceOf(m)
 	if r != RoleDedup || e != MaybeFIFO {
@@ -170,8 +171,8 @@ func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	return SurelyFIFO
 }
 
-// always reports whether a field is set on every path to the send.
-func (p *Index) always(m *Message, r Role) bool {
+// isAlwaysSet reports whether a field is set on every path to the send.
+func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	given := false
 	for _, s := range m.All(r) {
 		given = given || !IsEmptyText(s.Value) && !p.nilable(s.Value, nil)
@@ -179,8 +180,9 @@ func (p *Index) always(m *Message, r Role) bool {
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
-// contentBased reports whether some path sends the message, without a deduplication ID,
-// to a queue that is or may be FIFO. Then only the body distinguishes the message.
+// contentBased reports whether, on some path, the message is sent without a deduplication
+// ID to a queue of type FIFO or of unknown type. Only the body then distinguishes the
+// message.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -199,12 +201,12 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether, on some path to the send, field r is not set and field
-// with is set. If with is RoleNone, only r matters.
+// leavesOut reports whether some path to the send sets the field with and not the field r.
+// If with is RoleNone, only r counts.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
-			return false // assignments in the callee are not followed
+			return false // assignments in the called function are not followed
 		}
 	}
 	if len(m.bases) > 0 {
@@ -216,7 +218,7 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 			return false
 		}
 	}
-	w, ok := p.waysOf(m)
+	w, ok := p.newPathSearch(m)
 	if !ok {
 		return false
 	}
@@ -242,7 +244,7 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
-				continue // both fields are set together
+				continue // this assignment sets both fields
 			}
 			if s.Instr != nil && s.Instr.Parent() == w.start.Parent() {
 				w.need[s.Instr.Block()] = true
@@ -272,7 +274,7 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 			}
 		}
 	case *ssa.UnOp:
-		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable that a literal also uses
+		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable shared with a function literal
 			stores := 0
 			for _, instr := range flow.Referrers(cell) {
 				if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
@@ -313,8 +315,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is the result of a call. If the called function
-// returns nil for one of its results, this says nothing about its other results.
+// isResult reports whether a value is the result of a call. A call may return nil as one
+// result and a value as another.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

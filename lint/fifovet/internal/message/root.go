@@ -38,8 +38,9 @@ func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// follow sets a message's marks open, copied, leaves and byValue from the uses of ref.
-func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
+// followUses sets the marks open, copied, leaves and byValue of a message from the uses of
+// ref, a reference to the message.
+func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	if seen[ref] {
 		return
 	}
@@ -53,7 +54,7 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			m.open = m.open || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		m.open = m.open || ref == m.Root // made elsewhere
+		m.open = m.open || ref == m.Root // the message comes from other code
 	case *ssa.IndexAddr:
 		m.open = m.open || !isLiteral(ref)
 	default:
@@ -68,7 +69,7 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 				m.copied = true
 			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
-				p.Loads(cell, func(load ssa.Value) { p.follow(m, load, seen) })
+				p.Loads(cell, func(load ssa.Value) { p.followUses(m, load, seen) })
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
 				m.open = true
 			}
@@ -77,7 +78,7 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
 			m.open = true
 		case *ssa.UnOp:
-			returned, elsewhere := handedOn(instr)
+			returned, elsewhere := usesOfCopy(instr)
 			m.byValue = m.byValue || returned
 			m.open = m.open || elsewhere
 		case *ssa.MakeInterface:
@@ -92,12 +93,12 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			if fn, ok := instr.Fn.(*ssa.Function); ok {
 				for i, b := range instr.Bindings {
 					if b == ref {
-						p.follow(m, fn.FreeVars[i], seen)
+						p.followUses(m, fn.FreeVars[i], seen)
 					}
 				}
 			}
 		case *ssa.ChangeType:
-			p.follow(m, instr, seen)
+			p.followUses(m, instr, seen)
 		case ssa.CallInstruction:
 			callee := flow.CalleeOf(instr.Common())
 			switch {
@@ -106,7 +107,7 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			case IsSend(callee) && !isOwn(instr.Common()), flow.IsReader(callee):
 			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
 				if v := instr.Value(); v != nil {
-					p.follow(m, v, seen)
+					p.followUses(m, v, seen)
 				}
 			case callee.Name() == "Validate" || callee.Name() == "String":
 			default:
@@ -118,9 +119,10 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// handedOn reports whether the function returns a copy of a message, and whether the
-// copy leaves the function in another way. A slice of messages does not count.
-func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
+// usesOfCopy reports two facts about a copy of a message: whether the function returns the
+// copy, and whether it passes the copy on in another way. A slice of messages does not
+// count.
+func usesOfCopy(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {
 		case *ssa.Return:
@@ -142,8 +144,8 @@ func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
 	return returned, elsewhere
 }
 
-// followCall follows a message into a called function with the message as an argument,
-// and reports whether the called function belongs to this package.
+// followCall follows a message as the argument of a call into the called function. It
+// reports whether the called function belongs to this package.
 func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
 	fn := p.Body(instr.Common())
 	if fn == nil {
@@ -158,7 +160,7 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 		if there := p.byRoot[param]; there != nil && there != m {
 			m.callees = append(m.callees, there)
 		}
-		p.follow(m, param, seen)
+		p.followUses(m, param, seen)
 	}
 	return true
 }
@@ -197,14 +199,14 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	return made, len(made) > 0
 }
 
-// isOwn reports whether a call is a static call of a method outside of AWS's SDKs. Such
-// a method may set more fields of the message before the send.
+// isOwn reports whether a call is a static call of a method outside of AWS's SDKs. Such a
+// method may set further fields of the message.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// isLiteral reports whether an element is built in place, and not changed later.
+// isLiteral reports whether a slice element is a literal and never changed.
 func isLiteral(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

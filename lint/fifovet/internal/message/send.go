@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// sendNames are the sending calls of clients, and of interfaces in their place.
+// sendNames are the names of the sending calls on AWS's clients and on interfaces with the
+// same methods.
 var sendNames = []string{
 	"SendMessage", "SendMessageWithContext", "SendMessageRequest", "SendMessageBatch", "SendMessageBatchWithContext", "SendMessageBatchRequest",
 	"Publish", "PublishWithContext", "PublishRequest", "PublishBatch", "PublishBatchWithContext",

@@ -17,7 +17,8 @@ const (
 	snsV2Types = snsV2 + "/types"
 )
 
-// Role is the meaning of a message's field to SQS, under any name.
+// Role is the use of a field in SQS. Fields of different types with different names may
+// have the same role.
 type Role string
 
 const (
@@ -28,7 +29,7 @@ const (
 	roleAttributes Role = "attributes"
 	RoleURL        Role = "url"
 	RoleDelay      Role = "delay"
-	roleAttribute  Role = "attribute" // value of one attribute; the attribute's name is the field
+	roleAttribute  Role = "attribute" // value of an attribute; Set.field has the attribute's name
 	roleEntries    Role = "entries"
 	RoleTime       Role = "time"
 	RoleEventID    Role = "event id"
@@ -38,9 +39,9 @@ const (
 type shape struct {
 	Pkg, Name string
 	Fields    map[string]Role
-	Sdk       bool // type of this SDK: always FIFO, and not a raw send
+	Sdk       bool // a type of this project's SDK, always for FIFO queues
 	Batch     bool // has entries, which are separate messages
-	entry     bool // is such an entry
+	entry     bool // the type of such an entry
 }
 
 var (

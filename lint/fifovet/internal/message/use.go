@@ -19,25 +19,25 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // with the position of a call: number of the argument, from 1
+	Arg   int // number of the argument, from 1, if the position is a call's
 	Instr ssa.Instruction
 
 	M   *Message    // nil for arguments
-	via *types.Func // function with the argument, nil for fields
+	via *types.Func // the function with the argument; nil for a field
 
 	Evidence     evidence
-	Alone        bool // only constants are added on the way
-	ContentBased bool // for a body: only the body distinguishes the message
+	Alone        bool // only constants are added to the value
+	ContentBased bool // for a body: the message has no deduplication ID
 	unless       given
 	many         bool // the value is in several messages
-	NoGroup      bool // for a URL: its messages have no group
-	Payload      bool // for a body: the event encoded by a producer of this SDK
-	encoded      bool // the value is encoded as JSON later
+	NoGroup      bool // for a URL: the messages have no message group
+	Payload      bool // for a body: a producer of this SDK encodes this event
+	encoded      bool // the value is encoded as JSON afterwards
 
 	Slice *flow.Tracer
 }
 
-// Key is equal for all parts of one message in this function.
+// Key identifies the message: all uses of one message in this function have an equal Key.
 func (u *Use) Key() any {
 	if u.M != nil {
 		return u.M.Root
@@ -65,22 +65,23 @@ func (p *Index) Uses(messages []*Message) []*Use {
 	}
 	slices.SortStableFunc(queue, func(a, b *Use) int {
 		if a.Role != b.Role && (a.Role == RoleURL || b.Role == RoleURL) {
-			return rank(a.Role) - rank(b.Role) // URLs first: callers' evidence about the queue comes before the rest
+			return rank(a.Role) - rank(b.Role) // URLs come first, because they show whether the queue is FIFO
 		}
 		return int(a.Pos) - int(b.Pos)
 	})
 	for _, c := range p.Calls {
-		queue = append(queue, p.arguments(c)...)
+		queue = append(queue, p.usesOfArguments(c)...)
 	}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
 		u.Slice = p.TraceUntil(u.SendCalls(), u.Value, u.Path, false)
-		queue = append(queue, p.raise(u)...)
+		queue = append(queue, p.raiseParameters(u)...)
 	}
 	return queue
 }
 
-// groupless reports whether a message, or each entry of a batch, has no group.
+// groupless reports whether a message has no message group. For a batch, it reports whether
+// no entry has a group.
 func (p *Index) groupless(m *Message, messages []*Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -106,7 +107,7 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 	if len(u.Path) == 0 && u.Alone {
 		whole = []ssa.Value{u.Value}
 	}
-	return p.name(u.Slice.Origins, whole)
+	return p.kindAndName(u.Slice.Origins, whole)
 }
 
 func rank(r Role) int {
@@ -116,9 +117,12 @@ func rank(r Role) int {
 	return 1
 }
 
-// given identifies the parameter, or the part of a parameter, that is the deduplication
-// ID. Param is 1 + the parameter's index, or 0 without such a parameter. If a caller
-// passes an empty text, the message has no ID.
+// given identifies the parameter, or the part of a parameter, with the deduplication ID of
+// a message. Param is 1 + the parameter's index, or 0 without such a parameter. If a caller
+// passes an empty text, the message has no deduplication ID. concernsCallers reports
+// whether a missing deduplication ID must be judged at the calls of this function: the ID
+// is a single parameter, or the function sets no ID. If the ID has another origin, it may
+// depend on the caller in an unknown way, and concernsCallers returns false.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -146,15 +150,15 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// forCallers reports whether a caller's message may lack a deduplication ID for the same
+// concernsCallers reports whether a caller's message may lack a deduplication ID for the same
 // reason as this message: the ID is a single parameter, or the function sets no ID. An
 // ID of any other origin may depend on the caller; forCallers then returns false.
-func (m *Message) forCallers(unless given) bool {
+func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
 
-// repeated reports whether a function makes or sends a message in a loop. Values from
-// outside of the loop are then the same in several messages.
+// repeated reports whether a message is made or sent in a loop. A value from outside of the
+// loop is then the same in several messages.
 func (p *Index) repeated(m *Message) bool {
 	made, ok := m.Root.(ssa.Instruction)
 	if ok && made.Block() != nil && flow.Cycle(made.Block())[made.Block()] {
@@ -170,8 +174,9 @@ func (p *Index) within(instr ssa.Instruction, fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// arguments returns a call's uses of arguments by a function of another package.
-func (p *Index) arguments(c flow.Call) []*Use {
+// usesOfArguments returns a use for each argument of a call with a path to a message in
+// another package.
+func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
 			Role: RoleBody, Field: "payload", Fn: c.Fn, Value: event, Pos: c.Instr.Pos(), Arg: argIndex(c, event), Instr: c.Instr, via: c.Callee,
@@ -207,19 +212,19 @@ func (p *Index) argument(c flow.Call, s paramSink) *Use {
 	if s.Unless > 0 && s.Unless <= len(args) {
 		dedup := args[s.Unless-1]
 		origins := p.Trace(dedup, s.UnlessPath, false).Origins
-		u.ContentBased = leftEmpty(origins) || len(s.UnlessPath) == 0 && p.nilable(dedup, nil)
+		u.ContentBased = isAlwaysEmpty(origins) || len(s.UnlessPath) == 0 && p.nilable(dedup, nil)
 		u.unless = ParameterOf(origins)
 	}
 	return u
 }
 
-// leftEmpty reports whether a value is always empty.
-func leftEmpty(origins []flow.Origin) bool {
+// isAlwaysEmpty reports whether a value is always empty.
+func isAlwaysEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns the conclusion from a call about the queue. It is the conclusion
-// from the called function, unless the queue's name is an argument of the call.
+// evidenceAt returns the evidence about the queue at a call. It is the evidence in the
+// called function, unless the call passes the name of the queue.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -230,7 +235,7 @@ func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 		if len(url.Path) == 0 && url.Alone {
 			whole = []ssa.Value{args[url.Index]}
 		}
-		switch name, _ := p.name(p.Trace(args[url.Index], url.Path, false).Origins, whole); name {
+		switch name, _ := p.kindAndName(p.Trace(args[url.Index], url.Path, false).Origins, whole); name {
 		case FifoName:
 			return SurelyFIFO
 		case StandardName:
@@ -240,8 +245,8 @@ func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	return s.Evidence
 }
 
-// argIndex returns an argument's number in the source, from 1. A method's receiver is
-// 0.
+// argIndex returns the number of an argument as counted in the source, from 1. For the
+// receiver of a method it returns 0.
 func argIndex(c flow.Call, arg ssa.Value) int {
 	i := slices.Index(flow.Args(c.Instr.Common()), arg)
 	if c.Callee == nil || c.Callee.Signature().Recv() == nil {
@@ -250,9 +255,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raise records the parameters that become part of u, and returns the uses of these
-// parameters at calls in this package.
-func (p *Index) raise(u *Use) []*Use {
+// raiseParameters records the parameters on the way to u's message. It returns a use for
+// each argument for these parameters in calls of this package.
+func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
 		param, ok := o.Root.(*ssa.Parameter)
@@ -265,7 +270,7 @@ func (p *Index) raise(u *Use) []*Use {
 		}
 		s := paramSink{
 			Index: slices.Index(fn.Params, param), Path: o.Path, Role: u.Role, Field: u.Field, Evidence: u.Evidence,
-			Alone: u.Alone && only(u.Slice.Origins, param), ContentBased: u.ContentBased && (u.M == nil || u.M.forCallers(u.unless)),
+			Alone: u.Alone && isOnlyParameter(u.Slice.Origins, param), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.unless)),
 			Unless: u.unless.Param, UnlessPath: u.unless.Path,
 			Many: u.many || u.Instr != nil && flow.Cycle(u.Instr.Block())[u.Instr.Block()], Encoded: u.encoded || o.Encoded != nil,
 			NoGroup: u.NoGroup,
@@ -284,7 +289,7 @@ func (p *Index) raise(u *Use) []*Use {
 	return more
 }
 
-// addSink records one argument of a function and reports whether it is new.
+// addSink records a parameter on the way to a message. It reports whether this is new.
 func (p *Index) addSink(of any, s paramSink) bool {
 	known := p.sinks[of]
 	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
@@ -294,8 +299,8 @@ func (p *Index) addSink(of any, s paramSink) bool {
 	return true
 }
 
-// only reports whether a value consists of one parameter and constants.
-func only(origins []flow.Origin, param *ssa.Parameter) bool {
+// isOnlyParameter reports whether a value consists of one parameter and constants.
+func isOnlyParameter(origins []flow.Origin, param *ssa.Parameter) bool {
 	for _, o := range origins {
 		if o.Kind != flow.FromConst && o.Root != param {
 			return false
@@ -304,7 +309,7 @@ func only(origins []flow.Origin, param *ssa.Parameter) bool {
 	return true
 }
 
-// payloadOf returns the event passed to a producer of this SDK by a call.
+// payloadOf returns the event passed by a call to a producer of this SDK.
 func payloadOf(c flow.Call) (ssa.Value, bool) {
 	if c.Callee == nil {
 		return nil, false
@@ -330,7 +335,8 @@ func at(args []ssa.Value, i int) (ssa.Value, bool) {
 	return args[i], true
 }
 
-// Written reports whether a later encoding of the value includes the origin's part.
+// Written reports whether the later JSON encoding of the value contains the part with the
+// origin o.
 func (u *Use) Written(o flow.Origin) bool {
 	if !u.encoded {
 		return true
@@ -338,7 +344,8 @@ func (u *Use) Written(o flow.Origin) bool {
 	return flow.JSONVisible(flow.TypeAt(flow.EncodedType(u.Value), u.Path), o.Under)
 }
 
-// SentInRange reports whether each round of the range makes a separate message.
+// SentInRange reports whether the loop over the range o makes a separate message in each
+// round.
 func SentInRange(u *Use, o flow.Origin) bool {
 	r, ok := o.Root.(*ssa.Range)
 	if !ok || u.Instr == nil {
@@ -352,7 +359,8 @@ func SentInRange(u *Use, o flow.Origin) bool {
 	return false
 }
 
-// Name returns the field's name for readers, with the function between.
+// Name returns the field's name for a finding. If the value is an argument, Name adds the
+// called function.
 func (u *Use) Name() string {
 	if u.via == nil || u.Payload {
 		return u.Field
@@ -367,7 +375,7 @@ func (u *Use) Name() string {
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
 	if at == nil || at.Block() == nil {
-		return true // such as a seed of the process
+		return true // for example a seed, set once in a process
 	}
 	if u.M == nil {
 		if u.many {
@@ -377,7 +385,7 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		return at.Parent() != u.Fn && o.Frame == nil // minted outside of a literal
+		return at.Parent() != u.Fn && o.Frame == nil // minted outside of the message's function literal
 	}
 	made, ok := u.M.Root.(ssa.Instruction)
 	if !ok || at.Parent() != made.Parent() {

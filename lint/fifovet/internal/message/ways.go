@@ -9,22 +9,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// ways searches a function for a path from the creation of a message to its send. If a
-// condition occurs twice on a path, both have the same result, so no path takes two
-// branches that exclude each other.
-type ways struct {
+// pathSearch searches a function for a path from the creation of a message to its send. On
+// one path, a condition has the same result each time, so no path has two branches with
+// opposite conditions.
+type pathSearch struct {
 	p     *Index
 	m     *Message
-	role  Role // the field not set on the path
+	role  Role // the field without an assignment on the path
 	start *ssa.BasicBlock
 	made  *ssa.BasicBlock // block that makes the message
 	avoid map[*ssa.BasicBlock]bool
-	need  map[*ssa.BasicBlock]bool // one of these must be on the path; nil for no such rule
+	need  map[*ssa.BasicBlock]bool // the path must contain one of these blocks; nil for no such rule
 	end   map[*ssa.BasicBlock]bool
 
 	steps int
 	on    map[stage]bool
-	came  map[*ssa.BasicBlock]*ssa.BasicBlock // on the current path: the previous block
+	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
 }
 
 // stage is a block, before or after the message is made.
@@ -39,10 +39,10 @@ type answer struct {
 	truth bool
 }
 
-// waysOf starts a search in the function that makes the message. The second result is
+// newPathSearch starts a search in the function that makes the message. The second result is
 // false if the function is unknown.
-func (p *Index) waysOf(m *Message) (*ways, bool) {
-	w := &ways{
+func (p *Index) newPathSearch(m *Message) (*pathSearch, bool) {
+	w := &pathSearch{
 		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
 		on: map[stage]bool{}, came: map[*ssa.BasicBlock]*ssa.BasicBlock{},
 	}
@@ -69,20 +69,21 @@ func (p *Index) waysOf(m *Message) (*ways, bool) {
 	return w, true
 }
 
-func (w *ways) find() bool {
-	return w.from(w.start, nil, false, false, nil)
+func (w *pathSearch) find() bool {
+	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// from continues the search at block b. A path may contain each block twice, before and
-// after the creation of the message, because the creation may be in a loop.
-func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
+// searchFrom continues the search at block b. It reports whether there is a path. A path
+// may contain a block twice, before and after the creation of the message, because the
+// creation may be in a loop.
+func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
 	passed = passed || w.need == nil || w.need[b]
 	at := stage{b, made}
 	if w.on[at] || w.avoid[b] {
 		return false
 	}
-	if w.steps++; w.steps > maxWays {
+	if w.steps++; w.steps > maxPathBlocks {
 		return false
 	}
 	if w.end[b] && passed && made {
@@ -90,7 +91,7 @@ func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer
 	}
 	w.on[at] = true
 	was, again := w.came[b]
-	if again { // in a loop, values computed here may change
+	if again { // in the next round of a loop, a value may differ
 		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b
@@ -106,34 +107,34 @@ func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer
 	cond, ok := flow.Last(b).(*ssa.If)
 	if !ok {
 		for _, next := range b.Succs {
-			if w.from(next, b, made, passed, answers) {
+			if w.searchFrom(next, b, made, passed, answers) {
 				return true
 			}
 		}
 		return false
 	}
-	truth, known := w.decide(cond.Cond, answers)
+	truth, known := w.resultOf(cond.Cond, answers)
 	for i, next := range b.Succs {
 		if known && truth != (i == 0) {
 			continue
 		}
-		if w.from(next, b, made, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
+		if w.searchFrom(next, b, made, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
 			return true
 		}
 	}
 	return false
 }
 
-// decide returns the result of a condition on the current path, if known.
-func (w *ways) decide(cond ssa.Value, answers []answer) (truth, known bool) {
-	switch v := w.resolve(cond).(type) {
+// resultOf returns the result of a condition on the current path, if it is known.
+func (w *pathSearch) resultOf(cond ssa.Value, answers []answer) (truth, known bool) {
+	switch v := w.valueOf(cond).(type) {
 	case *ssa.Const:
 		if v.Value != nil {
 			return v.Value.ExactString() == "true", true
 		}
 	case *ssa.UnOp:
 		if v.Op == token.NOT {
-			truth, known = w.decide(v.X, answers)
+			truth, known = w.resultOf(v.X, answers)
 			return !truth, known
 		}
 	case *ssa.BinOp:
@@ -172,8 +173,8 @@ func sameCondition(a, b ssa.Value) (same, opposite bool) {
 	return false, c.Same(x.X, y.X) && c.Same(x.Y, y.Y)
 }
 
-// resolve returns the value of a variable on the current path.
-func (w *ways) resolve(v ssa.Value) ssa.Value {
+// valueOf returns the value of a variable on the current path.
+func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		phi, ok := v.(*ssa.Phi)
 		if !ok {
@@ -194,10 +195,10 @@ func (w *ways) resolve(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty decides whether a text or pointer is empty on this path. The field w.role of
-// the message is unset on this path, so a value read from the field is empty. A default
-// value that replaced an empty text is not empty.
-func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
+// isEmpty reports whether a text or a pointer is empty on the current path. The field
+// w.role of the message is not set on this path, so a value read from this field is empty.
+// A default value for an empty text is not empty.
+func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
 	}
@@ -210,12 +211,12 @@ func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	}
 	for _, a := range answers {
 		cond, ok := a.cond.(*ssa.BinOp)
-		if !ok || cond.Op != token.EQL && cond.Op != token.NEQ || !IsEmptyText(cond.Y) || w.resolve(cond.X) != w.resolve(v) {
+		if !ok || cond.Op != token.EQL && cond.Op != token.NEQ || !IsEmptyText(cond.Y) || w.valueOf(cond.X) != w.valueOf(v) {
 			continue
 		}
 		return a.truth == (cond.Op == token.EQL), true
 	}
-	switch is := w.resolve(v).(type) {
+	switch is := w.valueOf(v).(type) {
 	case *ssa.Const:
 		return IsEmptyText(is), true
 	case *ssa.Call, *ssa.BinOp:
@@ -224,7 +225,7 @@ func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	return false, false
 }
 
-func (w *ways) isField(load *ssa.UnOp) bool {
+func (w *pathSearch) isField(load *ssa.UnOp) bool {
 	addr, ok := load.X.(*ssa.FieldAddr)
 	return ok && w.role != RoleNone && w.p.rootOf(addr.X, 0) == w.m.Root && w.m.Shape.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == w.role
 }

@@ -1,9 +1,9 @@
 package rules
 
-// Bounds of the rules.
+// These constants limit the searches of the rules.
 const (
-	maxHandsOn = 4   // functions that pass a source on, in the fast check
+	maxPassOn  = 4   // nested callers of a sending function, in the search for a retry
 	maxLift    = 3   // callers of a sending function, in the search for a retry
-	maxRelated = 10  // related positions of one finding
-	maxKept    = 200 // values visited in the search for a store of an ID
+	maxRelated = 10  // related positions in one finding
+	maxKept    = 200 // values visited in the search for a stored ID
 )

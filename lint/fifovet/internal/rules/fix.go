@@ -29,9 +29,8 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField deletes a field from a literal, up to the next field. The last field is
-// deleted from the end of the previous field, and an only field up to the closing
-// brace.
+// removeField returns the edit for deleting a field from a composite literal: the text up
+// to the next field, or, for the last field, the text after the previous field.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)
@@ -81,7 +80,7 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 				return nil
 			}
 		case *ast.ForStmt, *ast.RangeStmt:
-			if stmt == nil || !r.invariant(stmt.Rhs[0], n) || i+1 >= len(path) {
+			if stmt == nil || !r.isInvariant(stmt.Rhs[0], n) || i+1 >= len(path) {
 				return nil
 			}
 			if _, ok := path[i+1].(*ast.BlockStmt); !ok || !isBodyOf(body, n) {
@@ -96,7 +95,7 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 				Message: "mint it once, before the loop",
 				TextEdits: []analysis.TextEdit{
 					{Pos: n.Pos(), End: n.Pos(), NewText: text.Bytes()},
-					r.line(stmt, body),
+					r.deleteStatement(stmt, body),
 				},
 			}}
 		case *ast.FuncLit, *ast.FuncDecl:
@@ -106,9 +105,9 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	return nil
 }
 
-// line returns the edit to delete a statement of a block. The edit deletes whole lines
-// if neither other code nor a comment is on these lines.
-func (r *reporter) line(stmt ast.Stmt, in *ast.BlockStmt) analysis.TextEdit {
+// deleteStatement returns the edit for deleting a statement of a block. The edit deletes
+// whole lines if these lines contain no other code and no comment.
+func (r *reporter) deleteStatement(stmt ast.Stmt, in *ast.BlockStmt) analysis.TextEdit {
 	file, _ := r.enclosing(stmt.Pos())
 	tok := r.p.Pass.Fset.File(stmt.Pos())
 	first, end := tok.Line(stmt.Pos()), tok.Line(stmt.End())
@@ -133,9 +132,9 @@ func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {
 	return false
 }
 
-// invariant reports whether an expression has the same meaning in front of the loop:
-// the loop declares no name of the expression.
-func (r *reporter) invariant(e ast.Expr, loop ast.Node) bool {
+// isInvariant reports whether an expression means the same in front of the loop: it uses no
+// name declared in the loop.
+func (r *reporter) isInvariant(e ast.Expr, loop ast.Node) bool {
 	same := true
 	ast.Inspect(e, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

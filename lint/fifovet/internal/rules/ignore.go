@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/directive"
 )
 
-// The categories of diagnostics about ignore comments.
+// These are the categories of diagnostics about ignore comments.
 const (
 	badIgnore    = "bad-ignore"
 	unusedIgnore = "unused-ignore"

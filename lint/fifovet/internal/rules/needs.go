@@ -12,19 +12,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// need is the necessary depth of the analysis of a package.
-type need uint8
+// depth says how much of a package must be analyzed.
+type depth uint8
 
 const (
-	nothing need = iota // the fast exit: no SSA form is built
-	sources             // only the functions that return random values
+	nothing depth = iota // nothing: no SSA form is built
+	sources              // only functions with results from sources
 	all
 )
 
-// needs returns the necessary depth of the analysis of a package, and the fact about
-// the package. It decides from types alone whether the package can have findings, or
-// facts for importing packages.
-func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
+// neededDepth returns how much of a package must be analyzed, and the fact about the
+// package. It looks only at types: can the package have findings, or facts for importing
+// packages?
+func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
 	if isStandard(pass) || strings.HasPrefix(path, "github.com/aws/") {
@@ -43,7 +43,7 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 		}
 	}
 
-	// Visit the nodes only if a name may be a source or a sink.
+	// Syntax trees are visited only if some name may be a source or a sending function.
 	random := make(map[types.Object]bool)
 	for _, obj := range pass.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
@@ -81,7 +81,7 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 	if messaging && path == flow.SDKPath {
 		return all, reach
 	}
-	if pass.Pkg.Name() != "main" && (len(random) > 0 && handsOn(pass, random) || misleads(pass)) {
+	if pass.Pkg.Name() != "main" && (len(random) > 0 && returnsMinted(pass, random) || nameMisleads(pass)) {
 		return sources, reach
 	}
 	return nothing, reach
@@ -95,8 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A module's path may also lack a dot, and some drivers leave pass.Module empty.
-	// But packages of the standard library import only the standard library.
+	// The path of a module may also lack a dot, and some drivers leave pass.Module empty. A
+	// package with an import whose path has a host name does not belong to the standard
+	// library.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -129,11 +130,11 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// misleads reports whether the name of an exported function may be misleading, so that
-// its body must be analyzed. Either the name means an ID generator, but the function
-// may compute the ID from its arguments. Or the function may call a function argument
-// again after an error.
-func misleads(pass *analysis.Pass) bool {
+// nameMisleads reports whether the body of an exported function must be analyzed, because
+// its name may be wrong about it: the name promises a new ID, but the function may compute
+// the ID from its arguments. The result is also true if the function may call a function
+// argument again after an error.
+func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
 			decl, ok := decl.(*ast.FuncDecl)
@@ -183,10 +184,10 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// handsOn reports whether an exported function may return a minted value. It follows
-// calls within the package. The map random has the known sources; handsOn adds the
-// package's functions with minted results, and its variables of a function type.
-func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
+// returnsMinted reports whether an exported function may return a value from a source. It
+// follows calls within the package. The map random has the known sources; returnsMinted
+// adds the package's functions with such results, and its variables of a function type.
+func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
 		uses []types.Object
@@ -230,7 +231,7 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 			}
 		}
 	}
-	for range maxHandsOn {
+	for range maxPassOn {
 		for _, b := range bodies {
 			for _, u := range b.uses {
 				if !random[u] {

@@ -16,24 +16,24 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// finding is an unfinished diagnostic.
+// finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // the rule's, unless lower was called
+	severity lint.Severity // severity of the rule, unless lower was called
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
-	arg      int // with a call's position: 1 + index of the argument
+	arg      int // 1 + index of the argument, if the position is a call's
 	whole    bool
 	text     string
 	source   flow.Origin
 	fix      fixKind
 	loop     token.Pos
 
-	// maybe means that the queue may be a standard queue.
+	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// what names the field or attribute of the finding.
+	// what names the field or the attribute with the fault.
 	what string
 
 	// cause is equal for findings that one change of the code would fix. Only one of these
@@ -42,7 +42,7 @@ type finding struct {
 	cause any
 }
 
-// lower sets another severity than the rule's.
+// lower replaces the rule's severity.
 func (f *finding) lower(severity lint.Severity) { f.severity, f.lowered = severity, true }
 
 // reporter turns findings into diagnostics.
@@ -53,7 +53,7 @@ type reporter struct {
 	pending  []pending
 }
 
-// pending is a finding with its diagnostic.
+// pending is a finding with its diagnostic, not reported yet.
 type pending struct {
 	finding
 	analysis.Diagnostic
@@ -67,7 +67,7 @@ func (r *reporter) report(f finding) {
 	if file == nil {
 		return
 	}
-	pos, end := span(path, f)
+	pos, end := sourceRange(path, f)
 	key := fmt.Sprint(f.rule, pos, f.what, f.source.Pos)
 	if r.reported[key] {
 		return
@@ -94,7 +94,8 @@ func (r *reporter) report(f finding) {
 	r.pending = append(r.pending, pending{f, d})
 }
 
-// relate adds a position to a diagnostic, if the position is on another line.
+// relate adds a related position to a diagnostic, unless the position is on the line of the
+// diagnostic.
 func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	if !pos.IsValid() || len(d.Related) >= maxRelated {
 		return
@@ -106,8 +107,8 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a cause within one function. The same cause in another function is another
-// group, because a change in one function does not fix the other.
+// group is a cause within one function. Findings with the same cause in another function
+// belong to another group, because a change in one function does not correct the other.
 type group struct {
 	cause any
 	fn    *ssa.Function
@@ -120,8 +121,8 @@ func outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// flush reports one finding for each cause and function, in the order of the source.
-func (r *reporter) flush() {
+// reportAll reports one finding for each group, in the order of the source.
+func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
 	})
@@ -146,15 +147,16 @@ func (r *reporter) flush() {
 			if chosen[group{f.cause, outermost(f.fn)}] != i {
 				continue
 			}
-			text += r.others(f, &d)
+			text += r.otherFields(f, &d)
 		}
 		d.Message = text
 		r.p.Pass.Report(d)
 	}
 }
 
-// others returns a text with the other fields of a finding's cause.
-func (r *reporter) others(f pending, d *analysis.Diagnostic) string {
+// otherFields returns a text with the fields of the other findings with the same cause, or
+// "".
+func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	var names []string
 	for _, o := range r.pending {
 		if o.cause != f.cause || outermost(o.fn) != outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.what == f.what {
@@ -180,7 +182,7 @@ var precedence = []string{
 
 func (f finding) outranks(o finding) bool {
 	if f.severity != o.severity {
-		return f.severity < o.severity // errors come first
+		return f.severity < o.severity // errors come before warnings
 	}
 	return slices.Index(precedence, f.rule) < slices.Index(precedence, o.rule)
 }
@@ -195,9 +197,9 @@ func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {
 	return nil, nil
 }
 
-// span returns the source range of a finding: a field of a literal with its value, an
-// assignment, or an argument of a call.
-func span(path []ast.Node, f finding) (token.Pos, token.Pos) {
+// sourceRange returns the range of source text of a finding: a field of a literal with its
+// value, an assignment, or an argument of a call.
+func sourceRange(path []ast.Node, f finding) (token.Pos, token.Pos) {
 	for _, n := range path {
 		switch n := n.(type) {
 		case *ast.KeyValueExpr:

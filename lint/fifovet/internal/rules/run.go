@@ -10,20 +10,20 @@ import (
 )
 
 func (s *settings) run(pass *analysis.Pass) (any, error) {
-	need, reach := s.needs(pass)
+	need, reach := s.neededDepth(pass)
 	ignores := readIgnores(pass)
 	if need != nothing {
 		p := &audit{Index: message.NewIndex(pass, flow.Sources(s.nondet)), set: s, reach: reach}
 		if need == all {
 			p.r = &reporter{p: p, ignores: ignores, reported: map[string]bool{}}
 			p.check()
-			p.r.flush()
+			p.r.reportAll()
 		}
 		for _, export := range []func() bool{p.ExportSinks, p.ExportNondet, p.ExportDerived, p.ExportCalls} {
 			reach.Facts = export() || reach.Facts
 		}
 	}
-	if (reach.SDK || reach.Facts) && pass.Pkg.Name() != "main" { // main is never imported
+	if (reach.SDK || reach.Facts) && pass.Pkg.Name() != "main" { // no package imports a package main
 		pass.ExportPackageFact(&reach)
 	}
 	ignores.reportUnused(pass, s)
@@ -53,7 +53,7 @@ func (p *audit) check() {
 	}
 }
 
-// raw returns the messages of the AWS SDKs, without batches.
+// raw returns the single messages and batch entries of the AWS SDKs, without batch inputs.
 func (p *audit) raw() []*message.Message {
 	return slices.DeleteFunc(slices.Clone(p.messages), func(m *message.Message) bool { return m.Shape.Sdk || m.Shape.Batch })
 }

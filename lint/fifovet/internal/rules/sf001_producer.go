@@ -63,10 +63,10 @@ func (p *audit) checkConfig(r *reporter, fn *ssa.Function) {
 	}
 }
 
-// outsideBody reports whether the body lacks the value of an attribute, and returns the
-// origin of the value. The origin is a field of the event omitted by encoding/json or,
-// if the attribute's name identifies an event, a source. Any other value from outside
-// of the event, such as the region of a deployment, counts as routing and is permitted.
+// outsideBody returns the origin of an attribute's value if the body lacks the value. The
+// origin is a field of the event omitted by encoding/json, or a source under the name of an
+// event's identity. Any other value from outside of the event, such as a region, counts as
+// routing and is permitted.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false

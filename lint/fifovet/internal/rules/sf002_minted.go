@@ -16,7 +16,7 @@ import (
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
-			p.minted(p.r, u, o)
+			p.checkMinted(p.r, u, o)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	return u.Slice.Any(flow.FromSource)
 }
 
-// dedupIDs returns the deduplication IDs that are not minted.
+// dedupIDs returns the uses of deduplication IDs without a value from a source.
 func (p *audit) dedupIDs() []*message.Use {
 	var ids []*message.Use
 	for _, u := range p.uses {
@@ -40,10 +40,10 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// minted is SF002 for one use.
-func (p *audit) minted(r *reporter, u *message.Use, o flow.Origin) {
+// checkMinted reports SF002 for one use.
+func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
-		return // date and hour: the bucket distinguishes repeated values
+		return // the date beside the hour distinguishes repeated hours
 	}
 	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o)}
 	switch {
@@ -61,22 +61,22 @@ func (p *audit) minted(r *reporter, u *message.Use, o flow.Origin) {
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s is a part of %s that repeats and identifies no event; derive it from the event",
 			u.Name(), o.Text)
-	case p.fallback(u):
+	case p.isFallback(u):
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID",
 			u.Name(), o.Text)
-	case p.carried(u, o):
+	case p.isInBody(u, o):
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s and the body hold %s: a retry by the caller is stored twice; take it from the event",
 			u.Name(), o.Text)
 		if p.set.strict {
 			f.lower(lint.Error)
-		} else if !o.Clock && p.kept(u, o) {
+		} else if !o.Clock && p.mayBeStored(u, o) {
 			f.lower(lint.Info)
 			f.text = fmt.Sprintf("%s comes from %s, as does the body: a retry by the caller is stored twice, unless other code stores the ID",
 				u.Name(), o.Text)
 		}
-	case !o.Clock && p.attached(u, o) && p.kept(u, o):
+	case !o.Clock && p.isInAttribute(u, o) && p.mayBeStored(u, o):
 		f.lower(lint.Info)
 		f.text = fmt.Sprintf("%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID",
 			u.Name(), o.Text)
@@ -87,14 +87,14 @@ func (p *audit) minted(r *reporter, u *message.Use, o flow.Origin) {
 	r.report(f)
 }
 
-// constantBeside reports whether a value consists of sources and constants only.
+// constantBeside reports whether a value consists only of sources and constants.
 func constantBeside(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other
 }
 
-// fallback reports whether the minted ID only replaces a missing ID of the caller.
-func (p *audit) fallback(u *message.Use) bool {
+// isFallback reports whether the minted ID is used only if the caller gives no ID.
+func (p *audit) isFallback(u *message.Use) bool {
 	if u.M != nil {
 		for _, s := range u.M.All(u.Role) {
 			if _, minted := p.Trace(s.Value, nil, false).Any(flow.FromSource); !minted && !flow.IsEmpty(s.Value) {
@@ -142,25 +142,25 @@ func (p *audit) fallback(u *message.Use) bool {
 	return false
 }
 
-// carried reports whether the body of the same message has the minted value.
-func (p *audit) carried(u *message.Use, o flow.Origin) bool {
+// isInBody reports whether the body of the same message contains the minted value.
+func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
 		return false
 	}
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// attached reports whether an attribute of the same message has the minted value.
-func (p *audit) attached(u *message.Use, o flow.Origin) bool {
+// isInAttribute reports whether an attribute of the same message contains the minted value.
+func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 	})
 }
 
-// kept reports whether the program also passes the minted value to a function that may
-// store values. A stored value becomes the event's own ID, and a retry can use the ID
+// mayBeStored reports whether the program also passes the minted value to a function, which
+// may store it. A stored value is the event's own ID from then on, and a retry can use it
 // again.
-func (p *audit) kept(u *message.Use, o flow.Origin) bool {
+func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool
 	walk = func(v ssa.Value) bool {

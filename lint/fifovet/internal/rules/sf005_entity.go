@@ -31,9 +31,9 @@ func (p *audit) entityID(r *reporter, u *message.Use) {
 	})
 }
 
-// mintedByCaller reports whether a value is a parameter, and a caller in this package
-// passes a minted ID as the argument. The minted ID is then the fault. SF005 does not
-// apply: only a value that names an entity, such as an account, is its subject.
+// mintedByCaller reports whether a value is a parameter with a minted ID as argument in
+// some call of this package. The fault is then the minted ID. SF005 is about another fault:
+// the name of an entity, such as an account, in place of an event.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

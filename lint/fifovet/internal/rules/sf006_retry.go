@@ -36,12 +36,12 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 			continue
 		}
 		for _, try := range p.attempts(u, minted) {
-			loop, ok := p.retried(try, maxLift)
+			loop, ok := p.isRetried(try, maxLift)
 			if !ok {
 				continue
 			}
 			once := "call it once, before the first attempt"
-			if u.Role == message.RoleBody { // before the loop, a retry of the caller still has another body
+			if u.Role == message.RoleBody { // even before the loop, a retry by the caller has another body
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -57,8 +57,8 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	}
 }
 
-// attempt is one attempt to send a message. The instruction minted calls the source,
-// the call send in the same function sends, and values are the values of the message.
+// attempt is one attempt to send a message: minted is the call of the source, send is the
+// sending call in the same function, and values are the values in the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
@@ -95,23 +95,23 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// retried reports whether a failed send is tried again with a newly minted value. The
-// retry is a loop, a function that calls its function argument again, a recursive call,
-// or a retry by a caller, at most lift calls away. If a loop surrounds the send itself,
-// retried also returns the position of the loop.
-func (p *audit) retried(try attempt, lift int) (token.Pos, bool) {
+// isRetried reports whether a failed send is repeated with a newly minted value. The
+// repetition is a loop, a repeated call of a function argument, a recursive call, or a
+// retry by a caller at most lift calls away. If the loop is around the send itself,
+// isRetried also returns its position.
+func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
 	}
 	fn := try.send.Parent()
-	if p.RetryBody(fn) || recurs(fn, try.send) {
+	if p.RetryBody(fn) || callsItself(fn, try.send) {
 		return token.NoPos, true
 	}
 	if lift == 0 || !p.returnsErrorOf(fn, try.send) {
 		return token.NoPos, false
 	}
 	for _, c := range p.callers(fn) {
-		if _, ok := p.retried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, lift-1); ok {
+		if _, ok := p.isRetried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, lift-1); ok {
 			return token.NoPos, true
 		}
 	}
@@ -148,9 +148,9 @@ func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool 
 	return false
 }
 
-// recurs reports whether a function calls itself with the same arguments after a failed
-// send.
-func recurs(fn *ssa.Function, send ssa.CallInstruction) bool {
+// callsItself reports whether a function calls itself with the same arguments after a
+// failed send.
+func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	for _, block := range fn.Blocks {
 		cond, ok := flow.Last(block).(*ssa.If)
 		if !ok {

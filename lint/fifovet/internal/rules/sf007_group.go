@@ -21,7 +21,7 @@ func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
 		o flow.Origin
 	}
 	var minted []groupUse
-	messages := map[ssa.Instruction]map[any]bool{} // messages reached by one call of a source
+	messages := map[ssa.Instruction]map[any]bool{} // messages with the value of one call of a source
 	for _, u := range uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {
 			continue

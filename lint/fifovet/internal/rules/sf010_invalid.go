@@ -33,7 +33,7 @@ func (p *audit) invalidID() {
 // lengths are known.
 func (p *audit) legalParts(u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
-		return // a dedupe key may be longer: it is in the body
+		return // a dedupe key may be longer, because it is not sent as an ID
 	}
 	parts := p.Text(u.Value)
 	if len(parts) < 2 {
@@ -61,10 +61,10 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 // maxID is the largest length of an ID, in characters (F-017, F-018).
 const maxID = 128
 
-// legalID is SF010 for constants.
+// legalID reports SF010 for a constant ID.
 func (p *audit) legalID(r *reporter, u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
-		return // a dedupe key may be longer: it is in the body
+		return // a dedupe key may be longer, because it is not sent as an ID
 	}
 	o := u.Slice.Origins[0]
 	if o.Kind != flow.FromConst || o.Text == "" || o.Mixed || !u.Alone {
@@ -84,7 +84,7 @@ func (p *audit) legalID(r *reporter, u *message.Use) {
 	})
 }
 
-// bodyAsID is SF010 for a whole body used unchanged as the ID.
+// bodyAsID reports SF010 for a whole body as ID.
 func (p *audit) bodyAsID(r *reporter, u *message.Use) {
 	if u.M == nil || u.M.Shape.Sdk {
 		return

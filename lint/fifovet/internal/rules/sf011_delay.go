@@ -16,7 +16,7 @@ import (
 // fifoDelay is SF011: a message of a FIFO queue has its own delay.
 func (p *audit) fifoDelay() {
 	for _, u := range p.uses {
-		if u.Role != message.RoleDelay || u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || p.excluded(u.M, u.Instr)) {
+		if u.Role != message.RoleDelay || u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || p.neverTogether(u.M, u.Instr)) {
 			continue
 		}
 		f := finding{rule: fifoDelay, fn: u.Fn, pos: u.Pos, arg: u.Arg}
@@ -56,10 +56,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// excluded reports whether the group, or the deduplication ID, is set only on other
-// paths than the delay: no path has both assignments. The instruction assigned sets the
-// delay.
-func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
+// neverTogether reports whether no path sets both the delay and the group, or both the
+// delay and the deduplication ID. The instruction assigned sets the delay.
+func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0
 		for _, g := range m.All(r) {
@@ -78,8 +77,8 @@ func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
 	return false
 }
 
-// oneDelay returns the largest constant among the possible values of a delay. It
-// returns false if no constant is above zero.
+// oneDelay returns the largest constant among the possible values of a delay. It returns
+// false if no constant is above zero.
 func oneDelay(t *flow.Tracer) (string, bool) {
 	longest := 0
 	for _, o := range t.Origins {
@@ -90,7 +89,7 @@ func oneDelay(t *flow.Tracer) (string, bool) {
 	return strconv.Itoa(longest), longest > 0
 }
 
-// constDelay returns a delay that is one constant other than zero.
+// constDelay returns the delay if it is a single constant other than zero.
 func constDelay(t *flow.Tracer) (string, bool) {
 	text, ok := t.Constant()
 	if len(t.Origins) != 1 {

@@ -24,7 +24,8 @@ func (p *audit) attrCopiesKey() {
 	}
 }
 
-// checkCopy is SF013: an attribute repeats a member of the body from another value.
+// checkCopy reports SF013: an attribute and a member of the body have the same name, but
+// their values are computed separately.
 func (p *audit) checkCopy(r *reporter, l *message.Letter, a message.Attribute) {
 	val := l.Member(p.Index, a)
 	if val == nil {

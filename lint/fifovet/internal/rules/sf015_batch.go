@@ -57,7 +57,7 @@ func isBatch(obj *types.Func) bool {
 func readsFailures(call ssa.CallInstruction) bool {
 	v := call.Value()
 	if v == nil {
-		return false // go or defer
+		return false // a call in a go or defer statement has no result
 	}
 	for _, instr := range flow.Referrers(v) {
 		out, ok := instr.(*ssa.Extract)
@@ -66,7 +66,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 		}
 		for _, use := range flow.Referrers(out) {
 			if afterError(use, call) {
-				continue // there the batch does not count as sent
+				continue // after an error, the batch does not count as sent
 			}
 			field, ok := use.(*ssa.FieldAddr)
 			if !ok {
@@ -79,7 +79,7 @@ func readsFailures(call ssa.CallInstruction) bool {
 			case "Failed":
 				return true
 			case "Successful":
-				if compared(field) {
+				if isCompared(field) {
 					return true
 				}
 			}
@@ -102,9 +102,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// compared reports whether the code uses the length of a slice field in a comparison or
-// in arithmetic, or passes the field out of the function.
-func compared(field *ssa.FieldAddr) bool {
+// isCompared reports whether the code compares the length of a slice field, uses it in
+// arithmetic, or passes the field out of the function.
+func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
 		if !ok {
@@ -125,7 +125,7 @@ func compared(field *ssa.FieldAddr) bool {
 				return true
 			}
 			for _, of := range flow.Referrers(length) {
-				if b, ok := of.(*ssa.BinOp); ok && !countsLoop(b) {
+				if b, ok := of.(*ssa.BinOp); ok && !endsLoop(b) {
 					return true
 				}
 			}
@@ -134,7 +134,7 @@ func compared(field *ssa.FieldAddr) bool {
 	return false
 }
 
-// countsLoop reports whether a comparison only ends a loop over a slice.
-func countsLoop(b *ssa.BinOp) bool {
+// endsLoop reports whether a comparison only ends a loop over a slice.
+func endsLoop(b *ssa.BinOp) bool {
 	return flow.Cycle(b.Block())[b.Block()]
 }

@@ -72,7 +72,7 @@ func (p *audit) collide(a, b sent) bool {
 		return false
 	}
 	if _, constant := a.id.Slice.Constant(); constant {
-		return false // SF003
+		return false // SF003 reports this case
 	}
 	return sameOrigins(a.id, b.id) && p.knownDifferent(a.body, b.body)
 }
@@ -114,7 +114,7 @@ func sameKeys(x, y []originKey) bool {
 	return len(x) == len(y) && !slices.ContainsFunc(x, func(k originKey) bool { return !slices.Contains(y, k) })
 }
 
-// knownDifferent reports whether two bodies consist of different values.
+// knownDifferent reports whether two bodies certainly consist of different values.
 func (p *audit) knownDifferent(a, b *message.Use) bool {
 	x, known := keysOf(a)
 	y, alsoKnown := keysOf(b)
@@ -129,7 +129,7 @@ func follows(first, second ssa.CallInstruction) bool {
 	}
 	loop := flow.Cycle(first.Block())
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
-		return false // two rounds of a loop
+		return false // the sends are in different rounds of a loop
 	}
-	return !afterError(second, first) // another attempt
+	return !afterError(second, first) // after an error, the second send is another attempt
 }

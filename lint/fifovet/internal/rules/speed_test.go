@@ -27,11 +27,11 @@ func TestFastExit(t *testing.T) {
 	require.NoError(t, err)
 
 	var mu sync.Mutex
-	count := map[need]int{}
+	count := map[depth]int{}
 	a := New()
 	run := a.Run
 	a.Run = func(pass *analysis.Pass) (any, error) {
-		n, _ := new(settings).needs(pass)
+		n, _ := new(settings).neededDepth(pass)
 		mu.Lock()
 		count[n]++
 		if n != nothing {
