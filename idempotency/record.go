@@ -41,14 +41,25 @@ func (s Status) String() string {
 	}
 }
 
-// ParseStatus is the inverse of [Status.String].
-func ParseStatus(s string) (Status, error) {
-	for status := Absent; status <= Failed; status++ {
-		if status.String() == s {
-			return status, nil
-		}
+// MarshalText returns the text of [Status.String].
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a status from a store's record: a text of [Status.String]. An empty
+// text, and "released", are Absent.
+func (s *Status) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "", "released", "absent":
+		*s = Absent
+	case "in_progress":
+		*s = Running
+	case "succeeded":
+		*s = Succeeded
+	case "failed":
+		*s = Failed
+	default:
+		return &InvalidError{Field: "Status", Found: fmt.Sprintf("%q", text), Rule: "want absent, in_progress, succeeded or failed"}
 	}
-	return Absent, &InvalidError{Field: "Status", Rule: fmt.Sprintf("%q, want absent, in_progress, succeeded or failed", s)}
+	return nil
 }
 
 // Size limits of record fields, in bytes.

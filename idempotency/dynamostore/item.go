@@ -216,16 +216,12 @@ func (p *parser) time(name string) time.Time {
 	return time.UnixMicro(p.number(name)).UTC()
 }
 
-func (p *parser) status(name string) idempotency.Status {
+func (p *parser) status(name string) (s idempotency.Status) {
 	v := p.text(name)
-	if v == "" || v == "released" {
-		return idempotency.Absent
-	}
-	status, err := idempotency.ParseStatus(v)
-	if err != nil {
+	if s.UnmarshalText([]byte(v)) != nil {
 		p.fail(name)
 	}
-	return status
+	return s
 }
 
 // parseID parses an item's key_id. It reports false if s is not a key ID.

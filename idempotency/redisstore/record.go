@@ -179,16 +179,12 @@ func (p *parser) time() time.Time {
 	return time.UnixMicro(p.int()).UTC()
 }
 
-func (p *parser) status() idempotency.Status {
+func (p *parser) status() (s idempotency.Status) {
 	v := p.text()
-	if v == "" || v == "released" {
-		return idempotency.Absent
-	}
-	status, err := idempotency.ParseStatus(v)
-	if err != nil {
+	if s.UnmarshalText([]byte(v)) != nil {
 		p.fail("status %q", v)
 	}
-	return status
+	return s
 }
 
 func (p *parser) fail(format string, args ...any) {

@@ -19,13 +19,6 @@ func statusText(s idempotency.Status) string {
 	return s.String()
 }
 
-func parseStatus(s string) (idempotency.Status, error) {
-	if s == "released" {
-		return idempotency.Absent, nil
-	}
-	return idempotency.ParseStatus(s)
-}
-
 // row is a record as read, with its last grant's decision.
 type row struct {
 	record   idempotency.Record
@@ -57,10 +50,10 @@ func scanRecord(s scanner, before ...any) (row, error) {
 	copy(r.Fingerprint.Sum[:], hash)
 	copy(r.Seal[:], seal)
 	copy(r.Token[:], token)
-	if r.Status, err = parseStatus(status); err != nil {
+	if err = r.Status.UnmarshalText([]byte(status)); err != nil {
 		return row{}, fmt.Errorf("sqlstore: read: %w", err)
 	}
-	if r.Prior.Status, err = idempotency.ParseStatus(prior); err != nil {
+	if err = r.Prior.Status.UnmarshalText([]byte(prior)); err != nil {
 		return row{}, fmt.Errorf("sqlstore: read: %w", err)
 	}
 	r.LeaseUntil, r.Created = fromMicros(lease), fromMicros(created)
