@@ -39,7 +39,7 @@ Examples:
 	sqsfifo canon --hash <<< '{"b":1,"a":1.0}'`
 }
 
-// canonLine is the stable form of --json.
+// canonLine is one line of --json output. Member names are stable.
 type canonLine struct {
 	File         string `json:"file"`
 	Line         int    `json:"line"`
@@ -113,8 +113,9 @@ func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) error 
 	}
 }
 
-// firstDifference returns the position of the first differing byte of two texts, or -1.
-// It ignores one newline at the end of text: the last line break of a file.
+// firstDifference returns the offset of the first byte in which two texts differ, or -1 for
+// equal texts. It ignores one line break at the end of text, because a file usually ends
+// with one.
 func firstDifference(text, canonical string) int {
 	text = strings.TrimSuffix(text, "\n")
 	if text == canonical {

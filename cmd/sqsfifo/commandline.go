@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// helpAsked ends the parser after printing a help text.
+// helpAsked is the panic with which the parser stops after printing a help text.
 type helpAsked struct{ code int }
 
 // parse returns the subcommand of a command line with its flags, and the subcommand's
@@ -63,9 +63,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the default values of flags for durations. The command send has a shorter
-// time for retries, send_for: with a journal, the retries must end before the last claim
-// that the store permits.
+// limits are the defaults of flags for durations. The command send has a shorter default
+// time for retries (send_for): with a journal, retries must end before the last claim
+// allowed by the store.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -117,7 +117,8 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser in the words of a command line.
+// plainer rewrites an error of the command line parser in words for users of the command
+// line.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

@@ -35,7 +35,7 @@ func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
 	case "bash":
 		bashCompletion(std.out, model)
 	case "zsh":
-		// zsh runs the script of bash.
+		// zsh can run the completion script for bash.
 		fmt.Fprint(std.out, "#compdef sqsfifo\nautoload -U +X bashcompinit && bashcompinit\n")
 		bashCompletion(std.out, model)
 	default:
@@ -44,7 +44,8 @@ func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFine, nil
 }
 
-// words returns the possible values of a command's argument other than files.
+// words returns the values of a command's argument that the shell can complete, except for
+// files.
 func words(name string, model *kong.Application) []string {
 	switch name {
 	case "explain":

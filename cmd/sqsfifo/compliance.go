@@ -38,7 +38,7 @@ Examples:
 	sqsfifo compliance --events scenes.jsonl --json -- node producer.mjs`
 }
 
-// complianceLine is the stable form of --json.
+// complianceLine is one line of --json output. Member names are stable.
 type complianceLine struct {
 	Case    string `json:"case"`
 	Outcome string `json:"outcome"` // passed, failed or not_judged

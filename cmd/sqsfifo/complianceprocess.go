@@ -23,21 +23,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// servedProducer is a program that sends the events of one queue after another. The
-// program sends HTTP requests to a local server, which forwards them to the queue of the
-// compliance suite through the suite's client.
+// servedProducer runs a user's program, the producer under test. The program sends its
+// requests to a local HTTP server. The server forwards each request to the queue of the
+// compliance suite, through the suite's client.
 type servedProducer struct {
 	command []string
 	timeout time.Duration
 
-	queueURL string // of the program
+	queueURL string // URL of the queue for the program
 	front    *http.Server
 	served   chan struct{}
 	base     string
 	program  *producerProgram // nil before the first event and after its end
 }
 
-// send is the Send of the suite.
+// send implements compliance.Suite.Send.
 func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL string, event json.RawMessage) error {
 	if queueURL != p.queueURL {
 		if err := p.close(); err != nil {
@@ -63,7 +63,7 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		}
 		var ended *programEndedError
 		if errors.As(err, &ended) && ended.err == nil && answered > 0 {
-			continue // the program ended between two events
+			continue // start the program again, because it ended between two events
 		}
 		return err
 	}
@@ -79,7 +79,7 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	queue := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 		Transport: clientTransport{client.Options().HTTPClient},
-		// A fault of the queue has closed the connection without an answer.
+		// The queue closed its connection without an answer, so the server does the same.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
@@ -107,12 +107,14 @@ func (p *servedProducer) close() error {
 	return err
 }
 
-// clientTransport sends requests through the HTTP client of an SDK's client.
+// clientTransport is an http.RoundTripper that sends requests through the HTTP client of an
+// SDK client.
 type clientTransport struct{ client sqs.HTTPClient }
 
 func (t clientTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t.client.Do(r) }
 
-// producerEnvironment returns this process's environment with the queue for a producer.
+// producerEnvironment returns the environment of a producer's program: this process's
+// environment with the addresses of the server and the queue.
 func producerEnvironment(base, queueURL string) []string {
 	name := queueURL
 	if u, err := url.Parse(queueURL); err == nil {
@@ -123,7 +125,7 @@ func producerEnvironment(base, queueURL string) []string {
 		"AWS_ACCESS_KEY_ID=compliance", "AWS_SECRET_ACCESS_KEY=compliance", "AWS_SESSION_TOKEN=", "AWS_EC2_METADATA_DISABLED=true")
 }
 
-// programEndedError is the end of a program before it answered.
+// programEndedError reports that a program ended before it answered an event.
 type programEndedError struct {
 	err    error
 	stderr string
@@ -150,7 +152,7 @@ type producerProgram struct {
 	stderr  tail
 	ended   func() error // waits for the process
 
-	answered int  // events
+	answered int  // number of answered events
 	over     bool // the process has ended
 }
 
@@ -176,10 +178,10 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 		for lines.Scan() {
 			p.answers <- lines.Text()
 		}
-		_, _ = io.Copy(io.Discard, out) // after a line that is too long
+		_, _ = io.Copy(io.Discard, out) // discards the rest after a line over the limit
 	}()
 	p.ended = sync.OnceValue(func() error {
-		for range p.answers { // Wait may be called after the last read
+		for range p.answers { // ends with the last read, so that Wait may be called
 		}
 		return p.program.Wait()
 	})
@@ -189,7 +191,7 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // send hands an event to the program and waits for its line.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	go func() { _, _ = p.in.Write(line) }() // a write to an ended program fails; the answers end then
+	go func() { _, _ = p.in.Write(line) }() // if the program has ended, the write fails and answers ends
 	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
@@ -218,7 +220,7 @@ func (p *producerProgram) end() {
 	for wait, stop := range map[time.Duration]func() error{time.Second: p.program.Cancel, 3 * time.Second: p.program.Process.Kill} {
 		defer time.AfterFunc(wait, func() { _ = stop() }).Stop()
 	}
-	_ = p.ended() // the messages are judged, not the end
+	_ = p.ended() // only the messages are judged, not the program's exit code
 }
 
 // tail keeps the last bytes that were written.

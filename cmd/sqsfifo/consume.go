@@ -107,9 +107,9 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. Without a COMMAND, messages are printed
-// and their attempts are unlimited: if printing fails, standard output has failed, and
-// the command ends.
+// config returns the consumer's configuration. Without a COMMAND, messages are printed and
+// attempts are unlimited, because printing fails only if standard output fails; the command
+// then ends.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
@@ -123,7 +123,8 @@ func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slo
 	}
 }
 
-// anyBody returns the envelope of a body, or an empty envelope for any other body.
+// anyBody decodes an envelope. For any other body it returns an empty envelope and no
+// error.
 func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 	var e sqsfifo.Envelope[json.RawMessage]
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.DedupeKey == "" || e.Payload == nil {
@@ -132,7 +133,8 @@ func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 	return e, nil
 }
 
-// consumeFlagWords replaces the configuration's field names in an error by flags.
+// consumeFlagWords replaces the names of configuration fields in an error by the names of
+// flags.
 func consumeFlagWords(err error) error {
 	flags := map[string]string{
 		"QueueURL": "--queue-url", "Failure.ParkingQueue": "--parking-queue", "Visibility": "--visibility", "Shutdown": "--grace",
@@ -148,7 +150,8 @@ type consuming struct {
 	progress *progress
 }
 
-// newLogger writes notes above the progress. For people it omits time and queue.
+// newLogger returns a logger that writes notes above the progress bar. Notes for people
+// have no time and no queue.
 func (w *consuming) newLogger() *slog.Logger {
 	if w.cmd.JSON {
 		return slog.New(slog.NewJSONHandler(noteWriter{w.progress}, nil))

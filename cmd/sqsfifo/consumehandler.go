@@ -20,7 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// consumedLine is a printed message, in the form of a line of "replay plan --lines".
+// consumedLine is a printed message. It has the form of the lines that "replay plan
+// --lines" reads.
 type consumedLine struct {
 	Group      string            `json:"group"`
 	DedupeKey  string            `json:"dedupe_key,omitempty"`
@@ -69,7 +70,7 @@ func (e *outputError) Error() string { return e.err.Error() }
 
 // messagePrinter prints messages. Each line is written before its message is deleted.
 type messagePrinter struct {
-	broken context.CancelCauseFunc // ends the command
+	broken context.CancelCauseFunc // ends the command after an error of standard output
 
 	mu  sync.Mutex
 	out *lineWriter
@@ -88,19 +89,20 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 const (
 	exitPermanent = 65 // EX_DATAERR of sysexits.h
 
-	// startAgain is the pause after a program failed to start.
+	// startAgain is the pause after an attempt in which the program could not be started.
 	startAgain = 10 * time.Second
 )
 
 // messageRunner runs a program for each message.
 type messageRunner struct {
 	command  []string
-	patience time.Duration // time between SIGTERM and kill
+	patience time.Duration // time between SIGTERM and SIGKILL
 	out, err *wholeLines
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// A lost message may be delivered elsewhere after a tenth of its visibility timeout.
+	// When a message is lost, another consumer may get it after a tenth of the visibility
+	// timeout. The program must have ended by then.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out
@@ -120,11 +122,11 @@ func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawM
 	out.end()
 	errOut.end()
 	switch ended := program.ProcessState; {
-	case ended != nil && ended.Success(): // err may concern output
+	case ended != nil && ended.Success(): // the program succeeded; err may be about its output
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	case ended == nil: // not started: not the message's fault
+	case ended == nil: // the program was not started, which is not the message's fault
 		return consumer.Defer(err, startAgain)
 	case ended.ExitCode() == exitPermanent:
 		return consumer.Permanent(err)
@@ -142,7 +144,7 @@ func messageEnvironment(m consumer.Message[json.RawMessage]) []string {
 		facts = append(facts, "SQSFIFO_DEDUPE_KEY="+m.DedupeKey, "SQSFIFO_EVENT_ID="+m.EventID.String(),
 			"SQSFIFO_EVENT_SOURCE="+m.EventSource, "SQSFIFO_EVENT_TIME="+m.EventTime.UTC().Format(time.RFC3339Nano))
 	}
-	for i, fact := range facts { // in another organization's body
+	for i, fact := range facts { // a body of another organization may contain any character
 		facts[i] = strings.ReplaceAll(fact, "\x00", "")
 	}
 	return facts
@@ -154,7 +156,7 @@ type wholeLines struct {
 	w  io.Writer
 }
 
-// lineBuffer passes on whole lines. Lines beyond 64 KiB are passed on in parts.
+// lineBuffer passes complete lines to wholeLines. A line over 64 KiB is passed in parts.
 type lineBuffer struct {
 	to   *wholeLines
 	rest []byte
@@ -180,11 +182,11 @@ func (b *lineBuffer) pass(end int) error {
 	return err
 }
 
-// end passes on the last line, with a newline.
+// end passes the last line, with a line break.
 func (b *lineBuffer) end() {
 	if len(b.rest) > 0 {
 		b.rest = append(b.rest, '\n')
-		_ = b.pass(len(b.rest)) // the program has ended; its exit code counts
+		_ = b.pass(len(b.rest)) // only the exit code of the ended program counts
 	}
 }
 

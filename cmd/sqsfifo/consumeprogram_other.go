@@ -4,6 +4,6 @@ package main
 
 import "os/exec"
 
-// separate has no effect: the system has no process groups. The program is killed when
-// its context ends.
+// separate does nothing on this system, which has no process groups. The program is killed
+// when its context ends.
 func separate(*exec.Cmd) {}

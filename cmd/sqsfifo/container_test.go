@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// containerfile has the checked instructions of a Containerfile.
+// containerfile has the instructions of a Containerfile that the tests check.
 type containerfile struct {
 	from       []string
 	build      string // the step that builds the command
@@ -64,7 +64,7 @@ func TestContainerfile(t *testing.T) {
 	assert.Equal(t, []string{"/sqsfifo", "serve", "--addr", "0.0.0.0:" + c.port, "--allow-remote"}, c.entrypoint)
 }
 
-// The release image differs from the source image only in its build.
+// Containerfile.release differs from Containerfile only in the build step.
 func TestContainerfileOfARelease(t *testing.T) {
 	c, released := readContainerfile(t, "Containerfile"), readContainerfile(t, "Containerfile.release")
 	c.from, c.build = c.from[1:], ""
@@ -94,7 +94,7 @@ func TestContainerCompose(t *testing.T) {
 	assert.NoError(t, err, "the flags are those of serve")
 }
 
-// The image's binary is static and serves with the image's entry point.
+// The binary in the image is statically linked and starts with the image's entry point.
 func TestContainerBuild(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds the command for Linux")
@@ -120,7 +120,7 @@ func TestContainerBuild(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	args := append([]string{}, c.entrypoint[1:]...)
 	for i, arg := range args {
-		args[i] = strings.Replace(arg, "0.0.0.0:"+c.port, "127.0.0.1:0", 1) // only loopback, any port
+		args[i] = strings.Replace(arg, "0.0.0.0:"+c.port, "127.0.0.1:0", 1) // listens on loopback only, on any free port
 	}
 	serve := exec.CommandContext(ctx, program, append(args, "--queue", "scenes.fifo")...) // #nosec G204
 	serve.Env = []string{}

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver
-	_ "modernc.org/sqlite"             // the driver
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver pgx
+	_ "modernc.org/sqlite"             // registers the driver sqlite
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
@@ -23,8 +23,8 @@ import (
 type database struct {
 	*sql.DB
 	postgres bool
-	shown    string // display name without a password
-	name     string // common name for all users, without a user
+	shown    string // name for output, without the password
+	name     string // name without user and password, equal for all users
 }
 
 // openDatabase opens an existing SQLite file or a postgres:// URL. It neither creates nor
@@ -63,7 +63,7 @@ func openSQLite(path string) (*database, error) {
 }
 
 func openPostgreSQL(ctx context.Context, source string) (*database, error) {
-	config, err := pgx.ParseConfig(source) // its errors hide the password
+	config, err := pgx.ParseConfig(source) // its errors do not show the password
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
-		// If the store has a ledger, every program must write changes to it.
+		// The store has a ledger, so this program must write its changes to the ledger too.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

@@ -23,14 +23,15 @@ var update = flag.Bool("update", false, "write the transcripts of the documents"
 // documentRoot is the folder of the documents.
 const documentRoot = "../../"
 
-// documentAddress is the queue's address in the transcripts.
+// documentAddress is the address in the transcripts that the test replaces by the address
+// of its queue.
 const documentAddress = "127.0.0.1:9324"
 
-// documentDir is the folder of the transcripts.
+// documentDir is the folder in the transcripts that the test replaces by its folder.
 const documentDir = "/data"
 
-// elsewhere lists the beginnings of documented commands that this test does not run,
-// because they cannot run here or because another test runs them.
+// elsewhere lists the beginnings of documented commands that this test skips: they cannot
+// run here, or another test runs them.
 var elsewhere = map[string]string{
 	"go mod init example.com/first": "the first program, which the release rehearsal builds",
 	"go get github.com/":            "downloads a release; the release rehearsal runs it",
@@ -49,9 +50,9 @@ type document struct {
 	file, address, dir, programs string
 }
 
-// The test runs each command of a document in a shell with the files of testdata/cli. A
-// transcript must be the output of its command, and a command without a transcript must
-// succeed. Values that differ between runs are compared by their form.
+// TestDocument runs each command of a document in a shell, with the files of testdata/cli.
+// The output must equal the transcript in the document. A command without a transcript must
+// succeed. Values that differ between runs, such as message IDs, only need the same form.
 func TestDocument(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "cut", "head", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -125,8 +126,8 @@ func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
 	return cmd
 }
 
-// transcripts runs and compares the console blocks. It returns the text with the output
-// of this run.
+// transcripts runs the commands of the console blocks and compares their outputs. It
+// returns the text of the document with the new outputs.
 func (d document) transcripts(t *testing.T, text string) string {
 	t.Helper()
 	var written strings.Builder
@@ -195,8 +196,7 @@ func (d document) command(t *testing.T, line string, used map[string]bool) {
 	assert.NoError(t, err, "%s: %s\n%s", d.file, line, out)
 }
 
-// sorted sorts receipts by line: receipts of several groups come in the order of their
-// answers.
+// sorted sorts adjacent receipts, because receipts of several groups come in any order.
 func sorted(text string) string {
 	lines := slices.Collect(strings.Lines(text))
 	isReceipt := func(line string) bool { return strings.HasPrefix(line, `{"file":`) }
@@ -222,7 +222,7 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
 	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
-	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of the outbox, and its column's width
+	regexp.MustCompile(`( 10m)[0-9]+s *`), // age of the outbox, and spaces that depend on its length
 	regexp.MustCompile(`(AGE) +`),
 	regexp.MustCompile(`("id":")[0-9]+`), // of a fault, seen as 2 after a slow call
 }

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// sortedInMemory is the largest number of lines of a log that may be unsorted.
+// sortedInMemory is the largest number of lines of a log whose lines may be in any order. A
+// longer log must be sorted by time.
 const sortedInMemory = 50_000
 
-// eventLog yields the messages of all files, and of each replay's copy of the files, in
-// the order of their times. Its memory does not grow with the length of the log.
+// eventLog yields the messages of all files in the order of their times. With replays, it
+// also yields a copy of the messages for each replay, at later times. Its memory does not
+// grow with the length of the log.
 type eventLog struct {
 	prepare preparer
 	files   []string
@@ -23,9 +25,9 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog opens the files and, for each duration in replays, a copy of the files
-// shifted by the duration. No name, or "-", means standard input. If a log has at most
-// sortedInMemory lines, its lines may be in any order.
+// openLog opens the files and, for each duration in replays, a copy of the files whose
+// times are later by the duration. If all files together have at most sortedInMemory lines,
+// the lines may be in any order. No name, or "-", means standard input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -147,7 +149,7 @@ func (l *eventLog) next() (message, error) {
 	return m, nil
 }
 
-// name formats a place for people.
+// name formats a place in a file for people.
 func (l *eventLog) name(p place) string {
 	text := fmt.Sprintf("%s:%d", l.files[p.file], p.line)
 	if p.replay > 0 {
@@ -156,26 +158,27 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source is a file or a replay of a file. The first messages of a file were already read.
-// For the others, a goroutine parses and prepares some lines in advance.
+// source is a file, or the copy of a file for a replay. prefix has the first messages of
+// the file, which were read before. A goroutine reads and prepares the other messages in
+// advance.
 type source struct {
 	prefix []message
 	rest   *lineReader
 	shift  time.Duration
 	replay int32
-	order  int // order of sources at the same time
+	order  int // decides between sources with messages of the same time
 
 	batches chan batch
-	spare   chan batch // used batches, for reuse
+	spare   chan batch // used batches that can be used again
 	done    chan struct{}
 	batch   batch
-	read    int // messages read from the batch
+	read    int // number of messages taken from the batch
 	head    message
 }
 
 type batch struct {
 	messages []message
-	err      error // error after the messages
+	err      error // error that follows the messages of the batch
 }
 
 const (

@@ -55,7 +55,7 @@ func (c *explainCmd) run(_ context.Context, io stdio) (int, error) {
 	return exitFine, nil
 }
 
-// ruleLine is the stable form of --json.
+// ruleLine is one line of --json output. Member names are stable.
 type ruleLine struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -96,7 +96,7 @@ func printRules(w io.Writer, rules []lint.Rule) (int, error) {
 	return exitFine, nil
 }
 
-// everyRule returns the rules of the table and, in addition, the rules about directives.
+// everyRule returns the rules of package lint and the rules about ignore comments.
 func everyRule() []lint.Rule {
 	rules := lint.Rules()
 	for _, r := range vet.Rules() {
@@ -146,7 +146,8 @@ func indented(code string) string {
 	return b.String()
 }
 
-// unknownRuleError is the error for a rule missing from the table.
+// unknownRuleError reports a rule that does not exist, with the rule whose name is most
+// similar.
 type unknownRuleError struct {
 	name    string
 	nearest lint.Rule

@@ -29,7 +29,7 @@ func (*helpCmd) Help() string {
 
 func topics() []string {
 	files, err := fs.Glob(topicFiles, "topics/*.txt")
-	if err != nil { // the pattern is valid
+	if err != nil { // cannot fail, because the pattern is constant and valid
 		return nil
 	}
 	for i, name := range files {
@@ -100,7 +100,7 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints the output of the arguments with --help.
+// printHelp prints the same as the arguments with --help.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {

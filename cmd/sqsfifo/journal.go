@@ -26,7 +26,7 @@ type journal struct {
 	store *sqlstore.Store
 	db    *sql.DB
 	lock  *flock.Flock
-	path  string // the same for every name of the file
+	path  string // path that is the same for all names of the file
 }
 
 // openJournal opens or creates a journal. The error is an [*inUseError] if another process

@@ -51,7 +51,7 @@ type keyStep struct {
 	Step      string `json:"step"`
 }
 
-// keyLine is the stable form of --json.
+// keyLine is one line of --json output. Member names are stable.
 type keyLine struct {
 	DatasetID      string    `json:"dataset_id"`
 	Version        string    `json:"version"`
@@ -144,7 +144,8 @@ func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLi
 	return code, show(std.out, l)
 }
 
-// plainKey replaces a component in an error by its flag or member.
+// plainKey replaces the name of a component in an error by the name of its flag, or of its
+// member in the input.
 func plainKey(err error) error {
 	var key *sdk.InvalidError
 	if errors.As(err, &key) {

@@ -79,7 +79,7 @@ const (
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns the state of the key for the next claim.
+// stateOf returns the state of a key as a claim at this moment would find it.
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -94,7 +94,8 @@ func stateOf(r idempotency.Record) string {
 	return stateInDoubt
 }
 
-// doubtSince returns the start of the doubt, or of the record without a doubt.
+// doubtSince returns the start of the doubt. For a record without a doubt it returns the
+// creation of the record.
 func doubtSince(r idempotency.Record) time.Time {
 	if r.DoubtSince.IsZero() {
 		return r.Created
@@ -133,7 +134,8 @@ func (s keySelection) scan(ctx context.Context, store idempotency.Store, statuse
 	}
 }
 
-// match reports whether the selection has the record, whose scope and operation match.
+// match reports whether a record is selected. The store has already compared scope and
+// operation.
 func (s keySelection) match(r idempotency.Record) bool {
 	if s.OlderThan > 0 && r.ReadAt.Sub(doubtSince(r)) <= s.OlderThan {
 		return false
@@ -214,7 +216,7 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// shortID is the number of ID digits sufficient to name a key.
+// shortID is the number of digits of an ID that are shown; they are enough to name a key.
 const shortID = 16
 
 func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {

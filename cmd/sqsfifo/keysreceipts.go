@@ -15,7 +15,7 @@ import (
 // sentMessage identifies a message among the receipts of one queue.
 type sentMessage struct{ bodyHash, group string }
 
-// sentReceipts has the results of messages that their queue has.
+// sentReceipts has the results of messages that are in a queue, from receipts.
 type sentReceipts map[sentMessage]idempotency.Result
 
 // of returns the result of a key's message.
@@ -27,8 +27,8 @@ func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
 	return result, ok
 }
 
-// readReceipts reads receipts of "sqsfifo send" and keeps those that prove that a queue has
-// the message.
+// readReceipts reads receipts of "sqsfifo send". It keeps the receipts that prove that SQS
+// has the message.
 func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 	lines, err := input.OpenLines([]string{file}, stdin)
 	if err != nil {

@@ -72,7 +72,7 @@ type keyTarget struct {
 	ending          idempotency.Ending
 }
 
-// resolvedKey is the stable form of --json.
+// resolvedKey is one line of --json output. Member names are stable.
 type resolvedKey struct {
 	ID         string `json:"id"`
 	Operation  string `json:"operation"`
@@ -83,7 +83,7 @@ type resolvedKey struct {
 	Resolution string `json:"resolution,omitempty"`
 	Why        string `json:"why,omitempty"`
 
-	err error // of the store, which ends the command
+	err error // error of the store, which ends the command
 }
 
 // The results of a key.
@@ -179,8 +179,8 @@ func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, r
 	return targets, missing, nil
 }
 
-// resolveAll resolves the keys, many at a time because a store commits them together, and
-// prints one line for each.
+// resolveAll resolves keys concurrently, because a store commits several changes together.
+// It prints one line for each key.
 func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempotency.Store, targets []keyTarget) (counts map[string]int, err error) {
 	out := newLineWriter(std.out)
 	counts = map[string]int{}

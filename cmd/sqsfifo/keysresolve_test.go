@@ -26,7 +26,8 @@ func (c *canceler) Write(b []byte) (int, error) {
 	return c.Buffer.Write(b)
 }
 
-// An interrupted command says how far it came, and the same command does the rest.
+// An interrupted command prints how many keys it has resolved. The same command again
+// resolves the remaining keys.
 func TestKeysResolveContinues(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "keys.db")
 	require.NoError(t, makeKeys(t.Context(), source, "many:150"))
@@ -48,7 +49,8 @@ func TestKeysResolveContinues(t *testing.T) {
 	assert.Equal(t, "86 keys: 86 resolved, 0 already, 0 skipped\n", summary.String())
 }
 
-// A finding counts only for the attempts that the command read.
+// The command resolves a key only if the key has had no further attempt since the command
+// first read it.
 func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "keys.db")
 	require.NoError(t, makeKeys(t.Context(), source, "unresolved:a", "unresolved:b", "unresolved:c"))
@@ -67,7 +69,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, Resend: true,
 			}
 			switch target.key.Value {
-			case "a": // tried again, and unresolved again
+			case "a": // another attempt, which is unresolved too
 			case "b":
 				again.Terms.Lease = time.Hour
 			default:

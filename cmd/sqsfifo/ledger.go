@@ -26,7 +26,7 @@ Examples:
 	sqsfifo ledger verify ledger.jsonl --head 412:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`
 }
 
-// ledgerFile is an export.
+// ledgerFile names an exported ledger.
 type ledgerFile struct {
 	After string `placeholder:"N:HEX" help:"Head at which the export before this one ended; the file begins with the seal after it."`
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
@@ -105,14 +105,14 @@ Examples:
 	sqsfifo ledger verify december.jsonl --after "$(cat november.head)"`
 }
 
-// verifiedLine is the stable form of --json.
+// verifiedLine is one line of --json output. Member names are stable.
 type verifiedLine struct {
 	File     string      `json:"file"`
 	Whole    bool        `json:"whole"`
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // seals confirmed by a kept head
+	Anchored int64       `json:"anchored"` // number of seals that a kept head confirms
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`
@@ -167,7 +167,7 @@ type ledgerHeadCmd struct {
 	JSON bool `name:"json" help:"Print one JSON object: file and head."`
 }
 
-// headLine is the stable form of --json.
+// headLine is one line of --json output. Member names are stable.
 type headLine struct {
 	File string      `json:"file"`
 	Head ledger.Head `json:"head"`

@@ -16,7 +16,7 @@ type ledgerTrimCmd struct {
 	JSON bool `name:"json" help:"Print one JSON object: file, head, and the number of trimmed entries."`
 }
 
-// trimmedLine is the stable form of --json.
+// trimmedLine is one line of --json output. Member names are stable.
 type trimmedLine struct {
 	File    string      `json:"file"`
 	Head    ledger.Head `json:"head"`

@@ -41,7 +41,7 @@ Examples:
 	sqsfifo send events.jsonl ... --dry-run | sqsfifo lint --json`
 }
 
-// findingLine is the stable form of --json.
+// findingLine is one line of --json output. Member names are stable.
 type findingLine struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
@@ -106,7 +106,7 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
 	return func(l input.Logged) []lint.Finding {
-		if l.At.After(last) { // times of a stream must not go back
+		if l.At.After(last) { // a stream needs times in order
 			last = l.At
 		}
 		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize

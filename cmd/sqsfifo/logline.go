@@ -54,7 +54,7 @@ type lineReader struct {
 	prepare preparer
 }
 
-// preparer is [sqstest.Simulation.Prepare].
+// preparer is a function like the method Prepare of [sqstest.Simulation].
 type preparer func(sqstest.TimedMessage) sqstest.PreparedMessage
 
 func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {
@@ -103,9 +103,8 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a provenance record. The record has the values
-// that SQS uses for deduplication, but no body. The message's time is the time of the
-// outcome.
+// parseProvenance makes a message from a provenance record. The record has the values by
+// which SQS deduplicates, but no body. The time of the message is the time of the outcome.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	var r provenanceLine
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -120,7 +119,8 @@ func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	if r.BodyHash == "" {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
 	}
-	// This body differs if and only if the original body differs.
+	// In place of the unknown body, the message gets this body. Two of these bodies differ
+	// if and only if the original bodies differ.
 	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
 	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
 }

@@ -43,8 +43,8 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// command is a subcommand with its flags set. run returns the exit code, and an error
-// only with exitFailed.
+// command is a subcommand whose flags were parsed. run returns the exit code. It returns an
+// error only together with exitFailed.
 type command interface {
 	run(ctx context.Context, std stdio) (int, error)
 }
@@ -81,13 +81,14 @@ func main() {
 // process runs the command line of this process.
 func process() int {
 	if len(os.Args) > 1 && (os.Args[1] == "send" || os.Args[1] == "consume") {
-		// A closed standard output must cause a write error and not end the process,
-		// because messages may be in flight.
+		// If standard output is closed, a write must return an error and not end the
+		// process, because messages may be in flight.
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal ends the work in order, the second signal ends the process.
+	// After the first signal the command finishes its work. A second signal ends the
+	// process.
 	context.AfterFunc(ctx, stop)
 	return run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 }
@@ -110,8 +111,8 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return code
 }
 
-// complain prints one line for each joined error. If several errors report a closed
-// pipe, it prints only the most informative one.
+// complain prints one line for each of the joined errors. If several errors are about a
+// closed pipe, it prints only the one with the most information.
 func complain(w io.Writer, name string, err error) {
 	var texts []string
 	pipe := -1

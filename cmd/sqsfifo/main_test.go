@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shell runs the command like a shell.
+// shell runs the command in this process with arguments as from a shell.
 func shell(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, err strings.Builder
@@ -73,7 +73,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The forbidden example of the KFM guidance: the second scene is lost.
+// In the forbidden example of the KFM guidance, the second scene is lost.
 func TestSimulateTable(t *testing.T) {
 	stdout, stderr, code := shell(t, "", "simulate", "testdata/forbidden.jsonl")
 	assert.Equal(t, 1, code)
@@ -145,7 +145,8 @@ func TestSimulateReplays(t *testing.T) {
 	assert.Contains(t, stderr, "60 messages: 0 LOST, 0 with one key and two bodies, 20 delivered again, 0 refused, 20 duplicates suppressed, 20 delivered once")
 }
 
-// The served queue from start to stop, with a real client on a real socket.
+// TestServe starts the command serve, uses it with a real client over a real socket, and
+// stops it.
 func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

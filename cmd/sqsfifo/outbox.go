@@ -43,11 +43,11 @@ func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*
 	return do(box)
 }
 
-// groupLine is the stable form of a group.
+// groupLine is a group in --json output. Member names are stable.
 type groupLine struct {
 	Group        string    `json:"group"`
 	Messages     int64     `json:"messages"`
-	Position     int64     `json:"position"` // of the first message
+	Position     int64     `json:"position"` // position of the first message
 	DedupeKey    string    `json:"dedupe_key,omitempty"`
 	EventID      string    `json:"event_id,omitempty"`
 	AgeSeconds   float64   `json:"age_seconds"`
@@ -98,13 +98,13 @@ Examples:
 	sqsfifo outbox lag postgres://relay@db.example.org/orders --json --limit 0`
 }
 
-// lagLine is the stable form of --json.
+// lagLine is the --json output. Member names are stable.
 type lagLine struct {
 	Messages         int64   `json:"messages"`
 	Groups           int64   `json:"groups"`
 	OldestAgeSeconds float64 `json:"oldest_age_seconds"`
 	Late             int64   `json:"late"`
-	Leader           string  `json:"leader"` // "" without a leading relay
+	Leader           string  `json:"leader"` // "" if no relay leads
 	Fence            int64   `json:"fence"`
 }
 
@@ -191,7 +191,8 @@ Examples:
 	sqsfifo outbox stuck orders.db --age 10m --json`
 }
 
-// lateLine is the stable form of a late message after the first of its group.
+// lateLine is a late message after the first message of its group, in --json output. Member
+// names are stable.
 type lateLine struct {
 	Group        string    `json:"group"`
 	Position     int64     `json:"position"`

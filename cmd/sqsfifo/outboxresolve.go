@@ -66,14 +66,14 @@ func (c *outboxResolveCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// resolvedMessage is the stable form of --json.
+// resolvedMessage is the --json output. Member names are stable.
 type resolvedMessage struct {
 	Group    string `json:"group"`
 	Position int64  `json:"position"`
 	As       string `json:"resolution"`
 }
 
-// find returns the group if its first message has the position.
+// find returns the group, if position is the position of its first message.
 func (c *outboxResolveCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {

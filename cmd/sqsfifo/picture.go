@@ -23,14 +23,14 @@ type pictureFlags struct {
 // picture creates the page of --html. A nil picture creates no page.
 type picture struct {
 	pictureFlags
-	args     []string // as given
+	args     []string // arguments of the command
 	recorder *timeline.Recorder
-	spool    *os.File // copy of standard input; nil if not needed
+	spool    *os.File // copy of standard input; nil if none is needed
 }
 
-// begin prepares the page. If the page shows bodies and attributes (--html-bodies), write
-// later reads these from the log again. If the log is standard input, begin then creates
-// a temporary file for a copy.
+// begin prepares the page. With --html-bodies, write reads the bodies and attributes of
+// findings from the log again at the end. Standard input cannot be read again, so begin
+// then makes a temporary file for a copy.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
@@ -93,7 +93,7 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 	return w.Flush()
 }
 
-// readTexts reads the lines shown in the page.
+// readTexts reads again the lines whose messages the page shows in full.
 func (p *picture) readTexts() error {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))
@@ -127,7 +127,7 @@ func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[tim
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return nil // a pipe cannot be read twice
+			return nil // a pipe cannot be read again
 		}
 		f, err := os.Open(p.args[file])
 		if err != nil {

@@ -19,7 +19,7 @@ type progress struct {
 	quiet bool
 
 	mu    sync.Mutex
-	bar   *progressbar.ProgressBar // nil if hidden
+	bar   *progressbar.ProgressBar // nil if no progress is shown
 	shown time.Time
 	sized bool // the bar has a size
 }
@@ -52,8 +52,8 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	return p
 }
 
-// terminal reports whether out is a terminal whose cursor can be moved. Programs that
-// run commands without such a terminal set TERM to dumb.
+// terminal reports whether out is a terminal on which the cursor can be moved. Programs
+// that run commands in another kind of terminal set TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -68,7 +68,7 @@ func (p *progress) read(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil && p.sized {
-		_ = p.bar.Set64(bytes) // errors of the bar are ignored
+		_ = p.bar.Set64(bytes) // errors of the bar have no effect on the work
 	}
 }
 
@@ -99,7 +99,7 @@ func (p *progress) item(done int, text string) {
 	_ = p.bar.Set64(int64(done))
 }
 
-// say prints a line for people, above the bar if there is one.
+// say prints a line for people. If there is a progress bar, the line is above it.
 func (p *progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,13 +30,13 @@ type queueFlags struct {
 // target is a queue and its client.
 type target struct {
 	client        sqsfifo.Client
-	full          *sqs.Client // nil for the fake queue in this process
+	full          *sqs.Client // the SDK's client; nil for the fake queue in this process
 	url           string
 	deduplication sqsfifo.Deduplication
-	note          string // for people
+	note          string // a note about the queue, for people
 }
 
-// open returns the queue. Unless dry, it reads the queue's attributes.
+// open returns the queue. If dry is false, open reads the queue's attributes.
 func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
 	if f.QueueURL == "" || dry {
 		if f.EndpointURL != "" && !dry {
@@ -75,7 +75,7 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 	if err != nil {
 		return nil, fmt.Errorf("--endpoint-url: %q is not a URL", endpoint)
 	}
-	if endpoint != "" && onLoopback(e.Host) { // a fake needs no credentials
+	if endpoint != "" && onLoopback(e.Host) { // a fake queue on this machine needs no credentials
 		if region == "" {
 			region = "us-east-1"
 		}
@@ -120,7 +120,8 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// SQS treats an explicit hash of the body like its own (F-014).
+		// The producer sends the hash of the body as deduplication ID. SQS treats it like
+		// the hash that it computes itself (F-014).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil
@@ -136,7 +137,8 @@ func denied(err error) bool {
 	return errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied")
 }
 
-// plainCause describes the most common causes in one line.
+// plainCause returns one line about the most common causes of an error of SQS, and other
+// errors unchanged.
 func plainCause(err error, queueURL string) error {
 	var missing *types.QueueDoesNotExist
 	var api smithy.APIError
@@ -150,7 +152,7 @@ func plainCause(err error, queueURL string) error {
 	return err
 }
 
-// flagWords replaces the configuration's field names in an error by flags.
+// flagWords replaces the names of configuration fields in an error by the names of flags.
 func flagWords(err error) error {
 	flags := map[string]string{
 		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
@@ -159,9 +161,9 @@ func flagWords(err error) error {
 	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
 }
 
-// inFlags replaces each error of type E in err by its rule, behind the flag of its field.
-// Errors of other types and of fields without a flag stay. of returns the field and the
-// rule of an error.
+// inFlags replaces each error of type E in err by a text: the flag of the error's field and
+// the rule. It leaves other errors, and errors about fields without a flag, unchanged. of
+// returns the field and the rule of an error.
 func inFlags[E error](err error, flags map[string]string, of func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {

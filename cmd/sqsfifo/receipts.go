@@ -30,7 +30,8 @@ const (
 	outcomeUnresolved = "unresolved"
 )
 
-// successes is the number of outcomes of a stored event, the first ones of everyOutcome.
+// successes is the number of outcomes that mean success. They are the first elements of
+// everyOutcome.
 const successes = 3
 
 // everyOutcome lists the outcomes in the order of the summary.
@@ -39,7 +40,7 @@ var everyOutcome = []string{
 	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnresolved,
 }
 
-// receiptLine is the stable form of a receipt.
+// receiptLine is a receipt in JSON. Member names are stable.
 type receiptLine struct {
 	File           string `json:"file"`
 	Line           int    `json:"line"`
@@ -70,8 +71,8 @@ type outcome struct {
 	sequenceNumber string
 }
 
-// outcomeOf returns the outcome of an event. If a journal is used and the event needed no
-// request, the event was sent before: by an earlier run, or from an earlier line.
+// outcomeOf returns the outcome of an event. If the command uses a journal and the event
+// needed no request, the event was sent before: by an earlier run, or from an earlier line.
 func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
 	for _, f := range r.Findings {
@@ -107,28 +108,29 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	return o
 }
 
-// receipts prints the outcomes. Receipts of a message group are in the order of its
-// lines.
+// receipts prints the outcomes of events. Receipts of one message group are printed in the
+// order of its lines in the input.
 type receipts struct {
 	out       *lineWriter
 	progress  *progress
 	onFailure context.CancelCauseFunc
 
 	mu     sync.Mutex
-	groups map[string][]*slot // per group, unprinted events from the first without an outcome
+	groups map[string][]*slot // events of each group that are not printed yet
 	counts map[string]int
 	total  int
-	err    error // of the first line with a print error
+	err    error // error of the first receipt that could not be printed
 
 	flushed time.Time
 
-	room chan struct{} // one for each started and unprinted slot
+	room chan struct{} // has one element for each event that is not printed yet
 }
 
 // mostWaiting limits the receipts that wait for earlier receipts of their groups.
 const mostWaiting = 1 << 14
 
-// A receipt is flushed immediately, unless many others are about to follow soon.
+// A receipt is written out immediately unless many further receipts are expected within a
+// short time.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond
@@ -140,7 +142,7 @@ type slot struct {
 	group   string
 	line    receiptLine
 	done    bool
-	dropped bool // has no receipt
+	dropped bool // the event gets no receipt
 }
 
 func newReceipts(out io.Writer, p *progress) *receipts {
@@ -150,8 +152,8 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin takes a slot for an event. It waits while too many events have no outcome yet.
-// The error is the cause of the end of ctx.
+// begin takes a slot for an event. It waits while too many events have no printed receipt.
+// If ctx ends, it returns the cause.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:
@@ -167,7 +169,8 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the event and prints all receipts that are now due.
+// end sets the outcome of the event. It prints all receipts of the group that no longer
+// wait for an earlier one.
 func (s *slot) end(o outcome) {
 	l := &s.line
 	l.Outcome, l.MessageID, l.SequenceNumber, l.Attempts = o.name, o.messageID, o.sequenceNumber, o.receipt.Attempts

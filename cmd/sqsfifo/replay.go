@@ -86,7 +86,7 @@ Examples:
 	sqsfifo replay plan day.plan --store scenes.db --status in_doubt`
 }
 
-// planLine is the stable form of --json.
+// planLine is the --json output. Member names are stable.
 type planLine struct {
 	Plan     string             `json:"plan"`
 	Source   string             `json:"source"`
@@ -142,7 +142,8 @@ func stops(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }
 
-// writePlan writes the file completely and durably, or not at all.
+// writePlan writes the plan to a new file. It either writes the whole plan durably, or
+// leaves no file.
 func writePlan(path string, plan *replay.Plan) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the file that was named
 	if err != nil {
@@ -179,7 +180,7 @@ func readPlan(path string) (*replay.Plan, error) {
 	return plan, nil
 }
 
-// openFile returns a file for random reads, with its current size.
+// openFile opens a file for reading at any offset, and returns its current size.
 func openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path) // #nosec G304 -- the file that was named
 	if err != nil {
@@ -196,7 +197,7 @@ func openFile(path string) (*os.File, int64, error) {
 	return nil, 0, errors.Join(err, f.Close())
 }
 
-// canonicalPath returns the same path for every name of the file, including links.
+// canonicalPath returns a path that is the same for all names of a file, including links.
 func canonicalPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -114,7 +114,7 @@ func TestReplayAlone(t *testing.T) {
 	assert.Equal(t, 0, code, stderr)
 }
 
-// The rates bound messages and requests. Package replay tests the exact rates.
+// The flags for rates limit messages and requests. Package replay tests the exact rates.
 func TestReplayRates(t *testing.T) {
 	dir := t.TempDir()
 	lines, plan := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan")
@@ -125,7 +125,7 @@ func TestReplayRates(t *testing.T) {
 		began := time.Now()
 		_, stderr, code = shell(t, "", append([]string{"replay", "run", plan, "--lines", lines}, flags...)...)
 		require.Equal(t, 0, code, stderr)
-		assert.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond, "%q", flags) // without a limit a fraction of this
+		assert.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond, "%q", flags) // without a limit, the run takes a fraction of this time
 	}
 }
 

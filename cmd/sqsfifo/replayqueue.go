@@ -106,7 +106,7 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (code int, err erro
 	return c.replay(ctx, std, q)
 }
 
-// queueResultLine is the stable form of a message.
+// queueResultLine is a message in --json output. Member names are stable.
 type queueResultLine struct {
 	Group          string         `json:"group"`
 	DedupeKey      string         `json:"dedupe_key,omitempty"`
@@ -127,7 +127,7 @@ func queueResultLineOf(r replay.QueueResult) queueResultLine {
 	return l
 }
 
-// queueReportLine is the stable form of the report.
+// queueReportLine is the report in --json output. Member names are stable.
 type queueReportLine struct {
 	Run        string `json:"run"`
 	Received   int    `json:"received"`
@@ -168,7 +168,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		q.Logger = nil // blocked groups are its way to look at them
+		q.Logger = nil // in a dry run each group stays blocked, which is not worth a record
 	}
 	report, err := replay.RunQueue(ctx, q)
 	p.finish()

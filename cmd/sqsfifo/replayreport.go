@@ -33,7 +33,7 @@ Examples:
 	sqsfifo replay report day.plan --journal-dir journals --items`
 }
 
-// resultLine is the stable form of --items.
+// resultLine is one line of --items output. Member names are stable.
 type resultLine struct {
 	Item           int            `json:"n"`
 	Group          string         `json:"group"`
@@ -41,7 +41,7 @@ type resultLine struct {
 	EventID        string         `json:"event_id"`
 	Outcome        replay.Outcome `json:"outcome"`
 	Planned        replay.Label   `json:"planned"`
-	AtSend         string         `json:"at_send,omitempty"` // of a tried message
+	AtSend         string         `json:"at_send,omitempty"` // label at the send; empty for an untried message
 	Reason         string         `json:"reason,omitempty"`
 	MessageID      string         `json:"message_id,omitempty"`
 	SequenceNumber string         `json:"sequence_number,omitempty"`
@@ -107,7 +107,7 @@ func printReport(std stdio, r replay.Report, asJSON bool) error {
 	return writeReportTable(std.out, r)
 }
 
-// shownStops limits the printed messages that stopped their groups.
+// shownStops is the largest number of messages in the printed list of stopped groups.
 const shownStops = 20
 
 // printStops prints the messages that stopped their groups.
@@ -174,7 +174,7 @@ func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err er
 	return exitFailedIf(err), err
 }
 
-// show prints the message without a change.
+// show prints the message and changes nothing.
 func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) (int, error) {
 	journal, err := replay.ReadJournal(c.JournalDir, plan)
 	if err != nil {

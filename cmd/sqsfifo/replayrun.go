@@ -112,7 +112,7 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err err
 	return code, nil
 }
 
-// stepLine is the stable form of a step of a dry run.
+// stepLine is one step of a dry run in JSON. Member names are stable.
 type stepLine struct {
 	Item      int           `json:"n"`
 	Group     string        `json:"group"`
@@ -134,7 +134,7 @@ func writeSteps(out *lineWriter, steps []replay.Step) error {
 	return out.flush()
 }
 
-// send runs the plan from its start, or from the end of the journal.
+// send runs the plan. If the journal has an earlier run, send continues after it.
 func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error) {
 	if err := c.check(); err != nil {
 		return exitFailed, err
@@ -175,7 +175,7 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error
 
 func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (code int, err error) {
 	client, calls := replay.CountCalls(target.client)
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 means the producer's default
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 would mean the producer's default
 	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
 	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	w.progress.finish()
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
-	if errors.As(err, &wrong) || errors.As(err, &field) { // without a report
+	if errors.As(err, &wrong) || errors.As(err, &field) { // these errors come without a report
 		return exitFailed, replayFlagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
@@ -216,7 +216,8 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	return reportCode(report), nil
 }
 
-// replayFlagWords replaces the configuration's field names in an error by flags.
+// replayFlagWords replaces the names of configuration fields in an error by the names of
+// flags.
 func replayFlagWords(err error) error {
 	var field *sqsfifo.InvalidError
 	flags := map[string]string{"Config.InFlight": "--in-flight", "Config.ID": "--run-id", "Config.MessagesPerSecond": "--rate"}

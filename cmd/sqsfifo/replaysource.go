@@ -95,7 +95,8 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	return replay.NewProvenance(name, replay.ProvenanceLines(records, size), bodies.find), closeAll(records, bodies.file), nil
 }
 
-// bodyFile finds bodies by hash in a file of JSON lines. It stores only their places.
+// bodyFile finds bodies by their hash in a file of JSON lines. It keeps only the offsets of
+// the bodies in memory.
 type bodyFile struct {
 	file   *os.File
 	places map[string]bodyPlace
@@ -136,7 +137,7 @@ func (b *bodyFile) index(path string, size int64) error {
 	}
 }
 
-// find is a [replay.Bodies].
+// find implements [replay.Bodies].
 func (b *bodyFile) find(_ context.Context, hash string) (string, bool, error) {
 	place, ok := b.places[hash]
 	if !ok {

@@ -90,8 +90,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried marks the messages of a group, from the first to the position to, as possibly
-// sent the given time ago.
+// markTried writes to the outbox that the messages of a group, up to position to, may have
+// been sent the given time ago.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(strings.ToUpper(name), program)
 			}
 			e.Values[queueKey{}] = new(*sqstest.Queue)
-			// Scripts reach no other machine and read no credentials.
+			// Scripts must not reach other machines or read credentials.
 			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 			e.Setenv("AWS_CONFIG_FILE", os.DevNull)
 			e.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)

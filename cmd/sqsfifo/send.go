@@ -130,7 +130,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	// By then no event is in flight.
+	// When queue.Close runs, the events in flight have their outcomes already.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.PauseOnFailure}
 	if c.RetryFor == 0 {
-		d.RetryFor = 1 // the producer's zero value means its default
+		d.RetryFor = 1 // 0 would mean the producer's default
 	}
 	if c.Order == "runs" {
 		d.Order = sqsfifo.Runs
@@ -165,7 +165,7 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer for messages already built.
+// passOn returns a producer that sends messages which another program has built.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

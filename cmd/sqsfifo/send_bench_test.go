@@ -74,7 +74,7 @@ func benchSend(b *testing.B, args ...string) {
 	require.Zero(b, code, "%s", &errs)
 }
 
-// built returns the messages that the command would send.
+// built returns the messages that the command builds from the events.
 func built(b *testing.B, flags []string) []*sdk.Message {
 	b.Helper()
 	var out, errs strings.Builder

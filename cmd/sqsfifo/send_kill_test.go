@@ -33,7 +33,7 @@ type served struct {
 	queue    *sqstest.Queue
 	url      string
 	requests atomic.Int64
-	delay    time.Duration // of each answer
+	delay    time.Duration // delay of each answer
 }
 
 func startServed(t testing.TB, c sqstest.Config) *served {
@@ -58,7 +58,8 @@ func startServed(t testing.TB, c sqstest.Config) *served {
 	return s
 }
 
-// child runs the command in another process.
+// child returns the command as another process, with its standard output and standard
+// error.
 func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -70,7 +71,7 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	return cmd, &out, &errs
 }
 
-// numbered writes the events, numbered, to the groups in turn.
+// numbered writes a file of numbered events, for each group in turn.
 func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
@@ -87,7 +88,7 @@ func numbered(t testing.TB, events, groups int) string {
 
 var numberedFlags = []string{"--source", "acme.test.numbers", "--organization", "acme", "--key", "number|{/n}", "--group", "/group"}
 
-// order returns the stored numbers of a queue by group.
+// order returns the numbers of the stored events by group, in the order of storing.
 func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	t.Helper()
 	got := map[string][]int{}
@@ -137,7 +138,7 @@ func TestSendKilled(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		// Some are killed before the first send.
+		// Some processes are killed before their first request.
 		after, least := chance.Int64N(int64(events/kills/6)), time.Duration(chance.IntN(3))*20*time.Millisecond
 		time.Sleep(least)
 		for s.requests.Load() < before+after && len(ended) == 0 {
@@ -205,7 +206,7 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	for line := range bytes.Lines(out) {
 		var r receiptLine
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // the kill cut it
+			break // the kill cut off the last line
 		}
 		require.NoError(t, json.Unmarshal(line, &r))
 		got[r.DedupeKey] = r.Outcome
@@ -230,7 +231,7 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		kill := 2 + rand.Int64N(int64(events/15)) // the first request comes before the journal
+		kill := 2 + rand.Int64N(int64(events/15)) // the first request reads the attributes, before the journal exists
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)
 		}
@@ -285,7 +286,7 @@ func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 		N     int    `json:"n"`
 		Group string `json:"group"`
 	}
-	// The command has another URL of the queue.
+	// This producer uses another URL of the queue than the command.
 	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
 		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
 		Identify: func(e event) (sqsfifo.Identity, error) {

@@ -58,7 +58,8 @@ func TestSendUnresolved(t *testing.T) {
 	_, text, code := send(file)
 	require.Zero(t, code, text)
 
-	// The state left by a run killed six minutes ago, before the answer for b.
+	// This is the state that a run leaves if it is killed six minutes ago, before the
+	// answer for event b.
 	db, err := sql.Open("sqlite", j)
 	require.NoError(t, err)
 	before := time.Now().Add(-6 * time.Minute).UnixMicro()
@@ -161,7 +162,8 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
-// The same with more events than the buffer holds, so that the command waits for room.
+// There are more events than the buffer holds, so the command waits for room when it is
+// interrupted. The result is the same.
 func TestSendGraceWithAFullBuffer(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -173,7 +175,7 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--grace", "50ms", "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 	go func() { code <- run(ctx, args, stdio{strings.NewReader(""), &out, &errs}) }()
 	require.Eventually(t, func() bool { return len(s.queue.Messages()) > 10 }, 10*time.Second, time.Millisecond)
-	time.Sleep(time.Second) // usually the buffer is full by now
+	time.Sleep(time.Second) // the buffer is usually full by now
 	interrupt()
 	assert.Equal(t, exitFailed, <-code)
 	s.queue.ClearFaults()
@@ -212,7 +214,7 @@ func bodiesOf(t *testing.T, q *sqstest.Queue, group string) []string {
 	return keys
 }
 
-// failing is a closed output.
+// failing is a writer on which each write fails.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
@@ -226,7 +228,7 @@ func TestSendClosedOutput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// forgetful is a store that takes no result.
+// forgetful is a store that refuses all results.
 type forgetful struct {
 	*idempotency.Memory
 	err error

@@ -34,13 +34,13 @@ type sending struct {
 	skipBad  bool
 	grace    time.Duration
 
-	stop  context.CancelCauseFunc // ends the reading
+	stop  context.CancelCauseFunc // stops the reading of lines
 	close func() error            // closes the queue, once
 
 	mu      sync.Mutex
-	failure error // of the first event that the journal did not take
+	failure error // error of the first event without a record in the journal
 
-	bad atomic.Int64 // skipped lines
+	bad atomic.Int64 // number of skipped lines
 }
 
 // event is a line with its message.
@@ -75,8 +75,8 @@ func (s *sending) run(ctx context.Context) (int, error) {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// This call is not inside the loop, because the loop may be waiting for room in the
-	// buffer while the queue does not answer. Only closing the queue ends this wait.
+	// This call is before the loop and not in it: while the queue does not answer, the loop
+	// may wait for room in the buffer, and only closing the queue ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)
@@ -90,8 +90,8 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the time that a reader gets to notice the end of the work. A reader
-// that is blocked on standard input cannot notice it.
+// readerMayTake is the time in which the reader must notice the end of the work. A reader
+// blocked on standard input cannot notice the end.
 const readerMayTake = 100 * time.Millisecond
 
 // wait returns the reader's error, or nil if the reader does not end within
@@ -109,7 +109,7 @@ func wait(read <-chan error) error {
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) (int, error) {
 	closeErr := s.close()
 	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
-	if ctx.Err() == nil { // otherwise the receipts list withdrawn events
+	if ctx.Err() == nil { // without a signal only; after a signal, receipts list the withdrawn events
 		errs = append(errs, closeErr)
 	}
 	s.progress.finish()
@@ -126,7 +126,8 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	return exitFine, nil
 }
 
-// joined omits errors that only repeat the end of the work by another error.
+// joined joins errors. It leaves out context.Canceled and repeated texts, because they only
+// repeat the reason for the end of the work.
 func joined(errs []error) error {
 	var out []error
 	seen := map[string]bool{}
@@ -140,7 +141,8 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit bounds the wait for events in flight after a signal.
+// limit returns a context for the wait for events in flight. After a signal the context
+// ends after --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() {
@@ -202,7 +204,8 @@ func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) err
 			if err != nil { // the event has not been sent
 				return err
 			}
-			// A signal does not end what was submitted: the grace does.
+			// A signal does not cancel submitted events. They are withdrawn only after
+			// --grace.
 			s.producer.SendMessageAsync(context.WithoutCancel(ctx), e.message, func(r sqsfifo.Receipt, err error) { s.report(slot, r, err) })
 		case <-reading.Done():
 			return context.Cause(reading)

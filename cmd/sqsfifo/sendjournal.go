@@ -9,13 +9,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation is the operation in the keys of old journals, from the time when a journal
-// was not yet a store of the producer.
+// oldOperation is the operation in the keys of journals from versions in which the journal
+// was not a store of the producer.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal as the store of a producer. The owner of the store is
-// derived from the file's path, because only one process can open a journal. The owner is
-// a hash of the path, because the length of an owner is limited.
+// openSendJournal opens a journal as the store of a producer. Only one process can open a
+// journal, so the file's path identifies the owner of the store. The owner is a hash of the
+// path, because an owner has a limited length.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

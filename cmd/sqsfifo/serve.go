@@ -117,7 +117,7 @@ func checkAddr(addr string, remote bool) error {
 // timeouts are time limits of http.Server.
 type timeouts struct{ header, request, response time.Duration }
 
-// A long poll takes 20 s, and a fault may delay an answer by a minute.
+// A long poll takes up to 20 s, and a fault may delay an answer by a minute.
 var defaultTimeouts = timeouts{header: 5 * time.Second, request: 30 * time.Second, response: 2 * time.Minute}
 
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler, limit timeouts) error {
@@ -128,7 +128,8 @@ func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Han
 		WriteTimeout:      limit.response,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		// Long polls end with ctx, so the shutdown does not wait for them.
+		// Long polls end when ctx ends, so the shutdown does not have to wait for their
+		// time.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
@@ -144,6 +145,6 @@ func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Han
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-failed // the goroutine's end
+	<-failed // wait for the end of the goroutine
 	return err
 }

@@ -163,8 +163,8 @@ func TestServeBounds(t *testing.T) {
 	assert.Contains(t, text, "OverLimit")
 }
 
-// A client that stalls during the body gets an error answer, clients that stall during
-// the header are dropped, and other clients are unaffected.
+// A client that stops within the body of a request gets an error answer. A client that
+// stops within the header is disconnected. Other clients are not affected.
 func TestHalfOpenRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestHalfOpenRequests(t *testing.T) {
 	code, _ := call(t, address, "", "SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g"}`)
 	assert.Equal(t, 200, code)
 	for i, c := range conns {
-		answer, _ := io.ReadAll(c) // ends when the server closes
+		answer, _ := io.ReadAll(c) // ends when the server closes the connection
 		if i%2 == 1 {
 			require.Contains(t, string(answer), "408 Request Timeout")
 			require.Contains(t, string(answer), "RequestTimeout;Sender")
@@ -202,7 +202,7 @@ func TestHalfOpenRequests(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// An endless body is cut off, without memory of its size.
+// The server stops reading an endless body, and does not keep it in memory.
 func TestEndlessBody(t *testing.T) {
 	address, _ := startServe(t)
 	c, err := net.Dial("tcp", address)
@@ -223,7 +223,7 @@ func TestEndlessBody(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
-// The context of a request ends with the server, before the connection is cut.
+// When the server ends, the contexts of its requests end before the connections are closed.
 func TestServeCancelsRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -263,7 +263,7 @@ func TestServeEndsWithPollers(t *testing.T) {
 			}
 		}()
 	}
-	time.Sleep(200 * time.Millisecond) // most are waiting by now
+	time.Sleep(200 * time.Millisecond) // most polls are waiting by now
 	assert.Equal(t, 0, stop())
 	for range polls {
 		<-ended

@@ -23,7 +23,7 @@ func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.Ne
 // queueEntry is one queue of the file of --queues.
 type queueEntry struct {
 	Name       string            `json:"name"`
-	Attributes map[string]string `json:"attributes"` // of CreateQueue; the name implies FifoQueue
+	Attributes map[string]string `json:"attributes"` // attributes for CreateQueue; the name decides about FifoQueue
 }
 
 // createQueues creates the queues listed in a file, in order, so that a queue can name an
@@ -50,7 +50,7 @@ func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*
 		attributes := map[string]string{}
 		if strings.HasSuffix(e.Name, ".fifo") {
 			attributes["FifoQueue"] = "true"
-			attributes["ContentBasedDeduplication"] = "true" // like --queue
+			attributes["ContentBasedDeduplication"] = "true" // as for a queue of --queue
 		}
 		for name, value := range e.Attributes {
 			attributes[name] = value

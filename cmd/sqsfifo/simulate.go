@@ -70,8 +70,8 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	// The live heap consists of tables without pointers, so frequent garbage collections
-	// are cheap. With the default setting the heap would grow to twice the size of the
+	// Most of the heap is tables without pointers, so frequent garbage collections cost
+	// little. With the default of 100 percent, the heap would grow to twice the size of the
 	// tables.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	picture, err := c.pictureFlags.begin(c.File)
@@ -119,7 +119,7 @@ type report struct {
 	places  recent.Messages[place]
 	count   int
 	kinds   map[timeline.Kind]int
-	found   map[string]int // by the names of --fail-on
+	found   map[string]int // number of findings, by the names in --fail-on
 }
 
 // printer prints one message and its outcome. number counts the messages from 1. After
@@ -198,7 +198,8 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe is like Outcome.String, with the numbers and places of the messages.
+// describe returns the same as Outcome.String, with the numbers and places of messages in
+// place of indexes.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Verdict))
@@ -223,7 +224,7 @@ func (r *report) reference(index int) string {
 	return fmt.Sprintf("#%d (%s)", index+1, r.log.name(at))
 }
 
-// outcomeLine is the stable form of --json.
+// outcomeLine is one line of --json output. Member names are stable.
 type outcomeLine struct {
 	Number          int        `json:"number"` // from 1
 	File            string     `json:"file"`
@@ -233,7 +234,7 @@ type outcomeLine struct {
 	Group           string     `json:"group"`
 	DeduplicationID string     `json:"deduplication_id,omitempty"`
 	Verdict         string     `json:"verdict"`
-	DuplicateOf     int        `json:"duplicate_of,omitempty"` // a number
+	DuplicateOf     int        `json:"duplicate_of,omitempty"` // number of the original
 	Until           *time.Time `json:"until,omitempty"`
 	Lost            []string   `json:"lost,omitempty"`
 	CollidesWith    int        `json:"collides_with,omitempty"`

@@ -28,8 +28,8 @@ func logFile(t *testing.T, lines ...string) string {
 	return name
 }
 
-// longLog returns more lines than can be sorted in memory; every tenth is a duplicate and
-// every hundredth a collision.
+// longLog returns n lines, more than can be sorted in memory. Every tenth line is a
+// duplicate, and every hundredth line has the key of another body.
 func longLog(n int) []string {
 	var lines []string
 	for i := range n {
@@ -51,7 +51,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	}
 	lines := longLog(sortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
-		// In memory, with the API.
+		// The expected outcomes come from the API, with all messages in memory.
 		var parsed []sqstest.TimedMessage
 		var log []message
 		for i, line := range lines {
@@ -94,7 +94,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 }
 
 func TestSimulateMergesFilesByTime(t *testing.T) {
-	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // unsorted
+	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // not sorted by time
 	b := logFile(t, eventLine(time.Second, "x", 1))
 	stdout, _, code := shell(t, "", "simulate", a, b)
 	assert.Equal(t, 0, code)
@@ -121,7 +121,7 @@ func TestSimulateFlags(t *testing.T) {
 		name, log string
 		args      []string
 		code      int
-		stdout    string // expected part
+		stdout    string // expected part of standard output
 		stderr    string
 	}{
 		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with one key and two bodies"},
@@ -150,7 +150,7 @@ func TestSimulateFlags(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
 }
 
-// Records written by producers are logs as well.
+// The provenance records of a producer and the rows of an outbox can be simulated too.
 func TestSimulateProvenanceAndOutbox(t *testing.T) {
 	stdout, stderr, code := shell(t, `
 {"time":"2025-12-04T12:00:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":false,"replay_triggered":false}

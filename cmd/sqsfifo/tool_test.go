@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// asCommand makes this test binary run as the command, for tests that kill it.
+// If the environment variable asCommand is set, this test binary runs as the command. Tests
+// use it to run the command as another process.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
 // The go command, scripts and tests run this test binary in place of the command.

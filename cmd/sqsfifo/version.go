@@ -34,8 +34,8 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFailedIf(err), err
 }
 
-// released is the version of a released binary, set by the linker (.goreleaser.yaml). A
-// build in the repository uses go.work and has no module version.
+// released is the version of a released binary, set by the linker (.goreleaser.yaml), or
+// "". A build in this repository uses go.work, so it has no module version.
 var released string
 
 // buildVersion is the JSON form of the version. The form does not change between

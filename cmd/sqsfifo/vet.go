@@ -125,7 +125,7 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) (int, error
 	return f.summarize(io, report, found), nil
 }
 
-// known is the effect of a baseline on a report.
+// known says which findings of a report are in the baseline.
 type known struct {
 	findings int
 	stale    []vet.Known
@@ -135,7 +135,7 @@ type known struct {
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
-	if f.Baseline != "" { // before the slow analysis
+	if f.Baseline != "" { // before the analysis, which takes longer
 		var err error
 		if baseline, err = vet.ReadBaseline(f.Baseline); err != nil {
 			return nil, found, err
@@ -160,8 +160,8 @@ func tellFixed(fixed vet.Fixed, dir string, io stdio) {
 
 func within(dir, path string) string { return strings.TrimPrefix(path, dir+string(os.PathSeparator)) }
 
-// writeTests creates the missing tests. It leaves existing files alone, and an error of
-// one file does not stop the others.
+// writeTests writes the missing compliance tests to new files. It does not change existing
+// files. After an error for one file it continues with the other files.
 func writeTests(ctx context.Context, o vet.Options, untested []vet.Untested, dir string, io stdio) error {
 	skeletons, err := vet.Skeletons(ctx, o, untested)
 	if err != nil {
@@ -199,8 +199,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the lowest severity with which a finding fails the run. The default is
-// warning, because infos are reported only on request and report no present loss.
+// failOn is the lowest severity of a finding that makes the command fail. The default is
+// warning: infos are reported only on request, and are about no present loss.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -213,8 +213,8 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether out is a terminal with colours. A console that does not
-// understand escape sequences has no TERM variable.
+// coloured reports whether out is a terminal with colours. A console that cannot show
+// colours sets no TERM.
 func coloured(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -224,7 +224,8 @@ func coloured(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// disabled reports whether a rule outside of the analyzer is disabled.
+// disabled reports whether a flag disables a rule that the analyzer does not check, such as
+// SF020.
 func (r ruleSet) disabled(id string) bool {
 	return slices.ContainsFunc(strings.Split(r.Disable, ","), func(s string) bool {
 		s = strings.TrimSpace(s)
@@ -232,10 +233,10 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the flags that the user gave, in the form for the go command. It
-// omits all other flags, because flags are part of the key of the go command's cache.
-// The analyzer checks the values; its flags are global to the process and start with
-// their defaults.
+// forTool returns the flags that the user gave, in the form for the go command. It omits
+// all other flags, because the go command uses the flags in the key of its cache. The
+// analyzer checks the values. Its flags belong to the whole process, so forTool first sets
+// them to their defaults.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

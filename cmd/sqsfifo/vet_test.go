@@ -107,7 +107,8 @@ func TestVet(t *testing.T) {
 	assert.Equal(t, strings.TrimPrefix(noTest, "orders/")+"\nSF020 no-compliance-test: "+page+"#sf020\n", stdout)
 }
 
-// The analyzer's flags belong to the process; a run must not change another run's flags.
+// The analyzer's flags belong to the whole process. The flags of one run must not have an
+// effect on the next run.
 func TestVetFlags(t *testing.T) {
 	inModule(t)
 	for _, tc := range []struct {
@@ -171,7 +172,7 @@ func TestVetWrites(t *testing.T) {
 	stdout, _, _ := shell(t, "", "vet", "./orders", "./untested")
 	assert.NotContains(t, stdout, "SF020")
 
-	// An existing file is left alone, with any content.
+	// An existing file is not changed, whatever it contains.
 	require.NoError(t, os.WriteFile("orders/"+vet.SkeletonFile, []byte("package orders\n"), 0o600))
 	_, stderr, code = shell(t, "", "vet", "--write", "./orders")
 	assert.Equal(t, exitFindings, code)
@@ -204,8 +205,9 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team records its present findings in a baseline. Later runs report only new
-// findings, even if lines have moved, and report the records that can be deleted.
+// A team records its present findings in a baseline. Later runs report only findings that
+// are not in the baseline, even if lines have moved. They also report entries of the
+// baseline without a finding, which can be deleted.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

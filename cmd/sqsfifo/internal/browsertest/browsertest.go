@@ -21,15 +21,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limit ends hanging tests; tests take less than a quarter of limit.
+// limit is the longest time for a test, so that no test hangs. Tests take less than a
+// quarter of it.
 const limit = 2 * time.Minute
 
-// Tab is a page in its own browser. Errors reported by the page fail the test at its end.
+// Tab is a page in a separate browser. If the page reports errors, the test fails at its
+// end.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	touches bool // fingers are down
+	touches bool // fingers touch the screen
 
 	reported sync.Mutex
 	errors   []string
@@ -51,9 +53,9 @@ func Open(t testing.TB) *Tab {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1440, 900))
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // root must not use the sandbox
+		options = append(options, chromedp.NoSandbox) // root may not use the browser's sandbox
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // ended below
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // cancelled in the cleanup below
 	ctx, endBrowser := chromedp.NewExecAllocator(ctx, options...)
 	ctx, endTab := chromedp.NewContext(ctx)
 	tab := &Tab{t: t, ctx: ctx}
@@ -75,7 +77,7 @@ func Open(t testing.TB) *Tab {
 	t.Cleanup(func() {
 		last, cancelLast := context.WithTimeout(ctx, 10*time.Second)
 		defer cancelLast()
-		assert.NoError(t, chromedp.Cancel(last)) // waits for the browser's end
+		assert.NoError(t, chromedp.Cancel(last)) // waits until the browser has ended
 		endTab()
 		endBrowser()
 		cancel()
@@ -90,7 +92,7 @@ func Open(t testing.TB) *Tab {
 	return tab
 }
 
-// AllowErrors ignores errors reported by the page.
+// AllowErrors makes the test ignore errors that the page reports.
 func (b *Tab) AllowErrors() {
 	b.reported.Lock()
 	defer b.reported.Unlock()
@@ -159,11 +161,11 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the wheel at a place, away from the user if by is negative.
+// Wheel turns the mouse wheel at a place. A negative by turns it away from the user.
 func (b *Tab) Wheel(x, y, by float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
-		p.DeltaX, p.DeltaY = 0.01, by // zero would be omitted and refused
+		p.DeltaX, p.DeltaY = 0.01, by // not 0, because chromedp omits 0 and the browser needs a value
 	}))
 }
 

@@ -15,11 +15,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Kind is the content of a line.
+// Kind says what a line of the input contains.
 type Kind string
 
 const (
-	// Auto uses the first line's kind for all lines.
+	// Auto recognises the kind of the first line, and uses it for all lines.
 	Auto Kind = "auto"
 
 	// Payload is an object; the templates of [Spec] name its identity.
@@ -116,7 +116,8 @@ func (b *Builder) checkSource(source string) error {
 	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require refuses a kind of lines with missing or meaningless flags.
+// require returns an error if flags that the kind of lines needs are missing, or if flags
+// are set that have no meaning for the kind.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
@@ -193,7 +194,7 @@ func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	}
 }
 
-// detect returns the kind of an object by its member names.
+// detect recognises the kind of a line by the names of the object's members.
 func detect(object map[string]any) Kind {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -232,7 +233,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.around(m, event); err != nil {
 		return nil, err
 	}
-	// Check first: findings have a rule and a place.
+	// The rules are checked first, because their findings name the rule and the place.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)
@@ -241,7 +242,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	return m, err
 }
 
-// around sets the fields of a message other than the body.
+// around sets all fields of a message except the body.
 func (b *Builder) around(m *sqsfifo.Message, event any) error {
 	var err error
 	if m.Group, err = b.text("--group", event); err != nil {
@@ -268,7 +269,7 @@ func (b *Builder) check(m *sqsfifo.Message) error {
 	return broken(lint.Check(checked))
 }
 
-// broken returns the errors among findings, in one line.
+// broken joins the findings of severity error in one line.
 func broken(findings []lint.Finding) error {
 	var texts []string
 	for _, f := range findings {
@@ -322,7 +323,7 @@ func (b *Builder) payload(canonical []byte, event any) (*sqsfifo.Message, error)
 	return built, nil
 }
 
-// mostSources limits the event sources of one input.
+// mostSources is the largest number of event sources in one input.
 const mostSources = 1000
 
 func (b *Builder) producer(source string) (*sqsfifo.Producer[Event], error) {

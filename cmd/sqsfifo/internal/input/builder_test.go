@@ -25,7 +25,7 @@ var payloads = Spec{Kind: Auto, Source: "kfm.a.b", Key: "x|{/id}", Group: "/g", 
 
 const payload = `{ "id": "1|2", "g": "g", "at": "2025-12-04T12:00:00+01:00", "n": 1.0 }`
 
-// A payload, its envelope and its message give the same message.
+// An event gives the same message as a payload, as an envelope and as a message.
 func TestKindsAgree(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestKindsAgree(t *testing.T) {
 	assert.Equal(t, m, same)
 }
 
-// Equal lines give equal bytes in each run and in each spelling.
+// Lines that are equal as JSON give equal bytes, in every run and however they are written.
 func TestSpellings(t *testing.T) {
 	first := ""
 	for _, text := range []string{payload, strings.ReplaceAll(payload, " ", ""), `{"n":1,"at":"2025-12-04T12:00:00+01:00","g":"g","id":"1\u007c2"}`} {
@@ -74,7 +74,7 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// A first line with missing flags does not decide the kind of other lines.
+// If the flags do not fit the kind of the first line, the next line decides the kind.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

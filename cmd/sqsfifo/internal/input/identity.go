@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity returns the identity named by the flags in an event.
+// identity returns the identity of an event. The flags say where in the event each part of
+// the identity is.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

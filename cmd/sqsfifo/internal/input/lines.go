@@ -15,7 +15,7 @@ import (
 // stdinName is the name of standard input in errors and receipts.
 const stdinName = "standard input"
 
-// Line is a line that is not blank.
+// Line is a line of a file. Blank lines are skipped.
 type Line struct {
 	File   string
 	Number int // from 1
@@ -34,9 +34,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong wraps err in a [*LineError] with the line's file and number. The error also names
-// the command for converting the file to lines, if line 1 is the beginning of a longer
-// object or array, or if the line is a whole array.
+// Wrong wraps err in a [*LineError] with the line's file and number. If the line is a whole
+// array, or the beginning of an object or array over several lines, the error also shows a
+// command that converts the file to one object on each line.
 func (l Line) Wrong(err error) error { return l.wrong(err) }
 
 func (l Line) wrong(err error) *LineError {
@@ -116,7 +116,8 @@ func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 	return &Lines{names: names, stdin: stdin}, nil
 }
 
-// openable returns the names after opening each file once, or "-" without names.
+// openable checks that each file can be opened, and returns the names. Without names it
+// returns "-".
 func openable(files []string) ([]string, error) {
 	if len(files) == 0 {
 		return []string{"-"}, nil
@@ -200,7 +201,7 @@ func (l *Lines) Close() {
 	l.read = l.Read()
 	l.lines = nil
 	if l.file != nil {
-		_ = l.file.Close() // only read
+		_ = l.file.Close() // a close cannot lose data, because the file was only read
 		l.file = nil
 	}
 }

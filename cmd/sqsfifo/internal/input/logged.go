@@ -9,7 +9,7 @@ import (
 
 // Logged is a message of a log.
 type Logged struct {
-	At      time.Time // zero if not logged
+	At      time.Time // zero if the line has no time
 	Message lint.Message
 }
 

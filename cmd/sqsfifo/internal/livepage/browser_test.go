@@ -20,7 +20,8 @@ func is(name, value string) string {
 	return fmt.Sprintf("document.body.dataset.%s === %q", name, value)
 }
 
-// listening serves h without waiting for open streams at the end.
+// listening starts a server for h. At the end of the test it closes the server without
+// waiting for open streams.
 func listening(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -36,7 +37,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
 	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
 	server := listening(t, h)
-	tab.Open(server.URL + "/?now") // a query, but not one of SQS's older protocol
+	tab.Open(server.URL + "/?now") // a query, but not of SQS's older query protocol
 	tab.Until(is("connection", "live"))
 	tab.Until(is("remembered", "0"))
 	text := func(selector string) string {
@@ -66,7 +67,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Picture("live-light")
 	tab.Size(1440, 900)
 
-	// Foreign markup is shown as text.
+	// Markup in a message is shown as text.
 	in("</script><script>document.title='broken'</script>", "{\"scene\":\"LC08\u202e\"}")
 	tab.Until(is("suppressed", "4"))
 	assert.Contains(t, text("#suppressed"), "</script><script>")
@@ -77,7 +78,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	assert.Equal(t, 3, browsertest.Value[int](tab, "document.querySelectorAll('#suppressed article').length"))
 	tab.Click("#lost-only")
 
-	// A fault, on and off.
+	// Switch a fault on and off.
 	tab.Click("#fault-on")
 	tab.Until(is("faults", "1"))
 	_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("a"), MessageGroupId: aws.String("g")})
@@ -93,7 +94,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Until(is("faults", "0"))
 	send(t, q, "g", "b", nil)
 
-	// The clock: to the end of the next interval, and further.
+	// Advance the clock to the end of the next interval, and further.
 	before := len(q.Window())
 	tab.Until(is("remembered", fmt.Sprint(before)))
 	tab.Click("#clock-next")
@@ -105,7 +106,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Click("#clock-minute")
 	assert.Eventually(t, func() bool { return q.Now().Sub(at) >= time.Minute }, 10*time.Second, 10*time.Millisecond)
 
-	// Requests, while the log is open.
+	// The page shows requests while its log is open.
 	tab.Click("#log summary")
 	assert.Eventually(t, h.requests.wanted, 10*time.Second, 10*time.Millisecond)
 	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
@@ -117,7 +118,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Click("#log summary")
 	assert.Eventually(t, func() bool { return !h.requests.wanted() }, 10*time.Second, 10*time.Millisecond)
 
-	// Another queue.
+	// Show another queue.
 	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "tiles.fifo"; s.dispatchEvent(new Event("change")); return true })()`)
 	tab.Until(is("queue", "tiles.fifo"))
 	tab.Until(is("remembered", "0"))
@@ -145,7 +146,7 @@ func TestLivePageInBrowser(t *testing.T) {
 // read the suppressed sends, or show the page in a frame.
 func TestForeignPageInBrowser(t *testing.T) {
 	tab := browsertest.Open(t)
-	tab.AllowErrors() // the browser reports refused requests
+	tab.AllowErrors() // the browser reports the refused requests as errors
 	q := newQueue(t, sqstest.Config{})
 	server := listening(t, newHandler(t, q))
 	foreign := listening(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

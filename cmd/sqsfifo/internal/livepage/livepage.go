@@ -78,7 +78,7 @@ type Handler struct {
 	mu      sync.Mutex
 	readers int
 
-	every, patience time.Duration // interval of reads of a queue; time limit of a write to a reader
+	every, patience time.Duration // interval between reads of a queue; time limit for a write to a reader
 }
 
 // New returns a handler for the server.
@@ -114,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == iconPath && r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "image/svg+xml")
 		w.Header().Set("Cache-Control", "max-age=86400")
-		_, _ = io.WriteString(w, page.Icon) // ignore clients that have left
+		_, _ = io.WriteString(w, page.Icon) // an error means that the browser has closed the connection
 	case ours:
 		h.server.ServeHTTP(w, r)
 	default:
@@ -122,11 +122,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign returns a reason to refuse the request if a browser sent it from a page of
-// another origin, and "" otherwise. It decides by headers that only browsers send, so
-// other programs are never refused.
+// foreign reports why a request must be refused: a browser sent it from a page of another
+// origin. It returns "" for other requests. It looks only at headers that browsers send, so
+// it never refuses another program.
 func foreign(r *http.Request) string {
-	// For unsafe methods, check Sec-Fetch-Site, or Origin and Host in older browsers.
+	// For methods other than GET and HEAD, the check uses Sec-Fetch-Site, or Origin and
+	// Host in older browsers.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return err.Error()
 	}
@@ -137,7 +138,7 @@ func foreign(r *http.Request) string {
 	return "web pages of other origins are not served"
 }
 
-// acceptsHTML reports whether a browser opens a page with the request.
+// acceptsHTML reports whether the request is a browser's request for a page.
 func acceptsHTML(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("X-Amz-Target") == "" && !r.URL.Query().Has("Action")
 }
@@ -153,5 +154,5 @@ func (h *Handler) servePage(w http.ResponseWriter) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
-	_, _ = w.Write([]byte(h.page)) // ignore clients that have left
+	_, _ = w.Write([]byte(h.page)) // an error means that the browser has closed the connection
 }

@@ -60,7 +60,7 @@ func answer(h http.Handler, method, path, body string, header ...string) *httpte
 
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// Only browsers get the page; programs get unchanged answers.
+// Only browsers get the page. Programs get the same answers as without the page.
 func TestWhoGetsThePage(t *testing.T) {
 	h := newHandler(t, newQueue(t, sqstest.Config{}))
 	w := answer(h, http.MethodGet, "/", "", "Accept", browserAccepts)
@@ -81,7 +81,7 @@ func TestWhoGetsThePage(t *testing.T) {
 	assert.Contains(t, w.Body.String(), "ErrorResponse", "the query protocol")
 }
 
-// Browsers request an icon. This request does not count as one to the queue.
+// A browser requests an icon. The request is not shown as a request to the queue.
 func TestIcon(t *testing.T) {
 	h := newHandler(t, newQueue(t, sqstest.Config{}))
 	assert.Equal(t, http.StatusNoContent, answer(h, http.MethodPost, "/_sqsfifo/requests", `{"on": true}`, "Content-Type", "application/json").Code)
@@ -108,7 +108,7 @@ func TestForeignPages(t *testing.T) {
 		for _, header := range [][]string{
 			{"Origin", "https://evil.example"},
 			{"Origin", "http://127.0.0.1:3000"},
-			{"Origin", "http://localhost:9324"}, // not the requested host
+			{"Origin", "http://localhost:9324"}, // another name than in the requested address
 			{"Origin", "null"},
 			{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"},
 			{"Sec-Fetch-Site", "same-site", "Content-Type", "application/json"},
@@ -127,7 +127,7 @@ func TestForeignPages(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), q.Now(), time.Minute)
 	assert.False(t, h.requests.wanted())
 
-	// The page itself and a program are accepted.
+	// Requests from the page itself, and from programs, are accepted.
 	own := []string{"Origin", "http://127.0.0.1:9324", "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}
 	assert.Equal(t, 200, answer(h, http.MethodPost, "/_sqsfifo/faults", `{"fault": "lose_answer"}`, own...).Code)
 	assert.Equal(t, 200, answer(h, http.MethodPost, "/_sqsfifo/faults", `{"fault": "lose_answer"}`).Code)
@@ -203,9 +203,9 @@ func TestBlockedGroups(t *testing.T) {
 			return out
 		}
 		first := time.Now()
-		receive() // kaw
+		receive() // receives group kaw
 		time.Sleep(time.Second)
-		out := receive() // osage
+		out := receive() // receives group osage
 		s := stateOf(t, h, "")
 		assert.Equal(t, 2, s.Blocked)
 		messages := q.Messages()
@@ -217,18 +217,19 @@ func TestBlockedGroups(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []blockedWire{{"kaw", messages[0].MessageID, 1, 2, first.UnixMilli(), 0}}, stateOf(t, h, "").Blockage)
-		receive() // platte
-		receive() // kaw
+		receive() // receives group platte
+		receive() // receives group kaw
 		assert.Equal(t, 2, stateOf(t, h, "").Blockage[0].Receives)
 		assert.Contains(t, answer(h, http.MethodGet, "/_sqsfifo/blocked", "").Body.String(), `"message_group_id":"kaw","messages":2,"message_id":"`+messages[0].MessageID+`"`)
 	})
 }
 
-// For an original deleted and forgotten, the page makes no claim.
+// If the queue has deleted and forgotten the original of a suppressed message, the page
+// does not say what was lost.
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)
-	for i := range 1200 { // enough for the queue to forget deleted messages
+	for i := range 1200 { // so many that the queue forgets deleted messages
 		send(t, q, "g", fmt.Sprint(i), nil)
 		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL())})
 		require.NoError(t, err)
@@ -244,7 +245,7 @@ func TestForgottenOriginal(t *testing.T) {
 	assert.Len(t, s.Window, MaxRemembered)
 }
 
-// The state is bounded for any number of sends.
+// The size of the state is limited, however many messages were sent.
 func TestStateIsBounded(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -361,7 +362,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A reader that does not read is dropped, and does not delay other readers.
+// A page that does not read its stream is disconnected, and does not delay other pages.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -370,7 +371,7 @@ func TestSlowReader(t *testing.T) {
 		defer stop()
 		slow := dial()
 		defer slow.Close()
-		ask(t, slow, "/_sqsfifo/live") // and does not read
+		ask(t, slow, "/_sqsfifo/live") // this page does not read the stream
 		fast := dial()
 		defer fast.Close()
 		ask(t, fast, "/_sqsfifo/live")
@@ -388,7 +389,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// At most MaxReaders readers are accepted; all end with the server.
+// There are at most MaxReaders readers, and all end when the server ends.
 func TestReadersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, newQueue(t, sqstest.Config{}))
@@ -425,7 +426,7 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// Requests are kept only while logging is on, the newest ones.
+// The newest requests are kept, but only while the log is on.
 func TestRequestLog(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)

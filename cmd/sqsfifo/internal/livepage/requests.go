@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// requestLog keeps the newest requests while it is on.
+// requestLog keeps the newest requests while it is switched on.
 type requestLog struct {
 	mu   sync.Mutex
 	on   bool
@@ -19,11 +19,11 @@ type requestLog struct {
 }
 
 type requestWire struct {
-	AtMS      int64  `json:"at"` // by the machine's clock
+	AtMS      int64  `json:"at"` // ms since 1970, by this machine's clock
 	Operation string `json:"operation"`
 	Queue     string `json:"queue"`
 	Status    int    `json:"status"` // 0 if the connection broke without a status
-	Bytes     int64  `json:"bytes"`  // of the request body
+	Bytes     int64  `json:"bytes"`  // size of the request body
 	TookUS    int64  `json:"took_us"`
 }
 
@@ -33,7 +33,7 @@ func (l *requestLog) wanted() bool {
 	return l.on
 }
 
-// kept returns whether the log is on, and the kept requests.
+// kept reports whether the log is on, and returns the kept requests.
 func (l *requestLog) kept() (bool, []requestWire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "requests takes POST", http.StatusMethodNotAllowed)
 		return
 	}
-	// Forms of other pages cannot have this type.
+	// A form on a page of another origin cannot send this content type.
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
 		return
@@ -90,7 +90,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	body := &seenBody{ReadCloser: r.Body}
 	answer := &seenAnswer{ResponseWriter: w}
 	r.Body = body
-	defer func() { // even if next breaks the connection
+	defer func() { // also runs if next breaks the connection
 		operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
 		if operation == "" {
 			operation = r.Method + " " + r.URL.Path
@@ -100,7 +100,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	next.ServeHTTP(answer, r)
 }
 
-// seenBody counts the bytes of a body and keeps its beginning.
+// seenBody is a request body that counts its bytes and keeps its beginning.
 type seenBody struct {
 	io.ReadCloser
 	bytes  int64
@@ -116,7 +116,7 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// In a JSON string, these quotes would be escaped.
+// The pattern does not match inside of a JSON string, because quotes are escaped there.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
 // queueOf returns the queue name in the QueueUrl of a request body. It returns "" if body,
@@ -130,7 +130,8 @@ func queueOf(body []byte) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// seenAnswer records the status. Unwrap lets the server flush and break the connection.
+// seenAnswer records the status of an answer. Its method Unwrap lets the server flush and
+// break the connection.
 type seenAnswer struct {
 	http.ResponseWriter
 	status int

@@ -19,19 +19,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// stateWire is the data of the page. It changes only with the queue, not with time.
+// stateWire is the data of the page. It changes only when the queue changes, not with time.
 type stateWire struct {
 	Queues      []string          `json:"queues"`
 	Queue       string            `json:"queue"` // the shown queue
-	Path        string            `json:"path"`  // of its URL
+	Path        string            `json:"path"`  // path of the queue's URL
 	IntervalMS  int64             `json:"interval_ms"`
-	AheadMS     int64             `json:"ahead_ms"` // the queue's clock minus the machine's clock
+	AheadMS     int64             `json:"ahead_ms"` // how far the queue's clock is ahead of this machine's clock
 	Attributes  map[string]string `json:"attributes"`
-	Remembered  int               `json:"remembered"` // total number; Window has the newest
+	Remembered  int               `json:"remembered"` // number of all IDs; Window has the newest
 	Window      []rememberedWire  `json:"window"`
-	Suppressed  int               `json:"suppressed"` // total number; Suppression has the newest
+	Suppressed  int               `json:"suppressed"` // number of all suppressed sends; Suppression has the newest
 	Suppression []suppressedWire  `json:"suppression"`
-	Blocked     int               `json:"blocked"` // how many groups, of which the longest blocked follow
+	Blocked     int               `json:"blocked"` // number of all blocked groups; Blockage has the longest blocked
 	Blockage    []blockedWire     `json:"blockage"`
 	Faults      json.RawMessage   `json:"faults"`
 	Logging     bool              `json:"logging"`
@@ -53,7 +53,7 @@ type suppressedWire struct {
 	ID           string          `json:"id"`
 	ContentBased bool            `json:"content_based"`
 	Lost         []string        `json:"lost,omitempty"`
-	Forgotten    bool            `json:"forgotten,omitempty"` // original's text
+	Forgotten    bool            `json:"forgotten,omitempty"` // the queue has forgotten the text of the original
 	Original     rememberedWire  `json:"original"`
 	Body         page.Difference `json:"body"`
 	Attributes   []string        `json:"attributes,omitempty"`
@@ -62,10 +62,10 @@ type suppressedWire struct {
 // blockedWire is a group whose first message was received and not deleted.
 type blockedWire struct {
 	Group    string `json:"group"`
-	Message  string `json:"message"` // the first
+	Message  string `json:"message"` // the first message
 	Receives int    `json:"receives"`
 	Messages int    `json:"messages"`
-	SinceMS  int64  `json:"since"` // the first receive
+	SinceMS  int64  `json:"since"` // time of the first receive
 	UntilMS  int64  `json:"until"` // end of the visibility timeout; 0 for a waiting message
 }
 
@@ -84,7 +84,7 @@ func (h *Handler) read(queues []*sqstest.Queue, q *sqstest.Queue) []byte {
 		s.Faults = h.faults(q.Name())
 	}
 	text, err := json.Marshal(s)
-	if err != nil { // unlikely: strings and numbers only
+	if err != nil { // cannot fail, because the state has only texts and numbers
 		return []byte("null")
 	}
 	return text
@@ -97,7 +97,7 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	out, err := q.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
-	if err == nil { // otherwise deleted meanwhile
+	if err == nil { // on an error the queue was deleted meanwhile
 		s.Attributes = out.Attributes
 	}
 	remembered := q.Window()
@@ -178,7 +178,7 @@ func significant(attributes map[string]types.MessageAttributeValue) map[string]s
 	return out
 }
 
-// faults asks the server with an ordinary request.
+// faults returns the faults of a queue, by an ordinary request to the server.
 func (h *Handler) faults(queue string) json.RawMessage {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, prefix+"faults?queue="+url.QueryEscape(queue), nil)
 	if err != nil {
@@ -192,7 +192,7 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	return w.body.Bytes()
 }
 
-// memory is an in-process answer.
+// memory is an http.ResponseWriter that keeps the answer in memory.
 type memory struct {
 	header http.Header
 	status int

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// idle is the longest time without a write to a page. After it the unchanged state is sent
-// again, because proxies and browsers close silent connections.
+// idle is the longest time without a write to a page. After this time the stream sends the
+// unchanged state again, because proxies and browsers close silent connections.
 const idle = 15 * time.Second
 
 // stream sends the state of a queue to an open page, and sends it again after each change.
@@ -42,7 +42,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		now, next := h.state(r.URL.Query().Get("queue"))
 		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
-			// A reader that is too slow for its buffers is dropped; the page reconnects.
+			// A reader that cannot read within patience is disconnected. Its page then
+			// connects again.
 			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
 				return
 			}
@@ -83,7 +84,7 @@ type states struct {
 type state struct {
 	mu   sync.Mutex
 	text []byte
-	next time.Time // earliest time of the next read
+	next time.Time // no read of the queue before this time
 }
 
 // state returns the state of the named queue as JSON, and the time until the next read of
@@ -110,7 +111,8 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get clears the cache once it has more entries than queues exist.
+// get returns the cached state of a queue. It clears the cache if the cache has more
+// entries than there are queues.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Numbers of bytes shown of a text.
+// These are the numbers of bytes of a text that the page shows.
 const (
-	textBefore     = 72  // common text before the first difference
-	textAfter      = 160 // text of each from there
+	textBefore     = 72  // text before the first difference
+	textAfter      = 160 // text of each message from the first difference on
 	attributesMost = 8
 	attributeMost  = 80
 )
@@ -36,7 +36,8 @@ func Differ(own, other string) Difference {
 		at++
 	}
 	d := Difference{Byte: at}
-	// Start at the beginning of the differing character.
+	// A byte within a character differs, so the difference starts at the beginning of the
+	// character.
 	start := at
 	for start > 0 && start < len(own) && !utf8.RuneStart(own[start]) {
 		start--

@@ -25,9 +25,9 @@ import (
 // Document is the content of one page, without the common style and scripts.
 type Document struct {
 	Title   string
-	Markup  template.HTML // of the body
+	Markup  template.HTML // markup of the page's body
 	Style   string
-	Scripts []string // run in order, in one scope
+	Scripts []string // scripts, run in order in one scope
 	Data    []byte   // JSON from encoding/json, with < escaped
 
 	// Connects lets the page fetch data and images from its own server.

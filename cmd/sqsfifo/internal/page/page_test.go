@@ -55,7 +55,7 @@ func TestPolicy(t *testing.T) {
 	assert.Contains(t, d.Policy(), "connect-src 'self'")
 }
 
-// Data cannot end its element, for any text.
+// Whatever the data is, it cannot end the script element that contains it.
 func TestData(t *testing.T) {
 	for _, hostile := range []string{"</script><script>alert(1)</script>", "<!--<script>", "]]>", "\u2028", "\u202e", "{{.}}", "&lt;"} {
 		data, err := json.Marshal([]string{hostile})
@@ -79,7 +79,7 @@ func TestDiffer(t *testing.T) {
 		{"abc", "ab", page.Difference{Byte: 2, Common: "ab", Own: "c"}},
 		{"", "b", page.Difference{Byte: 0, Other: "b"}},
 		{"abc", "abc", page.Difference{Byte: -1, Common: "abc"}},
-		// The second byte of two characters with the same first byte.
+		// The characters differ only in their second byte.
 		{"xä", "xö", page.Difference{Byte: 2, Common: "x", Own: "ä", Other: "ö"}},
 		{"xä", "x\u00c3", page.Difference{Byte: 2, Common: "x", Own: "ä", Other: "Ã"}},
 		{long + "1", long + "2", page.Difference{Byte: 1000, Common: "…" + long[:72], Own: "1", Other: "2"}},
@@ -143,7 +143,7 @@ func TestContrast(t *testing.T) {
 		for _, ground := range []string{"bar"} {
 			assert.GreaterOrEqual(t, contrast(t, colors["text"], colors[ground]), 4.5, "text on %s, theme %q", ground, theme[1])
 		}
-		// The cross in the mark of lost data.
+		// This is the cross in the mark of a message with lost data.
 		assert.GreaterOrEqual(t, contrast(t, colors["ground"], colors["lost"]), 4.5)
 		// Borders of controls: 3 to 1.
 		assert.GreaterOrEqual(t, contrast(t, colors["edge"], colors["ground"]), 3.0, "theme %q", theme[1])

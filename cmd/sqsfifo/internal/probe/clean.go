@@ -17,11 +17,11 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// After inVain answers in a row with only other senders' messages, clean stops: these
-// messages were given back and may be received repeatedly. After as many answers in a row
-// without a message as the constant empty says, clean stops, too. Each of these answers
-// takes a second, so messages that a lost answer has hidden for hiddenFor seconds are
-// visible again before clean stops.
+// clean stops after inVain answers in a row that contain only messages of other senders:
+// these messages were made visible again, so they may be received repeatedly. clean also
+// stops after empty answers in a row without a message. Each such answer takes a second, so
+// messages that were hidden for hiddenFor seconds by a receive with a lost answer are
+// visible again by then.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
@@ -52,7 +52,7 @@ func (p *prober) clean(ctx context.Context) error {
 			nothing++
 			continue
 		}
-		// Give back foreign messages first, without delay.
+		// Messages of other senders are made visible again first, without delay.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {
@@ -83,8 +83,8 @@ func (p *prober) clean(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// own reports whether this run sent the message: the message has an ID that SQS returned
-// to this run, and a group of this run.
+// own reports whether this run sent the message: SQS has returned the message's ID to this
+// run, and the message is in a group of this run.
 func (p *prober) own(m types.Message) bool {
 	if m.MessageId == nil || !p.ids[*m.MessageId] {
 		return false

@@ -44,7 +44,7 @@ type Config struct {
 // Verdict is the result of a check.
 type Verdict string
 
-// Differs means that the queue behaves differently from the library's expectation.
+// Differs means that the queue behaves in another way than package sqsfifo expects.
 const (
 	AsExpected Verdict = "as_expected"
 	Differs    Verdict = "differs"
@@ -61,7 +61,7 @@ type Check struct {
 
 // Report is the result of a probe.
 type Report struct {
-	Run    string // part of each message
+	Run    string // ID of the run, part of each of its messages
 	Groups []string
 	Checks []Check
 
@@ -87,7 +87,7 @@ type prober struct {
 	report  Report
 	ids     map[string]bool // message IDs of this run
 	attrs   map[string]string
-	hashing bool // the queue hashes bodies
+	hashing bool // the queue uses the hash of the body as deduplication ID
 }
 
 // Run probes a queue. If it returns an error, the report has the checks before the error.
@@ -99,7 +99,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	p.report.Groups = []string{"sqsfifo-probe-" + p.report.Run, "sqsfifo-probe-" + p.report.Run + "-2"}
 	err := p.run(ctx)
 	if c.Clean && len(p.ids) > 0 {
-		// Clean after any end of the checks.
+		// The messages of the run are deleted even if a check failed.
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		err = errors.Join(err, p.clean(limit))
@@ -141,7 +141,7 @@ func (p *prober) body(name string) (string, error) {
 
 // message is a message to send.
 type message struct {
-	name       string // of its body
+	name       string // name in the body
 	group      int
 	id         string // explicit deduplication ID; "" for none
 	attributes map[string]types.MessageAttributeValue

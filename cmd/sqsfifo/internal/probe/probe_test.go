@@ -203,7 +203,7 @@ func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	return ids
 }
 
-// For any foreign messages in the queue, none is deleted or stays hidden.
+// Whatever messages of other senders are in the queue, none is deleted or stays hidden.
 func TestForeignMessages(t *testing.T) {
 	for _, tc := range []struct{ groups, each int }{{0, 0}, {1, 1}, {3, 2}, {3, 30}, {40, 5}} {
 		t.Run(fmt.Sprintf("%d groups of %d", tc.groups, tc.each), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestForeignMessages(t *testing.T) {
 					assert.Equal(t, r.Sent, r.Deleted)
 					assert.Zero(t, r.Returned)
 				}
-				// All of them are visible immediately.
+				// All messages of other senders are visible immediately.
 				seen := 0
 				for {
 					out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
@@ -254,14 +254,14 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil { // and the SDK asks again
+		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil { // the SDK repeats the receive
 			return nil, err
 		}
 	}
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// Messages of a lost answer are hidden for a time, and deleted afterwards.
+// A lost answer hides messages for some time. They are deleted afterwards.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -296,7 +296,8 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 	assert.NotZero(t, r.Returned)
 }
 
-// A receive would move foreign messages closer to the dead-letter queue.
+// Receiving would move messages of other senders closer to the dead-letter queue, so the
+// cleaning is refused.
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

@@ -13,7 +13,7 @@ const inChunk = 4096
 // numbered from 1 in the order of [Messages.Add]. The zero value is ready for use.
 // Messages is not safe for concurrent use.
 type Messages[T any] struct {
-	forgotten int // messages before the first chunk
+	forgotten int // number of messages before the first chunk
 	chunks    []chunk[T]
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// simulated records the simulated outcomes of the messages, in order.
+// simulated simulates the sends of the messages, and returns a recorder with the outcomes
+// in order.
 func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) int32) *Recorder {
 	t.Helper()
 	s, err := sqstest.NewSimulation(sqstest.Config{})
@@ -31,7 +32,7 @@ func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) i
 	return r
 }
 
-// few has each kind of finding, and hostile texts.
+// few returns messages with each kind of finding, and with hostile texts.
 func few() []sqstest.TimedMessage {
 	const hostile = "</script><script>document.title='broken'</script>"
 	send := func(at int, group, body string, attributes map[string]string) sqstest.TimedMessage {
@@ -91,7 +92,7 @@ func TestPageInBrowser(t *testing.T) {
 		return browsertest.Value[bool](tab, fmt.Sprintf("!document.querySelector(%q).hidden", selector))
 	}
 
-	// The counts equal the recorder's counts.
+	// The page counts the same messages as the recorder.
 	for kind, name := range []string{"lost", "bodies", "again", "refused", "duplicate", "delivered"} {
 		assert.Equal(t, fmt.Sprint(r.kinds[kind]), attribute(tab, name), name)
 		assert.Positive(t, r.kinds[kind], name)
@@ -100,9 +101,10 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#findings-title"), "Findings · 8")
 	tab.Picture("timeline-few-light")
 
-	// Foreign markup is shown as text, and invisible characters are spelled out.
+	// Markup in a message is shown as text, and invisible characters are shown as their
+	// code.
 	assert.Equal(t, "sqsfifo simulate", browsertest.Value[string](tab, "document.title"))
-	tab.Until("document.querySelectorAll('#report-rows tr').length === 8") // created when the browser is idle
+	tab.Until("document.querySelectorAll('#report-rows tr').length === 8") // the table is made when the browser is idle
 	assert.Contains(t, text("#report"), `a\u202eb</script>`)
 	assert.False(t, browsertest.Value[bool](tab, `document.documentElement.innerText.includes("\u202e")`))
 
@@ -131,7 +133,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === '7'")
 	assert.Equal(t, "2", text("#card .differs"), "12 instead of 10")
 	assert.Contains(t, text("#card"), "the first byte that differs is at offset")
-	tab.Click("#card button") // go to #4
+	tab.Click("#card button") // goes to message 4
 	assert.Equal(t, "4", attribute(tab, "selected"))
 
 	// Tiles and chips filter the list and the lanes.
@@ -145,7 +147,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Keys(kb.Escape, kb.Escape)
 	assert.Equal(t, "8", attribute(tab, "listed"))
 
-	// Search by group, key, ID and number.
+	// The search finds messages by group, key, ID and number.
 	search := func(what string) {
 		tab.Enter("#search", what)
 		tab.Until(fmt.Sprintf("sqsfifoPage.view.search === %q", what))
@@ -164,7 +166,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Until("sqsfifoPage.view.search === ''")
 	tab.Keys(kb.Escape)
 
-	// Keys: zoom, pan, next finding.
+	// Keys zoom, move the view, and go to the next finding.
 	length := func() float64 { return browsertest.Value[float64](tab, "sqsfifoPage.view.to - sqsfifoPage.view.from") }
 	browsertest.Value[bool](tab, "document.getElementById('scroll').focus() || true")
 	tab.Keys("0")
@@ -188,13 +190,13 @@ func TestPageInBrowser(t *testing.T) {
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
 	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
-	tab.Until("document.getElementById('card').hidden") // the card would catch the wheel
+	tab.Until("document.getElementById('card').hidden") // otherwise the card would get the wheel's events
 	tab.Wheel(at.X, at.Y, -240)
 	tab.Until("sqsfifoPage.view.to - sqsfifoPage.view.from < " + fmt.Sprint(whole*0.9))
 	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
 	assert.InDelta(t, at.X, after.X, 2)
 
-	// The system's dark mode applies; the button overrides it.
+	// The page has the colours of the system, until the button selects others.
 	assert.Equal(t, "light", browsertest.Value[string](tab, "document.documentElement.dataset.theme"))
 	tab.Dark(true)
 	tab.Until("document.documentElement.dataset.theme === 'dark'")
@@ -263,7 +265,7 @@ return at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.botto
 	}
 }
 
-// Two fingers zoom in: the times under the fingers stay there.
+// Two fingers zoom in. The times under the fingers stay under them.
 func TestPinch(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Size(390, 844)
@@ -296,7 +298,7 @@ func TestLargePageInBrowser(t *testing.T) {
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
 	counted := ""
-	for x := 600.0; x < 900 && counted == ""; x += 13 { // next to the findings
+	for x := 600.0; x < 900 && counted == ""; x += 13 { // a place next to the findings
 		tab.Move(x, 300)
 		counted = browsertest.Value[string](tab, "document.getElementById('card').hidden || document.getElementById('card').dataset.number ? '' : document.getElementById('card').innerText")
 	}
@@ -307,14 +309,14 @@ func TestLargePageInBrowser(t *testing.T) {
 		assert.Less(t, m.Shapes, 25_000.0)
 		assert.Positive(t, m.FPS)
 	}
-	// From finding to finding, each with its card, in any lane.
+	// Clicks in the list go from finding to finding. Each finding shows its card.
 	for i := range 5 {
 		tab.Click(fmt.Sprintf("#list .item[aria-posinset='%d'] button", i+1))
 		tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === document.body.dataset.selected")
 	}
 	tab.Keys(kb.Escape, kb.Escape)
 
-	// At high zoom, each message is drawn.
+	// At high zoom the page draws a mark for each message.
 	browsertest.Value[bool](tab, "sqsfifoPage.select(50000) || true")
 	tab.Until("document.body.dataset.detailed === 'true' && document.body.dataset.selected === '50000'")
 	tab.Picture("timeline-100k-zoom")
@@ -327,7 +329,7 @@ func TestLargePageInBrowser(t *testing.T) {
 	tab.Picture("timeline-100k-expanded-whole")
 }
 
-// varied returns a log with findings, equal in each run.
+// varied returns a log with findings. The log is the same in each run.
 func varied(n, groups int, span time.Duration) []sqstest.TimedMessage {
 	rng := rand.New(rand.NewPCG(1, 1))
 	out := make([]sqstest.TimedMessage, 0, n)

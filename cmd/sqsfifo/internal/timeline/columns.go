@@ -15,19 +15,19 @@ type columns struct {
 
 	number []byte // difference to the previous row, minus one
 	at     []byte // ms after the previous row
-	group  []byte // index
+	group  []byte // index in groups
 	flags  []byte
-	id     []byte // of stored messages: 8 bytes of the hash, or an index of names
-	of     []byte // of suppressed messages: distance to the original
-	other  []byte // of colliding messages: distance to the other
-	errors []byte // of refused messages: index
-	source []byte // index
-	line   []byte // difference to the same source's previous row
+	id     []byte // for stored messages: 8 bytes of the hash, or index of a name
+	of     []byte // for suppressed messages: how many rows before is the original
+	other  []byte // for colliding messages: how many rows before is the other message
+	errors []byte // for refused messages: index of the error
+	source []byte // index of the source
+	line   []byte // difference to the previous row of the same source
 
 	names, texts index
-	sources      map[Place]int // by Place without Line
+	sources      map[Place]int // index of each source; Line is 0 in the keys
 	sourceList   []source
-	lines        []int32 // last line of each source
+	lines        []int32 // line of the last row of each source
 }
 
 // source is a file or a replay of a file.
@@ -40,7 +40,7 @@ func newColumns() *columns {
 	return &columns{names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
 }
 
-// namedMost is the number of bytes shown of an ID that is not a hash.
+// namedMost is the number of bytes that the page shows of an ID that is not a hash.
 const namedMost = 48
 
 func (c *columns) add(m row) {
@@ -60,7 +60,7 @@ func (c *columns) add(m row) {
 		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
 	default:
 		var head [8]byte
-		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // zeros for an unknown ID
+		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // an unknown ID is stored as zeros
 		c.id = append(c.id, head[:]...)
 	}
 	if m.flags&flagCollides != 0 {
@@ -103,7 +103,7 @@ func shortened(s string, most int) string {
 	return s
 }
 
-// index numbers texts.
+// index gives each different text a number.
 type index struct {
 	numbers map[string]int
 	list    []string
@@ -145,7 +145,7 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	if !complete { // otherwise numbers count from one
+	if !complete { // in a complete log the numbers count from 1
 		p.Number = b64(c.number)
 	}
 	return p

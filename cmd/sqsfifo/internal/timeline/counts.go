@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// bins counts the messages of each kind over time, in binCount bins of equal width. If the
-// log becomes longer than all bins, width doubles.
+// bins counts the messages of each kind in binCount intervals of equal width. When a log is
+// longer than all bins together, the width doubles.
 type bins struct {
 	start, width int64 // ms
 	counts       [kindCount][binCount]uint32
@@ -34,7 +34,7 @@ func (b *bins) add(at int64, k Kind) {
 type packedBins struct {
 	Start  int64    `json:"start"`
 	Width  int64    `json:"width"`
-	Counts []string `json:"counts"` // by kind
+	Counts []string `json:"counts"` // one text of counts for each kind
 }
 
 func (b *bins) pack() packedBins {

@@ -49,12 +49,12 @@ type Message struct {
 // the first.
 type Kind int
 
-// The kinds.
+// These are the kinds, the worst first.
 const (
 	Lost      Kind = iota // suppressed although it differs from the original
 	Bodies                // has the dedupe_key of a message with another body
 	Again                 // replayed and delivered a second time
-	Refused               // by SQS
+	Refused               // refused by SQS
 	Duplicate             // suppressed, and equal to the original
 	Delivered
 
@@ -97,15 +97,15 @@ type Recorder struct {
 	first, last int64 // ms since 1970
 	kinds       [kindCount]int
 	groups      groups
-	all         *columns // nil beyond MaxMessages
-	kept        []row    // findings for a nil all, by number
+	all         *columns // all messages; nil after more than MaxMessages
+	kept        []row    // findings after more than MaxMessages, by number
 	keptOf      [kindCount]int
 	causes      map[cause]int
 	recent      recent.Messages[recentMessage]
 	bins        bins
 	texts       map[int]*text
 	textsOf     [kindCount]int
-	most        int // MaxMessages, except in tests
+	most        int // MaxMessages; smaller in tests
 }
 
 // NewRecorder returns a recorder without messages.
@@ -119,7 +119,7 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is the part of a message needed by later findings.
+// recentMessage is what later findings need to know of a message.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -128,12 +128,12 @@ type recentMessage struct {
 
 // row is a message in the page's data.
 type row struct {
-	number     int // in the log and its replays, from 1
+	number     int // number in the log with its replays, from 1
 	at         int64
 	group      uint32
 	flags      byte
 	id, errors string
-	of, other  int // numbers; 0 for none
+	of, other  int // numbers of related messages; 0 for none
 	place      Place
 }
 
@@ -141,7 +141,7 @@ type row struct {
 const (
 	flagSuppressed = 1 << iota
 	flagRefused
-	flagAttributes // attributes were lost
+	flagAttributes // the suppressed message had other attributes
 	flagGroup
 	flagBody
 	flagCollides

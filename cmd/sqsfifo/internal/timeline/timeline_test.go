@@ -33,7 +33,7 @@ func contentsOf(t *testing.T, r *Recorder, o Options) (c contents, text string) 
 	return c, text
 }
 
-// unpack reads rows like data.js.
+// unpack decodes the rows, as the page's data.js does.
 func unpack(t *testing.T, c contents) []row {
 	t.Helper()
 	reader := func(text string) func() uint64 {
@@ -312,7 +312,7 @@ func TestTexts(t *testing.T) {
 	assert.NotContains(t, text, "secret")
 }
 
-// Strangers write logs; no text of a log can leave its element.
+// Other people write logs. No text of a log can leave the element that contains it.
 func TestHostileLog(t *testing.T) {
 	const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 	r := NewRecorder()

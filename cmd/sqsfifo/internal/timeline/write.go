@@ -38,10 +38,10 @@ type contents struct {
 	IntervalMS  int64        `json:"interval_ms"`
 	ReplaysMS   []int64      `json:"replays_ms"`
 	Messages    int          `json:"messages"`
-	Complete    bool         `json:"complete"` // has every message
+	Complete    bool         `json:"complete"` // has every message of the log
 	First       int64        `json:"first"`    // ms since 1970
 	Last        int64        `json:"last"`
-	Kinds       []int        `json:"kinds"` // counts
+	Kinds       []int        `json:"kinds"` // number of messages of each kind
 	Causes      []packCause  `json:"causes"`
 	Groups      []string     `json:"groups"`
 	GroupCounts string       `json:"group_counts"`
