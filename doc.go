@@ -13,7 +13,8 @@
 //   - A body is a function of the event: the same event has the same bytes and the same
 //     hash on any machine, on any day. [Producer.Build] returns the bytes.
 //   - The identity of an event is in the body, as dedupe_key. A message with its identity
-//     only in an attribute is refused before the send.
+//     only in an attribute is refused before the send, if the attribute's name is one of
+//     the listed names of package lint.
 //   - Each event ends with one [Receipt] or one typed error, and [FateOf] classifies the
 //     error: not stored, in doubt, or altered. No outcome is stronger than its proof: a
 //     receipt needs SQS's message ID, sequence number and digests; "not stored" needs SQS's
@@ -21,8 +22,8 @@
 //   - Doubt belongs to the event, not to the call. Before each attempt of each call the
 //     producer checks whether the event may already be stored, and never makes an attempt
 //     that might arrive after the deduplication interval of the first attempt.
-//   - Order within a message group is the order of the calls, even after retries and
-//     partial failures.
+//   - Order within a message group is the order of the calls to one producer or [Queue],
+//     even after retries and partial failures.
 //   - A duplicate is a success, reported in [Receipt].Duplicate.
 //   - With a store ([StoreConfig]) an event keeps its first bytes, and its duplicates are
 //     reported, beyond the deduplication interval and across restarts, for as long as the
@@ -36,8 +37,8 @@
 //   - With a store, all times are those of the store's clock. If this clock is set back
 //     by more than the store tolerates, for example five seconds in package sqlstore, an
 //     old claim looks young, and the event may be sent again outside of the interval.
-//     Package sqlstore detects most backward steps and makes the events in progress
-//     unresolved; the other stores detect none. See [StoreConfig].
+//     Packages sqlstore and redisstore detect most backward steps and make the events in
+//     progress unresolved; dynamostore detects none. See [StoreConfig].
 //   - Without a store, deduplication ends with the interval: a resend after five minutes is
 //     delivered again. Consumers need an idempotent handler for such events.
 //   - Without a store, the memory of sent events is in this process. After a restart SQS

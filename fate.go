@@ -16,7 +16,8 @@ const (
 	// Stored means that SQS has the event.
 	Stored
 
-	// NotStored means that SQS does not have the event. A resend is safe at any time.
+	// NotStored means that none of the attempts covered by [FateOf] stored the event. As
+	// far as these attempts are concerned, a resend is safe at any time.
 	NotStored
 
 	// InDoubt means that SQS may have the event. [InDoubtError] has the times of a safe

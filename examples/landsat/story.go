@@ -122,7 +122,7 @@ func (s *story) producer(scenes []Scene) error {
 	if err != nil {
 		return err
 	}
-	s.say("\n3. sqsfifo. The same scenes; an answer is lost here, too.")
+	s.say("\n3. sqsfifo. The same scenes; an answer is lost, and a scene is sent again.")
 	q.Inject(sqstest.LoseAnswer(), 1)
 	for i, scene := range []Scene{scenes[0], scenes[1], scenes[0]} {
 		receipt, err := p.Send(s.ctx, scene)
@@ -134,11 +134,11 @@ func (s *story) producer(scenes []Scene) error {
 		case i == 2 && receipt.Duplicate:
 			result = "duplicate"
 		case receipt.Attempts > 1:
-			result = "stored, retry"
+			result = "2 attempts"
 		}
 		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, result, receipt.BodyHash)
 	}
-	s.say("   Delivered: %d of 2. The retries have the same body, and SQS recognises them.", s.holds(q, 2))
+	s.say("   Delivered: %d of 2. Retry and resend have the same body, and SQS drops both.", s.holds(q, 2))
 
 	s.errs = append(s.errs, s.mistakes(p, scenes[0]))
 	s.holds(q, 2)
