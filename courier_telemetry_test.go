@@ -374,7 +374,8 @@ type panicking struct{ propagation.TraceContext }
 
 func (panicking) Inject(context.Context, propagation.TextMapCarrier) { panic("no header") }
 
-// A propagator that panics costs the trace context, and neither the event nor its span.
+// A propagator panics. The message is sent without the trace context, and the event's span
+// ends.
 func TestPropagatorThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

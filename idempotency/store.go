@@ -37,9 +37,10 @@ type Store interface {
 	// an error, no outcome is known.
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 
-	// Finish ends a granted claim with [Completed], [FailedWith] or [Released], following
-	// the function [Finish]. Repeating the call is harmless. If another claimant took the
-	// claim over, or the claim ended in another way, Finish returns [ErrStaleClaim].
+	// Finish ends a granted claim with [Completed], [FailedWith] or [Released]. The
+	// function [Finish] has the rules. Repeating the call is harmless. If another claimant
+	// took the claim over, or the claim ended in another way, Finish returns
+	// [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
 	// Extend renews the lease of a granted claim that has not ended. The lease then ends

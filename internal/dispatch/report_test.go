@@ -105,7 +105,8 @@ func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// A report may call Reserve, TryReserve and Cancel.
+// The callback that reports an outcome may call the dispatcher: Pauses, Resume, Reserve,
+// TryReserve and Cancel.
 func TestAReportCallsTheDispatcher(t *testing.T) {
 	o := options()
 	o.Items = 4

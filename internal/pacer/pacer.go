@@ -33,9 +33,9 @@ const (
 	// calls.
 	timerDelay = 10 * time.Millisecond
 
-	// A period is the time between two changes of the rate. If fewer calls start in a
-	// period than the share inUse of the allowed calls, the period proves nothing about the
-	// rate, and it ends after lightTime.
+	// A period is the time between two changes of the rate. A period is light if fewer
+	// calls start than inUse (80 %) of the allowed calls. A light period does not show
+	// whether the rate is too high. It ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 

@@ -39,8 +39,7 @@ type world struct {
 	groups []string
 	length int // number of events in each group
 
-	// odds are the probabilities of faults and crashes at each step; calm ends all
-	// faults.
+	// odds maps the name of a step to the probability of a fault or crash at the step.
 	odds     map[string]float64
 	sabotage string
 
@@ -53,7 +52,7 @@ type world struct {
 	rivals bool
 
 	mu       sync.Mutex
-	calm     bool
+	calm     bool // no more faults and crashes
 	rng      *rand.Rand
 	done     map[string]int   // by group: number of events marked as sent
 	effects  map[string][]int // by group, in the order of happening

@@ -94,9 +94,9 @@ func TestLedgerTampering(t *testing.T) {
 		}
 		verify(t, s.Ledger(), heads...)
 
-		// tampered runs statements in which {0} to {8} stand for the sequence numbers of
-		// the entries. It expects the error want of Verify, or no error if want is zero,
-		// and restores the tables.
+		// tampered changes the tables with statements, checks that Verify returns the
+		// error want (nil if want is zero), and restores the tables. In a statement, {0}
+		// to {8} stand for the sequence numbers of the entries.
 		copies := []string{`idempotency_ledger`, `idempotency_seals`}
 		for _, table := range copies {
 			if _, err := db.Exec(fmt.Sprintf(`CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s`, table)); err != nil {

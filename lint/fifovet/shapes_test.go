@@ -152,7 +152,8 @@ func generate(t *testing.T, root string, sites []shape) []string {
 	return paths
 }
 
-// within returns the diagnostics of each site of a package.
+// within returns the diagnostics of a package by the number of the generated program.
+// Program N is the code between the comment //site N and the function endN.
 func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]analysis.Diagnostic {
 	found := map[int][]analysis.Diagnostic{}
 	for _, file := range pass.Files {
