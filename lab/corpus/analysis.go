@@ -53,7 +53,7 @@ func (m module) findings(ctx context.Context, repos *repositories) ([]vet.Findin
 	return found, nil
 }
 
-// underGoVet analyzes a module like sqsfifo vet, including tests.
+// underGoVet analyzes a module with its tests, as sqsfifo vet does.
 func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, error) {
 	report, err := vet.Run(ctx, vet.Options{Dir: dir, Patterns: m.packages, NoCompliance: true})
 	if err != nil {
@@ -92,7 +92,8 @@ func (m module) fromSource(ctx context.Context, dir string, repos *repositories)
 	return vet.Sorted(found), nil
 }
 
-// firstFault returns the first error of a package or of its imports, as text to append.
+// firstFault returns the first error of a package or of its imports, as text for the end of
+// a message.
 func firstFault(action *checker.Action) string {
 	for _, e := range action.Package.Errors {
 		return ": " + e.Error()

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// repositories combines all git repositories below a folder: dir is an empty repository
-// with access to the objects of all. Repository names, configuration and kind (bare or
-// not) do not matter.
+// repositories gives access to all git repositories below a folder. The folder dir is an
+// otherwise empty repository that reads the objects of all of them. Their names,
+// configuration and kind (bare or not) do not matter.
 type repositories struct{ dir string }
 
 // openRepositories looks for repositories in the folder and in three levels of
@@ -57,8 +57,8 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The go command puts whole trees into an archive, even files that the repository's
-	// attributes exclude. These settings do the same.
+	// The go command puts all files of a commit into an archive, even files that the
+	// repository's attributes exclude. These settings do the same.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",
@@ -104,7 +104,8 @@ func (r *repositories) has(ctx context.Context, m module) bool {
 	return err == nil
 }
 
-// checkOut unpacks the module as a proxy would serve it, and checks its sum.
+// checkOut unpacks the module with the files that a proxy would serve, and checks the
+// module's sum.
 func (r *repositories) checkOut(m module) (string, error) {
 	dir, err := os.MkdirTemp("", "corpus")
 	if err != nil {
@@ -120,8 +121,8 @@ func (r *repositories) checkOut(m module) (string, error) {
 	return dir, nil
 }
 
-// unpack unpacks the module into a folder and returns the module's sum. The folder need
-// not exist.
+// unpack unpacks the module into a folder, which it creates if necessary. It returns the
+// module's sum.
 func (r *repositories) unpack(m module, dir string) (string, error) {
 	rev, err := xmodule.PseudoVersionRev(m.version)
 	if err != nil {

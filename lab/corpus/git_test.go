@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// git runs git in a folder with a neutral identity.
+// git runs git in a folder. The user's name and e-mail are placeholders.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
@@ -57,8 +57,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// published creates a bare repository two folders below folder. It also returns a module
-// from the repository, with the go command's sum.
+// published creates a bare repository two levels below the folder. The returned module is
+// from this repository and has the sum that the go command computes.
 func published(t *testing.T) (folder string, m module) {
 	t.Helper()
 	folder = t.TempDir()
@@ -144,7 +144,7 @@ func TestRepositoriesRefuseAWrongSum(t *testing.T) {
 	if !errors.As(err, &wrong) || wrong.got != sum || wrong.want != m.sum {
 		t.Errorf("got %v, want an error about the sum %s", err, sum)
 	}
-	// A wrong sum is a failure, not a missing module.
+	// A wrong sum is a failure, while a missing module is not.
 	if _, failed := survey(t.Context(), []module{m}, opened(t, folder), nil); len(failed) != 1 {
 		t.Errorf("got %v, want one failure", failed)
 	}
@@ -157,8 +157,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// If a module is in no repository, it is skipped with its name and counted, unless the
-// proxy should have it.
+// If a module is in no repository, survey prints its name, skips it and counts it. If the
+// proxy should have the module, its absence is a failure.
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

@@ -1,6 +1,6 @@
-// Command corpus runs the analyzer of package fifovet, with its default flags, over
-// public modules and compares the findings with findings.txt. A person labelled each
-// finding in findings.txt after reading the code.
+// Command corpus runs the analyzer of package fifovet, with its default flags, over public
+// modules and compares the findings with findings.txt. A person labelled each finding in
+// findings.txt after reading the code.
 //
 //	go run .                     # every module
 //	go run . alertmanager        # modules with any of the words in their path
@@ -10,19 +10,19 @@
 //	go run . -speed gocloud.dev  # time and memory of sqsfifo vet and of go vet -vettool
 //
 // Modules come from the module proxy. modules.go lists each module's version and sum. The
-// corpus copies each module first, because the module cache is read-only.
+// command first copies each module, because the module cache is read-only.
 //
-// A proxy may refuse the modules marked git. Such a module may come from a git
-// repository, at the version's commit and with the same sum as from a proxy. The corpus
-// reads its source and builds no part of the module. A module missing from both proxy and
-// repositories is skipped by name, and the summary counts skipped modules. Imports come
-// from the proxy. Where modules.go lists imports missing from every proxy, the corpus
-// leaves out the statements that need these imports.
+// A proxy may refuse the modules marked git. The command can read such a module from a git
+// repository instead, at the version's commit and with the same sum as from a proxy. It
+// reads the module's source and builds no part of the module. If neither the proxy nor a
+// repository has the module, the command prints the name and skips the module; the summary
+// counts the skipped modules. Imports come from the proxy. Where modules.go lists imports
+// missing from every proxy, the command leaves out the statements that need these imports.
 //
-// The run fails for a new finding, a missing finding, a finding without a label, a false
-// error, and any finding in a control (a module that uses only standard queues) except
-// SF015, which also applies to standard queues. A false warning is printed and does not
-// fail the run.
+// The run fails for a new finding, a missing finding, a finding without a label, and an
+// error labelled false. It also fails for any finding in a control (a module that uses only
+// standard queues), except SF015, which also applies to standard queues. A warning labelled
+// false is printed and does not fail the run.
 package main
 
 import (
@@ -111,8 +111,8 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(append(failed, t.faults...)...)
 }
 
-// survey analyzes modules one by one. The errors concern modules available but not
-// analyzable.
+// survey analyzes modules one by one. It returns an error for each module that is available
+// but cannot be analyzed.
 func survey(ctx context.Context, modules []module, repos *repositories, known map[string]label) (*tally, []error) {
 	t := newTally()
 	var failed []error
@@ -134,7 +134,7 @@ func survey(ctx context.Context, modules []module, repos *repositories, known ma
 	return t, failed
 }
 
-// below returns the modules in the subfolders, named after the subfolders.
+// below returns one module for each subfolder. The subfolder's name is the module's path.
 func below(dir string) ([]module, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -48,8 +48,7 @@ func TestTally(t *testing.T) {
 		t.Errorf("got faults\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 
-	// -update keeps each label whose finding still exists, or whose module was not
-	// analyzed.
+	// -update keeps a label if its finding still exists, or if its module was not analyzed.
 	if got, want := tally.file(known), head+`example.com/m a.go:1:2 SF002 true a fresh ID for each send
 example.com/m b.go:3:2 SF001 false the body has it
 example.com/m c.go:3:2 SF001 false the body has it, too
@@ -76,8 +75,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// findings.txt has the form written by -update, concerns modules of the corpus, and has
-// no finding without a label.
+// findings.txt has the form that -update writes. Each finding is in a module of the corpus
+// and has a label.
 func TestFindingsFile(t *testing.T) {
 	known, err := parse(labelled)
 	if err != nil {

@@ -3,20 +3,20 @@ package main
 // module is an entry of the corpus.
 type module struct {
 	path, version string
-	sum           string // in go.sum form
+	sum           string // as in go.sum
 	packages      []string
-	control       bool // standard queues only: no finding expected, except SF015
+	control       bool // the module uses only standard queues, so no finding except SF015 is expected
 
-	// git marks a module possibly missing from the proxy: the module may come from a
-	// repository below -git, at the pseudo-version's commit, and is skipped if missing in
-	// both places.
+	// git marks a module that the proxy may refuse. If a repository below -git has the
+	// commit of the pseudo-version, the command reads the module from there, otherwise from
+	// the proxy. If both lack the module, the command skips the module.
 	git    bool
-	subdir string // subfolder of the repository
+	subdir string // folder of the module in its repository
 
-	requires []string // requirements to add, as path@version, for modules without go.mod
-	lacks    []string // required modules missing from every proxy or requiring cgo
+	requires []string // requirements (path@version) for the go.mod that a module without go.mod gets
+	lacks    []string // required modules that are on no proxy or need cgo
 
-	dir string // local folder of a module given by -dir
+	dir string // local folder of the module, with -dir
 }
 
 // corpus lists modules that send to SQS or SNS, and controls: modules that use only

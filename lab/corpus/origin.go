@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 )
 
-// sumError reports a module different from the labelled one.
+// sumError reports a module whose sum is not the sum in modules.go.
 type sumError struct{ got, want string }
 
 func (e *sumError) Error() string {
 	return fmt.Sprintf("the sum is %s, and that of the labelled module is %s", e.got, e.want)
 }
 
-// absentError reports a listed module missing everywhere.
+// absentError reports a listed module that neither a repository nor the proxy has.
 type absentError struct {
 	m     module
 	proxy error
@@ -30,8 +30,9 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return e.proxy }
 
-// obtain copies the module to a writable folder: from a local repository if the proxy may
-// lack the module and a repository has its commit, otherwise from the proxy.
+// obtain copies the module to a writable folder. If the proxy may lack the module and a
+// local repository has the commit, the files come from this repository, otherwise from the
+// proxy.
 func (m module) obtain(ctx context.Context, repos *repositories) (string, error) {
 	if m.git && repos != nil && repos.has(ctx, m) {
 		return repos.checkOut(m)

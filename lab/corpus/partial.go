@@ -21,10 +21,10 @@ import (
 // had errors in the load before.
 const maxRounds = 12
 
-// completeGoMod writes a module's go.mod for this run. A replacement by another folder of
-// the repository is redirected to a copy of that folder. Requirements on modules missing
-// from every proxy are dropped, and the module's listed requirements are added. A module
-// without go.mod gets a new go.mod.
+// completeGoMod writes the go.mod for this run. A replacement by another folder of the
+// repository becomes a copy of that folder. Requirements on modules missing from every
+// proxy are dropped, and the requirements listed in modules.go are added. A module without
+// go.mod gets a new go.mod.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- of a module of the list
@@ -42,7 +42,7 @@ func (m module) completeGoMod(dir string, repos *repositories) error {
 		if !strings.HasPrefix(r.New.Path, "..") || repos == nil {
 			continue
 		}
-		beside := filepath.Join(dir, "_beside", strconv.Itoa(i)) // no pattern matches this folder
+		beside := filepath.Join(dir, "_beside", strconv.Itoa(i)) // a folder whose name starts with _ matches no package pattern
 		subdir := strings.TrimPrefix(path.Join("/", m.subdir, r.New.Path), "/")
 		if _, err := repos.unpack(module{path: m.path, version: m.version, subdir: subdir}, beside); err != nil {
 			return err
@@ -98,7 +98,8 @@ func (m module) load(ctx context.Context, dir string) ([]*packages.Package, erro
 	return nil, fmt.Errorf("%s: errors after %d rounds without the code that needs %s", m, maxRounds, strings.Join(m.lacks, ", "))
 }
 
-// forget removes imports of missing packages, and the errors about these imports.
+// forget removes the imports of packages from the missing modules, and the errors about
+// these imports.
 func forget(loaded []*packages.Package, lacks []string) {
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		for path := range p.Imports {
@@ -119,21 +120,22 @@ func within(pkg string, modules []string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return pkg == m || strings.HasPrefix(pkg, m+"/") })
 }
 
-// omissions maps file and error offset to the extent of code left out around the error.
+// omissions says which code to leave out: the key is a file and the offset of an error, and
+// the value says how much code around the error.
 type omissions map[string]map[int]extent
 
-// extent is the amount of code left out around an error.
+// extent says how much code around an error is left out.
 type extent uint8
 
 const (
-	statement   extent = iota + 1 // or a field, or an import
-	wholeBody                     // of the function
-	declaration                   // of the function, type or variable
+	statement   extent = iota + 1 // the statement, struct field or import with the error
+	wholeBody                     // the body of the function with the error
+	declaration                   // the declaration of the function, type or variable with the error
 )
 
-// add records the type errors of the packages below a folder as code to leave out. It
-// reports whether anything was added. If an error is repeated, more code around it is
-// left out.
+// add records the code with type errors, in packages below a folder, as code to leave out.
+// It reports whether anything was added. If an error persists, add increases the extent
+// around the error.
 func (o omissions) add(dir string, loaded []*packages.Package) bool {
 	more := false
 	packages.Visit(loaded, nil, func(p *packages.Package) {
@@ -161,7 +163,7 @@ func (o omissions) apply(at *token.File, file *ast.File) {
 	}
 }
 
-// omit removes the code around a position.
+// omit removes code around a position, as much as the extent says.
 func omit(file *ast.File, pos token.Pos, much extent) {
 	file.Decls = slices.DeleteFunc(file.Decls, func(d ast.Decl) bool {
 		if pos < d.Pos() || d.End() < pos {
@@ -185,8 +187,8 @@ func omit(file *ast.File, pos token.Pos, much extent) {
 	})
 }
 
-// omitStatement removes the innermost statement of a list around a position and reports
-// success.
+// omitStatement removes the innermost statement around a position that is in a list of
+// statements. It reports whether there was such a statement.
 func omitStatement(body *ast.BlockStmt, pos token.Pos) bool {
 	var list *[]ast.Stmt
 	var at int
@@ -216,7 +218,8 @@ func omitStatement(body *ast.BlockStmt, pos token.Pos) bool {
 	return true
 }
 
-// omitField removes the struct or interface field around a position and reports success.
+// omitField removes the struct field or interface method around a position. It reports
+// whether there was one.
 func omitField(spec ast.Spec, pos token.Pos) bool {
 	done := false
 	ast.Inspect(spec, func(n ast.Node) bool {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// speed compares sqsfifo vet and go vet -vettool on all packages of a module: first
-// without cached analysis, then three times with cached analysis. Compiled and downloaded
-// packages are cached for both.
+// speed compares the time and memory of sqsfifo vet and of go vet -vettool on all packages
+// of a module. It measures each once without cached analysis, then three times with cached
+// analysis. Compiled and downloaded packages are already in the cache.
 func speed(ctx context.Context, path string) error {
 	var m module
 	for _, c := range corpus {
@@ -36,12 +36,13 @@ func speed(ctx context.Context, path string) error {
 	}
 	command := filepath.Join(dir, ".sqsfifo")
 	build := exec.CommandContext(ctx, "go", "build", "-o", command, ".") // #nosec G204 -- our own command
-	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // go run . is in this folder
+	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // go run . runs in this folder
 	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// A non-existent function only changes the cache key.
+	// The flag names a function that does not exist. It has no effect except a new key for
+	// the cache of the analysis.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string
@@ -64,7 +65,7 @@ func speed(ctx context.Context, path string) error {
 
 type measurement struct {
 	wall, cpu time.Duration
-	peak      int64 // resident bytes of all processes at one moment
+	peak      int64 // highest sum of the resident bytes of all processes
 }
 
 func measure(ctx context.Context, dir string, args []string) (measurement, error) {
@@ -96,7 +97,7 @@ func measure(ctx context.Context, dir string, args []string) (measurement, error
 	m.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		err = nil // findings
+		err = nil // the exit code of a run with findings
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, stderr.String())
@@ -104,8 +105,8 @@ func measure(ctx context.Context, dir string, args []string) (measurement, error
 	return m, err
 }
 
-// resident returns the memory of a process and its descendants as counted by Linux, 0
-// elsewhere. Shared pages count once for each process.
+// resident returns the memory of a process and its descendants as Linux counts it. A page
+// that processes share counts once for each process. On other systems, resident returns 0.
 func resident(root int) int64 {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

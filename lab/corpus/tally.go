@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Verdicts on a finding: true or false by a person, and unlabelled by -update until then.
+// A person gives a finding the verdict true or false. Until then, -update writes the
+// verdict unlabelled.
 const (
 	isTrue     = "true"
 	isFalse    = "false"
@@ -20,13 +21,13 @@ const (
 // label is a verdict on a finding, with its reason.
 type label struct{ verdict, reason string }
 
-// key identifies a finding: module, file:line:column, rule. Lines of a pinned module do
-// not move.
+// key identifies a finding: module, file:line:column, rule. The version of a module is
+// fixed, so the lines stay the same.
 func key(m module, f vet.Finding) string {
 	return fmt.Sprintf("%s %s:%d:%d %s", m.path, strings.ReplaceAll(f.Start.Filename, " ", "%20"), f.Start.Line, f.Start.Column, f.Rule)
 }
 
-// parse reads labels: module, file:line:column, rule, verdict, reason.
+// parse reads labels. Each line has the module, file:line:column, rule, verdict and reason.
 func parse(text string) (map[string]label, error) {
 	known := map[string]label{}
 	n := 0
@@ -45,13 +46,13 @@ func parse(text string) (map[string]label, error) {
 	return known, nil
 }
 
-// tally is the result over all modules.
+// tally has the results of all modules.
 type tally struct {
-	modules map[bool]int // by control
-	skipped map[bool]int // missing modules, by control
+	modules map[bool]int // number of analyzed modules; the key true is for controls
+	skipped map[bool]int // number of missing modules; the key true is for controls
 	count   map[string]map[lint.Severity]int
-	labels  map[string]label // of the findings
-	looked  map[string]bool  // analyzed modules
+	labels  map[string]label // label of each finding, by key
+	looked  map[string]bool  // analyzed modules, by path
 	faults  []error
 }
 
@@ -61,7 +62,8 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels and records differences from the list.
+// add prints a module's findings with their labels. It records differences from the list
+// known as faults.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.looked[m.path] = true
@@ -99,10 +101,10 @@ func (t *tally) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Errorf(format, args...))
 }
 
-// skip records a missing module. Its labels stay unchanged.
+// skip counts a missing module. The module's labels stay in findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
-// coverage describes the analyzed part of the list.
+// coverage says how many modules of the list were analyzed.
 func (t *tally) coverage() string {
 	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
 		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
@@ -125,8 +127,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the list with the new findings, and with the labels of modules not
-// analyzed.
+// file returns the text of findings.txt: the findings of the analyzed modules, and the
+// known labels of the other modules.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

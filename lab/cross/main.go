@@ -1,6 +1,6 @@
-// Command cross builds and vets every released module for each platform and prints a
-// table. On platforms of this machine it also runs the short tests of the root module.
-// The exit code is 1 if a cell failed.
+// Command cross builds and vets every released module for each platform and prints a table
+// of the results. If this machine can run programs of a platform, cross also runs the short
+// tests of the root module. The exit code is 1 if anything failed.
 package main
 
 import (
@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// platforms are the platforms of the releases. Tests run on platforms whose programs this
-// machine can run.
+// platforms are the platforms of the releases.
 var platforms = []string{"linux/amd64", "linux/arm64", "linux/386", "linux/arm", "darwin/arm64", "darwin/amd64", "windows/amd64", "windows/arm64"}
 
 func main() {

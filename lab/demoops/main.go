@@ -1,8 +1,8 @@
-// Command demoops shows all alerts fire and end. First promtool runs the test cases of the
-// alert rules; promtool is required. Then, if Prometheus is installed, demoops starts
-// sqsfifo serve, Prometheus, and producers, a store, a consumer and an outbox with faults.
-// It prints when each alert fired and ended. A minute of the rules is a second of the
-// demonstration.
+// Command demoops shows that every alert fires and ends. First promtool runs the test cases
+// of the alert rules; promtool is required. Then, if Prometheus is installed, demoops
+// starts sqsfifo serve, Prometheus, producers, a store, a consumer and an outbox, and
+// injects faults. It prints when each alert fired and ended. A minute in the alert rules
+// lasts a second in the demonstration.
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// root is the repository, seen from the module lab.
+// root is the repository's folder, relative to module lab.
 const root = ".."
 
 func main() {
@@ -92,7 +92,7 @@ func run() error {
 	}
 	queues := newCloudWatch(registry)
 	return show(ctx, api, map[string]func() error{
-		"producer": func() error { return w.trouble(ctx) },
+		"producer": func() error { return w.causeFaults(ctx) },
 		"store":    func() error { return storePart(ctx, meters) },
 		"memory":   func() error { return memoryPart(ctx, meters) },
 		"consumer": func() error { return consumerPart(ctx, meters) },
@@ -101,7 +101,7 @@ func run() error {
 	})
 }
 
-// serve starts sqsfifo serve and returns its address.
+// serve starts sqsfifo serve and returns the server's address.
 func serve(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "sqsfifo")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
@@ -123,7 +123,7 @@ func serve(ctx context.Context, dir string) (string, error) {
 
 var duration = regexp.MustCompile(`(\[|offset |for: )([0-9]+)([mh])`)
 
-// faster returns the rules with a second in place of a minute.
+// faster returns the alert rules with each minute replaced by a second.
 func faster(rules string) string {
 	rules = duration.ReplaceAllStringFunc(rules, func(text string) string {
 		m := duration.FindStringSubmatch(text)
@@ -163,11 +163,11 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world is a producer, its queue and a background of events.
+// world has the producer that gets most faults. Its queue belongs to sqsfifo serve.
 type world struct {
 	producer *sqsfifo.Producer[scene]
 	faults   string
-	fail     atomic.Bool // the provenance sink
+	fail     atomic.Bool // while true, the provenance sink fails
 	answers  skewed
 	n        atomic.Int64
 }
@@ -240,7 +240,7 @@ func ruleNames() (names []string, err error) {
 	return names, err
 }
 
-// show runs the parts and waits until each alert has fired and ended.
+// show runs the parts of the demonstration and waits until each alert has fired and ended.
 func show(ctx context.Context, api string, parts map[string]func() error) error {
 	expected, err := ruleNames()
 	if err != nil {
@@ -280,7 +280,7 @@ func show(ctx context.Context, api string, parts map[string]func() error) error 
 		}
 		firing, err := alerts(ctx, api)
 		if err != nil {
-			continue // Prometheus has just begun
+			continue // Prometheus may still be starting
 		}
 		for _, name := range expected {
 			at := time.Since(began).Round(time.Second)
@@ -300,14 +300,14 @@ func show(ctx context.Context, api string, parts map[string]func() error) error 
 	return nil
 }
 
-// trouble brings the faults about.
-func (w *world) trouble(ctx context.Context) error {
+// causeFaults causes one fault after the other, until ctx ends.
+func (w *world) causeFaults(ctx context.Context) error {
 	background, stop := context.WithCancel(ctx)
 	defer stop()
 	go w.background(background)
 	time.Sleep(8 * time.Second)
-	_, err := w.producer.Send(ctx, scene{ID: "1", Cloud: 99}) // a collision
-	_, err2 := w.producer.Send(ctx, scene{ID: ""})            // a violation
+	_, err := w.producer.Send(ctx, scene{ID: "1", Cloud: 99}) // the same key with another body
+	_, err2 := w.producer.Send(ctx, scene{ID: ""})            // an event without an ID breaks the contract
 	if err == nil || err2 == nil {
 		return errors.New("the producer accepted a collision or a violation")
 	}
@@ -341,7 +341,7 @@ func (w *world) trouble(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	<-ctx.Done() // the alerts on rates end with events that are stored
+	<-ctx.Done() // the alerts on rates end only if more events are stored
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric"
-	_ "modernc.org/sqlite" // driver for the outbox
+	_ "modernc.org/sqlite" // SQL driver for the outbox
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
@@ -21,7 +21,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// faultTime is the duration of a fault. An alert with "for: 10m" fires after ten seconds.
+// faultTime is the duration of a fault. An alert with "for: 10m" fires after ten seconds,
+// because a minute lasts a second here.
 const faultTime = 20 * time.Second
 
 // sceneConfig returns the configuration of a producer of scenes.
@@ -47,8 +48,8 @@ func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Con
 	return q, p, err
 }
 
-// failingStore is a store with two faults: fails refuses all claims, and drops refuses
-// all results.
+// failingStore is a store with two faults. While fails is set, it refuses all claims. While
+// drops is set, it refuses all results.
 type failingStore struct {
 	idempotency.Store
 	fails, drops atomic.Bool
@@ -68,7 +69,8 @@ func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempo
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// storePart makes the store of a producer fail, and then lose a result.
+// storePart shows the alerts of a producer's store: the store first fails, then loses a
+// result.
 func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	store := &failingStore{Store: new(idempotency.Memory)}
 	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
@@ -93,7 +95,8 @@ func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	return err
 }
 
-// memoryPart fills the memory of a producer and closes the producer.
+// memoryPart shows the alert of a producer's memory: 95 of 100 possible keys are in memory
+// until the producer is closed.
 func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	const limit = 100
 	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })
@@ -109,7 +112,8 @@ func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return p.Close(ctx)
 }
 
-// consumerPart lets a handler fail until the group is retried.
+// consumerPart shows the alert of a blocked group: a handler fails, and succeeds later when
+// the group is retried.
 func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
 	if err != nil {
@@ -143,8 +147,8 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return c.WaitIdle(ctx, time.Second)
 }
 
-// outboxPart lets the answers to an outbox's message get lost until the message is late,
-// and then resolves the message.
+// outboxPart shows the alerts of an outbox. The answers to a message get lost until the
+// message is late; then outboxPart resolves the message.
 func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
 	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
 	if err != nil {
@@ -194,8 +198,8 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 	return nil
 }
 
-// cloudWatch has the metrics of SQS that an exporter copies from CloudWatch, for two
-// queues that exist only as numbers.
+// cloudWatch has the metrics of SQS that an exporter copies from CloudWatch. The metrics
+// are for two queues that do not exist.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {
@@ -211,7 +215,7 @@ func newCloudWatch(registry *prometheus.Registry) cloudWatch {
 	}
 }
 
-// part reports an unhandled message and a dead letter.
+// part shows the alerts of an old message and of a dead letter.
 func (c cloudWatch) part() {
 	c.inFlight.Set(1)
 	c.dead.Set(1)
@@ -223,7 +227,8 @@ func (c cloudWatch) part() {
 	c.dead.Set(0)
 }
 
-// skewed is an HTTP client. With skew, the clock of all answers is half a minute ahead.
+// skewed is an HTTP client. While skew is set, the Date of all answers is half a minute
+// ahead.
 type skewed struct{ skew atomic.Bool }
 
 func (s *skewed) Do(r *http.Request) (*http.Response, error) {

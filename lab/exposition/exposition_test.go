@@ -1,5 +1,5 @@
-// Package exposition compares the metrics of producers, as Prometheus sees them, with
-// golden files.
+// Package exposition compares the metrics of producers with golden files, in the text
+// format that a Prometheus server reads.
 package exposition
 
 import (
@@ -78,7 +78,7 @@ func (w world) send(p *sqsfifo.Producer[scene], id string, cloud int) error {
 
 var scopeLabels = regexp.MustCompile(`,?otel_scope_[a-z_]+="[^"]*"`)
 
-// scrape returns the exposition in Prometheus's text format.
+// scrape returns the metrics in Prometheus's text format.
 func (w world) scrape() string {
 	w.Helper()
 	families, err := w.registry.Gather()
@@ -91,8 +91,8 @@ func (w world) scrape() string {
 	return scopeLabels.ReplaceAllString(b.String(), "")
 }
 
-// golden compares an exposition with a file. The values of histograms in seconds depend
-// on this machine's speed, except in a synctest bubble.
+// golden compares the text with a golden file. The text must not have values that depend on
+// this machine's speed: outside a synctest bubble, histograms in seconds have such values.
 func (w world) golden(name, text string) {
 	w.Helper()
 	file := "testdata/" + name + ".txt"
@@ -105,7 +105,7 @@ func (w world) golden(name, text string) {
 	assert.Equal(w, string(want), text, "run: go test ./exposition -update")
 }
 
-// series returns the values by series.
+// series returns the value of each series in the text.
 func series(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
@@ -123,8 +123,8 @@ func series(t *testing.T, text string) map[string]float64 {
 
 var cumulative = regexp.MustCompile(`_(total|count|sum|bucket)(\{|$)`)
 
-// neverFalls checks that each cumulative series of an earlier scrape exists in a later
-// scrape, with at least its value.
+// neverFalls checks that no cumulative series falls: each series of an earlier scrape
+// exists in the later scrape, with at least the earlier value.
 func neverFalls(t *testing.T, before, after string) {
 	t.Helper()
 	now := series(t, after)
@@ -143,7 +143,7 @@ func neverFalls(t *testing.T, before, after string) {
 
 func withStore(c *sqsfifo.Config[scene]) { c.Store.Store = new(idempotency.Memory) }
 
-// Every counter of a fresh producer exists at 0.
+// Each counter of a new producer is in the output, with the value 0.
 func TestFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -162,7 +162,7 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A producer under faults reports each of them.
+// A producer with many kinds of faults reports each of them.
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -185,7 +185,8 @@ func TestFaults(t *testing.T) {
 		synctest.Wait()
 		text := w.scrape()
 		neverFalls(t, before, text)
-		// The waits between attempts are random: the number of attempts, and their times, differ.
+		// The waits between attempts are random, so the number and times of the attempts
+		// differ from run to run.
 		w.golden("faults", regexp.MustCompile(`(?m)^([^#].*(_duration_seconds|_age_seconds|retries|sent_messages|rate_limit|request_active|event_pending|buffer_usage).*) \S+$`).ReplaceAllString(text, "$1 *"))
 		for _, want := range []struct {
 			name, label string
@@ -250,7 +251,8 @@ func TestTwo(t *testing.T) {
 	})
 }
 
-// Prometheus's own check accepts the exposition. It warns about the names of the contract.
+// promtool check metrics accepts the output. It warns about the metric names that the
+// contract prescribes.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

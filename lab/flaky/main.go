@@ -115,7 +115,7 @@ func compile(ctx context.Context, modules []string, match, folder string) (binar
 	return binaries, nil
 }
 
-// startBusy starts the busy processes. It returns a function to end them.
+// startBusy starts four processes that keep processors busy. The function end ends them.
 func startBusy(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	program, err := os.Executable()
@@ -127,7 +127,7 @@ func startBusy(ctx context.Context) (end func(), err error) {
 	end = func() {
 		cancel()
 		for _, c := range started {
-			_ = c.Wait() // ends by the kill
+			_ = c.Wait() // returns an error, because the process was killed
 		}
 	}
 	for range busyProcesses {
@@ -141,8 +141,8 @@ func startBusy(ctx context.Context) (end func(), err error) {
 	return end, nil
 }
 
-// repeat runs the tests of a package and returns the number of failures. A run of ten
-// minutes counts as a failure.
+// repeat runs the tests of a package and returns the number of failures. A run that takes
+// ten minutes counts as a failure.
 func repeat(ctx context.Context, b testBinary, runs int, load, out string) (failures int, err error) {
 	for i := range runs {
 		limited, cancel := context.WithTimeout(ctx, 11*time.Minute)

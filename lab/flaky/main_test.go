@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A package whose test fails every second time is detected, idle and under load, and the
-// output of each failure is kept. Here the busy processes end immediately: they run this
-// test binary with a flag that it does not have.
+// Flaky detects a package whose test fails every second time, with and without busy
+// processes, and keeps the output of each failure. In this test the busy processes end
+// immediately: they run this test binary with an unknown flag.
 func TestRun(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	module, out := t.TempDir(), filepath.Join(t.TempDir(), "out")

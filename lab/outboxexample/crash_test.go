@@ -35,7 +35,8 @@ const (
 	childQueue    = "OUTBOX_TEST_QUEUE"
 )
 
-// The child of TestKilledWhileSending runs a relay until the outbox is empty.
+// TestKilledWhileSending runs this test in a child process. The child runs a relay until
+// the outbox is empty.
 func TestSendForTheParentProcess(t *testing.T) {
 	path := os.Getenv(childDatabase)
 	if path == "" {
@@ -44,7 +45,8 @@ func TestSendForTheParentProcess(t *testing.T) {
 	db, err := open(t.Context(), path)
 	require.NoError(t, err)
 	defer db.Close()
-	// The last relay is dead; a relay in production waits for the end of its lease.
+	// The previous child was killed, so its lease can end now. A relay in production waits
+	// until the lease expires.
 	_, err = db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
 	require.NoError(t, err)
 	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
@@ -59,9 +61,9 @@ func TestSendForTheParentProcess(t *testing.T) {
 	require.NoError(t, producer.Close(t.Context()))
 }
 
-// The sending process is killed fifty times: before SQS has a message, during the storage
-// of a message, and while the outbox records the answer. Afterwards each message of the
-// outbox is in the queue exactly once, in group order, byte for byte.
+// A sending process is killed fifty times: before SQS stores a message, after SQS stores a
+// message but before the answer, and while the outbox records the answer. Afterwards the
+// queue has each message of the outbox exactly once, in group order, byte for byte.
 func TestKilledWhileSending(t *testing.T) {
 	kills, seed := 50, rand.Uint64()
 	if testing.Short() {
@@ -86,7 +88,7 @@ func TestKilledWhileSending(t *testing.T) {
 	}
 }
 
-// moment is the moment of the kill, relative to the nth request.
+// moment says when the process is killed, relative to the chosen send request.
 type moment int
 
 const (
@@ -139,12 +141,12 @@ func newOutboxOfMany(t *testing.T, rng *rand.Rand) *manyEvents {
 	return o
 }
 
-// killWhileSending starts sending processes, and kills each of them until one reaches the
-// end.
+// killWhileSending starts one sending process after the other and kills at most atMost of
+// them. It returns when a process has emptied the outbox.
 func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) map[moment]int {
 	t.Helper()
-	door := &deadlyDoor{queues: sqstest.NewServer(o.queue)}
-	server := httptest.NewServer(door)
+	front := &killingServer{queues: sqstest.NewServer(o.queue)}
+	server := httptest.NewServer(front)
 	defer server.Close()
 	kills := map[moment]int{}
 	for n := 0; ; n++ {
@@ -157,9 +159,9 @@ func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) 
 		if n < atMost {
 			left = 1 + rng.IntN(6)
 		}
-		door.await(left, when, time.Duration(rng.IntN(3000))*time.Microsecond, child)
+		front.startChild(left, when, time.Duration(rng.IntN(3000))*time.Microsecond, child)
 		err := child.Wait()
-		if door.disarm() {
+		if front.cancelKill() {
 			kills[when]++
 			continue
 		}
@@ -169,20 +171,21 @@ func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) 
 	}
 }
 
-// deadlyDoor serves the queues on a socket, and kills the sender of one request.
-type deadlyDoor struct {
+// killingServer serves the queue over HTTP. It kills the child process during a chosen send
+// request.
+type killingServer struct {
 	queues http.Handler
 
 	mu    sync.Mutex
-	left  int // sends until the kill; negative for never
+	left  int // number of send requests until the kill; negative for no kill
 	when  moment
-	delay time.Duration // of a kill after the answer
+	delay time.Duration // time between the answer and the kill, for afterAnswered
 	child *exec.Cmd
 	hit   bool
 }
 
-// await starts the child with the given moment of its kill.
-func (d *deadlyDoor) await(left int, when moment, delay time.Duration, child *exec.Cmd) {
+// startChild starts the child, which will be killed at the send request with number left.
+func (d *killingServer) startChild(left int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left, d.when, d.delay, d.child, d.hit = left, when, delay, child, false
@@ -191,15 +194,16 @@ func (d *deadlyDoor) await(left int, when moment, delay time.Duration, child *ex
 	}
 }
 
-// disarm cancels the kill and reports whether the child was killed.
-func (d *deadlyDoor) disarm() bool {
+// cancelKill makes sure that no later request kills the child. It reports whether the child
+// was killed.
+func (d *killingServer) cancelKill() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left = -1
 	return d.hit
 }
 
-func (d *deadlyDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *killingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch die, when := d.dies(r); {
 	case !die:
 		d.queues.ServeHTTP(w, r)
@@ -218,7 +222,7 @@ func (d *deadlyDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (d *deadlyDoor) dies(r *http.Request) (bool, moment) {
+func (d *killingServer) dies(r *http.Request) (bool, moment) {
 	if !strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.SendMessage") {
 		return false, 0
 	}
@@ -228,8 +232,8 @@ func (d *deadlyDoor) dies(r *http.Request) (bool, moment) {
 	return d.left == 0, d.when
 }
 
-// kill sends SIGKILL. The child may have ended a moment before.
-func (d *deadlyDoor) kill() {
+// kill sends SIGKILL to the child. The child may already have ended.
+func (d *killingServer) kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.child.Process.Kill(); err == nil {

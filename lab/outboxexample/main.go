@@ -1,7 +1,7 @@
 // Command outboxexample runs the example of folder examples/outbox on SQLite.
 //
-//	outboxexample             in a database that is deleted afterwards
-//	outboxexample events.db   in this database
+//	outboxexample             with a temporary database
+//	outboxexample events.db   with the database events.db
 package main
 
 import (

@@ -26,7 +26,7 @@ func TestNoDatabase(t *testing.T) {
 	require.Error(t, run(t.Context(), []string{filepath.Join(t.TempDir(), "missing", "events.db")}, &strings.Builder{}))
 }
 
-// The database persists, and its scenes are not announced twice.
+// A second run uses the same database file, and does not send its scenes again.
 func TestSecondRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events?.db")
 	require.NoError(t, run(t.Context(), []string{path}, &strings.Builder{}))

@@ -19,7 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// positions returns the bodies of a group by position.
+// positions returns the positions of a group's rows.
 func positions(t testing.TB, db *sql.DB, group string) (out []int64) {
 	t.Helper()
 	rows, err := db.Query(`SELECT position FROM outbox WHERE message_group = $1 ORDER BY position`, group)
@@ -34,7 +34,8 @@ func positions(t testing.TB, db *sql.DB, group string) (out []int64) {
 	return out
 }
 
-// A message exists if its transaction committed. Positions have no gaps after a rollback.
+// A message is in the outbox if and only if its transaction committed. A rollback leaves no
+// gap in the positions.
 func TestAddIsPartOfTheTransaction(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -52,7 +53,8 @@ func TestAddIsPartOfTheTransaction(t *testing.T) {
 	})
 }
 
-// Add uses the clock of all other statements: no message is added in the future.
+// Add uses the database's clock, like all other statements, so no message has a time in the
+// future.
 func TestAddReadsTheClockOfTheDatabase(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -68,7 +70,7 @@ func TestAddReadsTheClockOfTheDatabase(t *testing.T) {
 	})
 }
 
-// The queue gets the built message, with any characters.
+// The queue gets the bytes that Build made, with any characters.
 func TestBytesOfBuild(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -128,8 +130,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// A transaction that added to a group blocks the group's next transaction, and no other
-// group.
+// A transaction that added to a group makes the next transaction for the same group wait,
+// and no transaction for another group.
 func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)
@@ -160,7 +162,7 @@ func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	assert.Equal(t, map[string][]string{"g": {"first", "second"}, "other": {"other"}}, sent(t, q))
 }
 
-// Calls with the same groups in different orders do not deadlock.
+// Calls of Add with the same groups in different orders do not deadlock.
 func TestAddDoesNotDeadlock(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)
@@ -192,7 +194,7 @@ func TestAddDoesNotDeadlock(t *testing.T) {
 	assert.Len(t, positions(t, db, "g3"), 200)
 }
 
-// A cancelled call leaves no messages.
+// A cancelled call of Add leaves no messages.
 func TestAddHonoursTheContext(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

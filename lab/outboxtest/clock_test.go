@@ -15,17 +15,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// isLate reports whether the relay holds the first message of its only stopped group.
+// isLate reports whether the relay has one stopped group, and holds its first message
+// because the message is late.
 func isLate(r *outbox.Relay) bool {
 	var late *outbox.LateError
 	stopped := r.Stats().Stopped
 	return len(stopped) == 1 && errors.As(stopped[0].Err, &late)
 }
 
-// The database clock is set back, so the time for resends of a message in doubt seems
-// not to have ended. The message is still late (SQS may have forgotten its first
-// attempt) and is not sent again, neither by the present leader nor by a relay that
-// starts afterwards. The standby waits only for the remaining lease of the leader.
+// The database's clock is set back, so the time for resends of a message in doubt seems to
+// last longer. The message is late anyway, because SQS may have forgotten its first
+// attempt: neither the present leader nor a relay started afterwards sends the message
+// again. The standby waits only for the remaining lease of the leader.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second
 	each(t, func(t *testing.T, d database) {
@@ -78,7 +79,7 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// A step back within the tolerance has no effect.
+// If the clock steps back by less than the tolerance, no message becomes late.
 func TestClockSlews(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -1,9 +1,9 @@
 // Package outboxtest tests package outbox with the drivers modernc.org/sqlite and
 // github.com/jackc/pgx/v5. Module lab keeps the drivers out of the root module.
 //
-// PostgreSQL is expected at OUTBOX_POSTGRES, by default
-// postgres://postgres@127.0.0.1:5432/test. Each test creates and drops a schema. Without
-// a server the tests are skipped.
+// The tests use the PostgreSQL server at OUTBOX_POSTGRES, by default
+// postgres://postgres@127.0.0.1:5432/test. Each test creates a schema and drops it. Without
+// a server, the tests for PostgreSQL are skipped.
 package outboxtest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// database holds the rows of one dialect's tests.
+// database is the database of one test.
 type database struct {
 	dialect outbox.Dialect
 	source  string // data source name
@@ -48,7 +48,7 @@ func (d database) open(t testing.TB) *sql.DB {
 	return db
 }
 
-// box migrates the database and opens an outbox.
+// box creates the outbox's tables and opens the outbox.
 func (d database) box(t testing.TB, change ...func(*outbox.Config)) (*outbox.Outbox, *sql.DB) {
 	t.Helper()
 	c := outbox.Config{DB: d.open(t), Dialect: d.dialect}
@@ -61,7 +61,8 @@ func (d database) box(t testing.TB, change ...func(*outbox.Config)) (*outbox.Out
 	return box, c.DB
 }
 
-// sqliteSource returns a URI, because the names of some tests have a "#".
+// sqliteSource returns the data source name as a URI, because the names of some tests have
+// a "#".
 func sqliteSource(path string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)"
 }
@@ -70,7 +71,8 @@ func newSQLite(t testing.TB) database {
 	return database{outbox.SQLite, sqliteSource(filepath.Join(t.TempDir(), "outbox.db"))}
 }
 
-// newPostgreSQL makes a schema in the server, or skips the test.
+// newPostgreSQL makes a schema for the test. If there is no server, newPostgreSQL skips the
+// test.
 func newPostgreSQL(t testing.TB) database {
 	t.Helper()
 	return postgresAt(t, cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"))
@@ -139,7 +141,7 @@ func newQueue(t testing.TB) *sqstest.Queue {
 	return q
 }
 
-// builder builds messages without a queue.
+// builder builds messages. It never sends.
 var builder = func() *sqsfifo.Producer[Event] {
 	p, err := sqsfifo.NewProducer[Event](new(sqstest.Queue), sqsfifo.Config[Event]{
 		QueueURL: "https://sqs.us-east-1.amazonaws.com/000000000000/events.fifo",
@@ -181,7 +183,7 @@ func addMany(t testing.TB, box *outbox.Outbox, db *sql.DB, g string, n int) {
 	add(t, box, db, msgs...)
 }
 
-// start runs a relay until the test ends or the returned function is called.
+// start runs a relay until the test ends or the test calls the returned function.
 func start(t testing.TB, box *outbox.Outbox, sender outbox.Sender, change ...func(*outbox.RelayConfig)) (*outbox.Relay, func()) {
 	t.Helper()
 	c := outbox.RelayConfig{Sender: sender, Poll: 10 * time.Millisecond}

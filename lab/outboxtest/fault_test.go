@@ -22,11 +22,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-var brittleRounds = flag.Int("brittle.rounds", 3, "rounds of TestBrittleDatabase")
+var faultRounds = flag.Int("fault.rounds", 3, "rounds of TestFaultyDatabase")
 
 var errFault = errors.New("the connection broke")
 
-// faults breaks connections: before a call, or after a commit.
+// faults makes database calls fail at random: before the call, or after a commit.
 type faults struct {
 	source string
 
@@ -34,10 +34,10 @@ type faults struct {
 	rng    *rand.Rand
 	rate   float64
 	broken int
-	after  int // commits made without confirmation
+	after  int // number of commits that were made but reported as failed
 }
 
-func (f *faults) strikes() bool {
+func (f *faults) isHit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.rng.Float64() >= f.rate {
@@ -50,58 +50,58 @@ func (f *faults) strikes() bool {
 func (f *faults) Driver() driver.Driver { return &sqlite.Driver{} }
 
 func (f *faults) Connect(context.Context) (driver.Conn, error) {
-	if f.strikes() {
+	if f.isHit() {
 		return nil, errFault
 	}
 	conn, err := f.Driver().Open(f.source)
 	if err != nil {
 		return nil, err
 	}
-	return &brittle{conn, f}, nil
+	return &faultyConn{conn, f}, nil
 }
 
-// brittle is a connection of modernc.org/sqlite with faults.
-type brittle struct {
+// faultyConn is a connection of modernc.org/sqlite whose calls fail at random.
+type faultyConn struct {
 	driver.Conn
 	faults *faults
 }
 
-func (c *brittle) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if c.faults.strikes() {
+func (c *faultyConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.faults.isHit() {
 		return nil, errFault
 	}
 	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
-	return &brittleTx{tx, c.faults}, err
+	return &faultyTx{tx, c.faults}, err
 }
 
-func (c *brittle) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if c.faults.strikes() {
+func (c *faultyConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.faults.isHit() {
 		return nil, errFault
 	}
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 }
 
-func (c *brittle) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if c.faults.strikes() {
+func (c *faultyConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.faults.isHit() {
 		return nil, errFault
 	}
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-type brittleTx struct {
+type faultyTx struct {
 	driver.Tx
 	faults *faults
 }
 
-// Commit fails before or after the real commit.
-func (x *brittleTx) Commit() error {
-	if x.faults.strikes() {
+// Commit may report a failure without a commit, or after a real commit.
+func (x *faultyTx) Commit() error {
+	if x.faults.isHit() {
 		return errors.Join(errFault, x.Rollback())
 	}
 	if err := x.Tx.Commit(); err != nil {
 		return err
 	}
-	if x.faults.strikes() {
+	if x.faults.isHit() {
 		x.faults.mu.Lock()
 		x.faults.after++
 		x.faults.mu.Unlock()
@@ -112,19 +112,19 @@ func (x *brittleTx) Commit() error {
 
 // For any failing database call and any outcome of a send, each message is in the queue
 // once, in order, and outbox_attempts does not mark an unsent message as possibly sent.
-func TestBrittleDatabase(t *testing.T) {
+func TestFaultyDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	broken, after, again := 0, 0, 0
-	// Further rounds follow until a commit was made and not confirmed.
-	for round := 0; round < *brittleRounds || after == 0 && round < 100; round++ {
+	// The test continues until at least one commit was made but reported as failed.
+	for round := 0; round < *faultRounds || after == 0 && round < 100; round++ {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		d := newSQLite(t)
 		_, db := d.box(t)
 		f := &faults{source: d.source, rng: rand.New(rand.NewPCG(seed, uint64(round)+1000))}
-		weak := sql.OpenDB(f)
+		faulty := sql.OpenDB(f)
 		policy := []outbox.SentPolicy{outbox.DeleteSent, outbox.ArchiveSent}[round%2]
-		box, err := outbox.Open(t.Context(), outbox.Config{DB: weak, Dialect: outbox.SQLite, Sent: policy})
+		box, err := outbox.Open(t.Context(), outbox.Config{DB: faulty, Dialect: outbox.SQLite, Sent: policy})
 		require.NoError(t, err)
 		f.mu.Lock()
 		f.rate = 0.02 + 0.1*rng.Float64()
@@ -141,7 +141,7 @@ func TestBrittleDatabase(t *testing.T) {
 				want[name] = append(want[name], id)
 			}
 			for {
-				tx, err := weak.Begin()
+				tx, err := faulty.Begin()
 				if err != nil {
 					continue
 				}
@@ -149,7 +149,7 @@ func TestBrittleDatabase(t *testing.T) {
 					err = tx.Commit()
 				}
 				_ = tx.Rollback()
-				if err == nil || len(positions(t, db, name)) > 0 { // committed without confirmation
+				if err == nil || len(positions(t, db, name)) > 0 { // a commit reported as failed may have been made
 					break
 				}
 			}
@@ -163,7 +163,7 @@ func TestBrittleDatabase(t *testing.T) {
 			chance, n := rng.IntN(20), sends[m.DedupeKey]
 			sends[m.DedupeKey]++
 			mu.Unlock()
-			// An unsent row is never treated as sent.
+			// At its first send, the row is already marked as possibly sent.
 			if from, to := marked(t, db, m.Group); n == 0 {
 				var position int64
 				fmt.Sscanf(m.DedupeKey[4:], "%d", &position)
@@ -197,22 +197,22 @@ func TestBrittleDatabase(t *testing.T) {
 			assert.Equal(t, groups*each, n)
 		}
 		broken, after, again = broken+f.broken, after+f.after, again+len(q.Suppressed())
-		require.NoError(t, weak.Close())
+		require.NoError(t, faulty.Close())
 	}
 	t.Logf("%d calls failed, %d commits were made and not confirmed, %d messages sent again", broken, after, again)
 	assert.Positive(t, after)
 }
 
-// A commit that marks rows as possibly sent succeeds, but the database reports a
-// failure. The relay removes the mark: the rows were not sent and must not become late.
+// A commit that marks rows as possibly sent succeeds, but the database reports a failure.
+// The relay removes the marks: it did not send the rows, so they must not become late.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
 	addMany(t, must(outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})), db, "g", 3)
 	f := &faults{source: d.source, rng: rand.New(rand.NewPCG(1, 1))}
-	weak := sql.OpenDB(&unconfirmed{faults: f, match: "INSERT INTO outbox_attempts"})
-	defer weak.Close()
-	box, err := outbox.Open(t.Context(), outbox.Config{DB: weak, Dialect: outbox.SQLite})
+	faulty := sql.OpenDB(&unconfirmed{faults: f, match: "INSERT INTO outbox_attempts"})
+	defer faulty.Close()
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: faulty, Dialect: outbox.SQLite})
 	require.NoError(t, err)
 	r, stop := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 		t.Error("it was sent, although no commit with a mark was confirmed")
@@ -232,7 +232,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// unconfirmed commits each transaction with the statement, and reports a failure.
+// unconfirmed makes connections that report a failure for each successful commit of a
+// transaction with a certain statement (match).
 type unconfirmed struct {
 	*faults
 	match string
@@ -243,32 +244,32 @@ func (u *unconfirmed) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &forgetful{brittle: conn.(*brittle), match: u.match}, nil
+	return &unconfirmedConn{faultyConn: conn.(*faultyConn), match: u.match}, nil
 }
 
-type forgetful struct {
-	*brittle
+type unconfirmedConn struct {
+	*faultyConn
 	match string
 	seen  bool
 }
 
-func (c *forgetful) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+func (c *unconfirmedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	c.seen = false
-	tx, err := c.brittle.BeginTx(ctx, o)
-	return forgetfulTx{tx, c}, err
+	tx, err := c.faultyConn.BeginTx(ctx, o)
+	return unconfirmedTx{tx, c}, err
 }
 
-func (c *forgetful) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+func (c *unconfirmedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.seen = c.seen || strings.Contains(query, c.match)
-	return c.brittle.ExecContext(ctx, query, args)
+	return c.faultyConn.ExecContext(ctx, query, args)
 }
 
-type forgetfulTx struct {
+type unconfirmedTx struct {
 	driver.Tx
-	conn *forgetful
+	conn *unconfirmedConn
 }
 
-func (x forgetfulTx) Commit() error {
+func (x unconfirmedTx) Commit() error {
 	if err := x.Tx.Commit(); err != nil {
 		return err
 	}
@@ -278,8 +279,8 @@ func (x forgetfulTx) Commit() error {
 	return nil
 }
 
-// A relay that would poll only after a minute wakes at once: a Bell notifies on one
-// connection, and another connection listens (LISTEN) and calls Wake.
+// A Bell notifies on one connection; a listener on another connection (LISTEN) calls Wake.
+// A relay that would otherwise poll only after a minute therefore sends at once.
 func TestNotify(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)
@@ -291,7 +292,7 @@ func TestNotify(t *testing.T) {
 	bell := outbox.NewBell(outbox.Notify(db, channel))
 	defer bell.Close()
 	eventually(t, "it leads", func() bool { return r.Stats().Leading })
-	time.Sleep(50 * time.Millisecond) // the first poll is over
+	time.Sleep(50 * time.Millisecond) // by now the first poll has ended
 	begin := time.Now()
 	for i := range 100 {
 		add(t, box, db, build(t, fmt.Sprintf("%03d", i), "g"))

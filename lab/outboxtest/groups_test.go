@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Groups shows the lag of each group, the stuck groups, and the age of unanswered first
-// attempts.
+// Groups returns the lag of each group, the stuck groups, and the time since first attempts
+// without an answer.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -23,7 +23,7 @@ func TestGroups(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, groups)
 
-		var msgs []*sqsfifo.Message // more than one page
+		var msgs []*sqsfifo.Message // more messages than one page of the listing holds
 		for g := range 450 {
 			msgs = append(msgs, build(t, fmt.Sprintf("%03d", g), fmt.Sprintf("g%03d", g)))
 		}
@@ -77,7 +77,8 @@ func TestGroups(t *testing.T) {
 		assert.Zero(t, broken.FirstAttempt)
 		assert.False(t, broken.Late())
 
-		// Resolve accepts the message named by Groups; then the next message is the first.
+		// Resolve accepts the message that Groups names as a group's first. Afterwards the
+		// next message is the first.
 		require.NoError(t, box.Resolve(t.Context(), late.Group, late.Position, idempotency.ResolutionTookEffect))
 		require.ErrorIs(t, box.Resolve(t.Context(), tried.Group, tried.Position, idempotency.ResolutionTookEffect), outbox.ErrUnderWay)
 		require.NoError(t, box.Resolve(t.Context(), broken.Group, broken.Position, idempotency.ResolutionGiveUp))
@@ -96,7 +97,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns the groups with the ages of other groups, read at another time.
+// withAges returns the groups with the ages in from, because ages differ between two reads.
 func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

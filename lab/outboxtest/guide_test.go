@@ -23,7 +23,8 @@ type Order struct {
 	Placed   time.Time `json:"placed"`
 }
 
-// shop is the service of the guide: it stores orders and announces them.
+// shop is the service of the guide docs/guide/outbox.md. It stores orders and sends an
+// event for each.
 type shop struct {
 	db       *sql.DB
 	box      *outbox.Outbox
@@ -64,7 +65,7 @@ func openShop(ctx context.Context, source string, client sqsfifo.Client, queueUR
 func (s *shop) place(ctx context.Context, o Order) error {
 	msg, err := s.producer.Build(o)
 	if err != nil {
-		return err // a mistake in the order or in Identify; nothing is stored
+		return err // the order or Identify is wrong; nothing is stored
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -80,16 +81,16 @@ func (s *shop) place(ctx context.Context, o Order) error {
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	s.relay.Wake() // otherwise the relay looks after 200 ms
+	s.relay.Wake() // without Wake, the relay finds the message up to 200 ms later
 	return nil
 }
 
-// close ends the relay first, because the relay sends through the producer.
+// close ends the relay before the producer, because the relay sends with the producer.
 func (s *shop) close(limit context.Context) error {
 	return errors.Join(s.relay.Close(limit), s.producer.Close(limit), s.db.Close())
 }
 
-// A stored order is announced once, and a rolled back order never.
+// Each stored order leads to one message, and a rolled back order to no message.
 func TestOrdersOfTheGuide(t *testing.T) {
 	d := newPostgreSQL(t)
 	queue := newQueue(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// crashed returns an outbox of two groups with five rows each. The first two rows of
-// group "late" are late: a first attempt may have been made so long ago that SQS has
-// forgotten it. The queue has the first of these rows.
-func crashed(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
+// lateOutbox returns an outbox after a crash, with two groups of five rows each. The first
+// two rows of group "late" are late: they were marked as possibly sent so long ago that SQS
+// may have forgotten a first attempt. The queue has the first of these rows.
+func lateOutbox(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
 	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.ArchiveSent })
 	q := newQueue(t)
 	addMany(t, box, db, "late", 5)
@@ -33,7 +33,7 @@ func crashed(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox
 	return box, d, q
 }
 
-// archived returns the outcomes in the archive, as "group position outcome".
+// archived returns the rows of the archive, each as "group position outcome".
 func archived(t *testing.T, d database) (out []string) {
 	t.Helper()
 	rows, err := d.open(t).Query(`SELECT message_group, position, outcome, message_id, sequence_number FROM outbox_archive ORDER BY message_group, position`)
@@ -60,10 +60,11 @@ func goodSent() (out []string) {
 	return out
 }
 
-// A late row is held with its group and reported, until a call of Resolve.
+// The relay holds a late row and the later rows of its group, and reports the late row,
+// until a call of Resolve.
 func TestLateHold(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.LateHold)
+		box, d, q := lateOutbox(t, d, outbox.LateHold)
 		r, stop := start(t, box, newProducer(t, q, q.URL()))
 		remain := func(n int64) func() bool {
 			return func() bool {
@@ -109,10 +110,11 @@ func TestLateHold(t *testing.T) {
 	})
 }
 
-// LateResend sends the row again, with a new interval.
+// With LateResend, the relay sends a late row again, and the time for its resends starts
+// again.
 func TestLateResend(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.LateResend)
+		box, d, q := lateOutbox(t, d, outbox.LateResend)
 		_, stop := start(t, box, newProducer(t, q, q.URL()))
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
@@ -121,10 +123,11 @@ func TestLateResend(t *testing.T) {
 	})
 }
 
-// A late row sent again and refused keeps the doubt of its first attempt.
+// A late row is sent again, and SQS refuses it. The row stays in doubt, because its first
+// attempt may have been stored.
 func TestLateResendAndRefused(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, _ := crashed(t, d, outbox.LateResend)
+		box, d, _ := lateOutbox(t, d, outbox.LateResend)
 		r, stop := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			return sqsfifo.Receipt{}, refused(m)
 		}))
@@ -138,10 +141,10 @@ func TestLateResendAndRefused(t *testing.T) {
 	})
 }
 
-// LateAssumeSent assumes that the row was sent.
+// With LateAssumeSent, the relay treats a late row as sent.
 func TestLateAssumeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.LateAssumeSent)
+		box, d, q := lateOutbox(t, d, outbox.LateAssumeSent)
 		_, stop := start(t, box, newProducer(t, q, q.URL()))
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
@@ -150,8 +153,9 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// A send ends when the time for resends of its row ends, even if the sender would try
-// for longer. The row is then late. Its first attempt may belong to a dead process.
+// The relay ends a send when the time for resends of its row ends, even if the sender would
+// try for longer. The row is then late. Without this limit, a resend could outlast the
+// deduplication interval of the row's first attempt.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -172,7 +176,7 @@ func TestSendsEndWithTheInterval(t *testing.T) {
 	})
 }
 
-// A row that a relay may be sending cannot be resolved.
+// Resolve refuses a row that a relay may be sending.
 func TestResolveNotUnderWay(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -196,7 +200,8 @@ func TestResolveNotUnderWay(t *testing.T) {
 	})
 }
 
-// A row that differs from the stored message stops its group until it is discarded.
+// If a row's content differs from the content that Add stored, the row stops its group
+// until the row is discarded.
 func TestCorruptRow(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })
@@ -227,7 +232,7 @@ func TestCorruptRow(t *testing.T) {
 	})
 }
 
-// The archive has the sent messages, byte for byte, until a purge.
+// The archive keeps the sent messages, byte for byte, until a call of Purge.
 func TestArchive(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })

@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// One relay works, and another takes over immediately after its close.
+// Of several relays only the leader sends. When the leader closes, another relay takes over
+// immediately.
 func TestOneOfManyWorks(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -38,7 +39,8 @@ func TestOneOfManyWorks(t *testing.T) {
 	})
 }
 
-// A deposed relay changes no rows, even with new outcomes.
+// A relay whose leadership has passed to another relay changes no rows, even if it gets new
+// outcomes.
 func TestADeposedRelayWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -47,7 +49,7 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			return sqsfifo.Receipt{}, refused(m) // the relay believes that the row was never stored
+			return sqsfifo.Receipt{}, refused(m) // the relay takes the refusal as proof that SQS never stored the row
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun
 		_, err := db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
@@ -69,7 +71,7 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 	})
 }
 
-// After the end of a lease without renewal, no message is sent.
+// If a relay cannot renew its lease, it sends no message after the end of the lease.
 func TestTheLeaseEndsSends(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)
@@ -93,7 +95,8 @@ func TestTheLeaseEndsSends(t *testing.T) {
 	stop()
 }
 
-// The resignation of a deposed relay does not end the other relay's lease.
+// If a relay whose leadership has passed to another relay resigns, the other relay keeps
+// its lease.
 func TestADeposedRelayDoesNotResign(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -106,7 +109,7 @@ func TestADeposedRelayDoesNotResign(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		eventually(t, "it leads", func() bool { return r.Stats().Leading })
-		time.Sleep(20 * time.Millisecond) // its first poll is over
+		time.Sleep(20 * time.Millisecond) // by now the first poll has ended
 		_, err = db.Exec(`UPDATE outbox_leader SET fence = fence + 1, token = 'other', holder = 'other'`)
 		require.NoError(t, err)
 		cancel()
@@ -150,7 +153,7 @@ func TestClose(t *testing.T) {
 		assert.False(t, r.Stats().Leading)
 		require.NoError(t, r.Close(t.Context()), "again")
 
-		// A relay that never ran.
+		// If a relay never ran, Close and a later Run return without an error.
 		r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: p})
 		require.NoError(t, err)
 		require.NoError(t, r.Close(t.Context()))
@@ -161,7 +164,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// When the context of Close or Run ends, messages in flight are withdrawn.
+// When the context of Close or Run ends, the relay withdraws the messages in flight.
 func TestCloseInAHurry(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

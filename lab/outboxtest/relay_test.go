@@ -19,7 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// senderFunc is a Sender that answers from another goroutine.
+// senderFunc is a Sender that calls the function in another goroutine.
 type senderFunc func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
 
 func (f senderFunc) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
@@ -35,8 +35,8 @@ func refused(m *sqsfifo.Message) error {
 	return &sqsfifo.NotStoredError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("refused")}
 }
 
-// marked returns the first and last position of a group's rows that are marked as
-// possibly sent, or 0 and 0 without such rows.
+// marked returns the first and last position of a group's rows that are marked as possibly
+// sent. It returns 0 and 0 if no row is marked.
 func marked(t testing.TB, db *sql.DB, group string) (from, to int64) {
 	t.Helper()
 	err := db.QueryRow(`SELECT from_position, to_position FROM outbox_attempts WHERE message_group = $1`, group).Scan(&from, &to)
@@ -78,8 +78,8 @@ func TestRelaySendsInOrder(t *testing.T) {
 	})
 }
 
-// A commit marks each row as possibly sent before the relay sends the row. Only the next
-// few rows of a group, here at most 5, are marked at a time.
+// Before the relay sends a row, a commit marks the row as possibly sent. A commit marks
+// only the next few rows of a group, here at most 5.
 func TestMarkedBeforeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -102,7 +102,8 @@ func TestMarkedBeforeSent(t *testing.T) {
 	})
 }
 
-// A failure stops only its group, is reported, and ends with its cause.
+// A failed send stops only its group and is reported. The group continues when the cause of
+// the failure has ended.
 func TestAFailureStopsItsGroup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, failure := range map[string]func(*sqsfifo.Message) error{"refused": refused, "doubt": doubt} {
@@ -160,7 +161,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	})
 }
 
-// A refusal does not remove the doubt of an earlier attempt.
+// If SQS refuses a resend, the message stays in doubt, because an earlier attempt may have
+// been stored.
 func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -177,7 +179,8 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	})
 }
 
-// After a crash, possibly sent rows are sent again first, and the rest later.
+// After a crash, a relay first sends the rows again that may have been sent. It sends the
+// other rows afterwards.
 func TestResendsBeforeLaterRows(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -186,7 +189,7 @@ func TestResendsBeforeLaterRows(t *testing.T) {
 		_, err := db.Exec(`INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt) VALUES ('g', 1, 3, $1)`, time.Now().UnixMicro())
 		require.NoError(t, err)
 		p := newProducer(t, q, q.URL())
-		for i := range 2 { // stored by the previous relay
+		for i := range 2 { // the previous relay sent these rows
 			_, err := p.SendMessage(t.Context(), build(t, fmt.Sprintf("g-%04d", i), "g"))
 			require.NoError(t, err)
 		}
@@ -206,8 +209,8 @@ func TestResendsBeforeLaterRows(t *testing.T) {
 	})
 }
 
-// With more groups than concurrent sends, each group gets its turn, even behind
-// permanently failing groups.
+// If there are more groups than concurrent sends, each group gets its turn, even if other
+// groups fail permanently.
 func TestNoGroupStarves(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -234,7 +237,8 @@ func TestNoGroupStarves(t *testing.T) {
 	})
 }
 
-// A commit is bounded in bytes; the other messages follow in the next commit.
+// A commit that marks rows has at most a certain number of message bytes; the next commit
+// marks the other rows.
 func TestBigMessages(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -263,7 +267,8 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// After a slow message, later messages of the group get a new mark with their own time.
+// Rows behind a slow message are marked again later, with a later time, so the slow message
+// does not make them late.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })
@@ -331,7 +336,8 @@ func TestGoroutinesAreBounded(t *testing.T) {
 	})
 }
 
-// holder is a Sender that answers at the test's request.
+// holder is a Sender whose sends wait until the test answers them: each send puts a
+// function into held, and a call of the function answers.
 type holder struct{ held chan func() }
 
 func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {

@@ -15,7 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// archive returns an outbox with 1,203 sent messages, one settled and one discarded.
+// archive returns an outbox whose archive has 1,203 sent messages, one message resolved by
+// hand and one discarded message.
 func archive(t *testing.T, d database) (*outbox.Outbox, database) {
 	box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })
 	q := newQueue(t)
@@ -70,8 +71,8 @@ func TestArchived(t *testing.T) {
 	})
 }
 
-// An archive is replayed after an hour: sent messages are delivered again, byte for byte
-// and in order, and a changed row stops its group.
+// An archive is replayed after an hour: the queue gets the sent messages again, byte for
+// byte and in order. A row that was changed in the archive stops its group.
 func TestReplayOfAnArchive(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d := archive(t, d)
@@ -132,7 +133,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 	})
 }
 
-// stoppedAt returns the number of the item with the outcome.
+// stoppedAt returns the number of the plan's item with the outcome o.
 func stoppedAt(t *testing.T, plan *replay.Plan, j *replay.Journal, o replay.Outcome) int {
 	t.Helper()
 	_, results, err := replay.ReadReport(t.Context(), plan, j, time.Now())

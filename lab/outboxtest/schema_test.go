@@ -38,7 +38,8 @@ func definitions(t *testing.T, d database) (out []string) {
 	return out
 }
 
-// Migrate makes the printed schema, even in concurrent and repeated calls.
+// Migrate makes the tables of the printed schema, even if it is called concurrently and
+// repeatedly.
 func TestSchema(t *testing.T) {
 	each(t, func(t *testing.T, migrated database) {
 		db := migrated.open(t)
@@ -75,7 +76,8 @@ func TestSchema(t *testing.T) {
 	})
 }
 
-// Open refuses, by name, settings with which the outbox would break its promises.
+// Open refuses settings with which the outbox could lose or reorder messages. The error
+// names the setting.
 func TestSettings(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

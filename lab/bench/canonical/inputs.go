@@ -159,7 +159,7 @@ func compact(src []byte) []byte {
 	return b.Bytes()
 }
 
-// read returns a file of the folder of real inputs.
+// read returns the content of a file in the folder of real inputs (-data).
 func read(folder, name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
 }

@@ -151,7 +151,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// loop is the hand-written loop.
+// loop is the hand-written loop of the package comment.
 func loop(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	var wait sync.WaitGroup
 	for range workers {
@@ -198,7 +198,8 @@ func watermill(ctx context.Context, client *sqs.Client, url string, handle func(
 	wait.Wait()
 }
 
-// withPackage consumes with package consumer. A bound of 0 bytes is the default.
+// withPackage consumes with package consumer. If bytes is 0, the consumer uses its default
+// memory limit.
 func withPackage(ctx context.Context, client *sqs.Client, url string, handle func(), bytes int64) {
 	c, err := consumer.New(client, consumer.Config[string]{
 		QueueURL: url, Groups: groups, Bytes: bytes, Shutdown: time.Second,

@@ -11,7 +11,8 @@ import (
 	"os/exec"
 )
 
-// bareEnv makes this program the bare server: its value is the port.
+// If the environment variable bareEnv is set, this program runs as the bare server. The
+// value is the port.
 const bareEnv = "SQSFIFO_BENCH_BARE"
 
 // bareServer is a net/http server without state. It answers SendMessage with the MD5

@@ -22,14 +22,14 @@ type emulator struct {
 	process *os.Process
 	stop    func()
 	queues  int                 // number of created queues
-	figures map[string]*figures // by work
+	figures map[string]*figures // by name of the work
 }
 
-// figures of one kind of work, one per round.
+// figures has the results of one kind of work, with one value per round.
 type figures struct {
 	rates     []float64 // messages per second
 	processor []float64 // processor time of the emulator in seconds per message
-	failure   error     // of the last failed round
+	failure   error     // the error of the last failed round
 }
 
 // startWithin suffices for Python on a busy machine.
@@ -45,7 +45,7 @@ func (p peer) start(ctx context.Context, dir string) (*emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := command.Start(); err != nil { // its output is ignored
+	if err := command.Start(); err != nil { // the command's output is ignored
 		return nil, err
 	}
 	ended := make(chan error, 1)
@@ -101,10 +101,11 @@ func freePort(ctx context.Context) (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// ticksPerSecond is the unit of /proc, USER_HZ, which Linux fixes at 100.
+// ticksPerSecond is USER_HZ, the unit of the times in /proc. Linux fixes USER_HZ at 100.
 const ticksPerSecond = 100
 
-// processorTime returns the emulator's processor time so far in seconds; 0 without /proc.
+// processorTime returns the processor time that the emulator has used so far, in seconds.
+// It returns 0 if /proc does not exist.
 func (e *emulator) processorTime() float64 {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.process.Pid) + "/stat")
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"time"
 )
 
-// least is the targeted ratio of our messages per second to the best other emulator's.
+// least is the target: sqsfifo serve handles at least this multiple of the messages per
+// second of the fastest other emulator.
 const least = 3
 
 func main() {
@@ -137,7 +138,8 @@ func report(running []*emulator, l load) (reached bool) {
 	return reached
 }
 
-// label returns the name, with the load if it differs from the others' load.
+// label returns the emulator's name. It adds the load if the emulator got a smaller load
+// than l.
 func (e *emulator) label(l load) string {
 	if e.oneAtATime {
 		return fmt.Sprintf("%s, one request at a time, %d messages", e.name, l.of(e.peer).messages)
@@ -145,7 +147,7 @@ func (e *emulator) label(l load) string {
 	return e.name
 }
 
-// median returns 0 without values.
+// median returns 0 if there are no values.
 func median(of []float64) float64 {
 	if len(of) == 0 {
 		return 0

@@ -17,8 +17,9 @@ type peer struct {
 	name    string
 	command func(ctx context.Context, dir, port string) (*exec.Cmd, error)
 
-	// oneAtATime marks an emulator that gives a message to two receivers if requests
-	// overlap, and that is very slow. It gets one request at a time and few messages.
+	// oneAtATime marks a slow emulator that gives a message to two receivers if requests
+	// overlap. The measurement sends such an emulator one request at a time, and few
+	// messages.
 	oneAtATime bool
 }
 
@@ -27,7 +28,7 @@ const (
 	bare = "net/http alone, keeps nothing"
 )
 
-// The versions are those of the figures in BENCHMARKS.md.
+// BENCHMARKS.md has figures of these versions.
 var peers = []peer{
 	{name: ours, command: sqsfifoServe},
 	{name: "moto", command: motoServer, oneAtATime: true}, // 5.2.1 gives a message to two receivers
@@ -48,7 +49,8 @@ func sqsfifoServe(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return exec.Command(program, "serve", "--addr", "127.0.0.1:"+port), nil // #nosec G204
 }
 
-// motoServer uses the machine's moto_server, or installs it with pip.
+// motoServer uses the moto_server installed on this machine. If there is none, motoServer
+// installs moto with pip.
 func motoServer(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	program, err := exec.LookPath("moto_server")
 	if err != nil {
@@ -88,8 +90,9 @@ func fauxqs(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return run, nil
 }
 
-// goaws uses the machine's goaws, or installs it with the go command. Like an SQS queue,
-// it remembers deduplication IDs only if so configured.
+// goaws uses the goaws installed on this machine. If there is none, goaws installs the
+// program with the go command. The configuration makes the queue remember deduplication
+// IDs, like an SQS queue.
 func goaws(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	program, err := exec.LookPath("goaws")
 	if err != nil {
@@ -115,7 +118,8 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return outputOf(c)
 }
 
-// outputOf returns the standard output. The error has the last line of standard error.
+// outputOf returns the command's standard output. The error has the last line of standard
+// error.
 func outputOf(c *exec.Cmd) (string, error) {
 	out, err := c.Output()
 	var failed *exec.ExitError

@@ -15,17 +15,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// load is the work for each emulator in each measurement.
+// load is the amount of work that each emulator gets in each measurement.
 type load struct {
 	messages, groups, workers int
 
-	patience time.Duration // time limit for empty receives before the last message
+	patience time.Duration // a receiver gives up when receives have returned no message for this time
 }
 
-const batchLen = 10 // SQS's limit per request
+const batchLen = 10 // SQS allows ten entries per request
 
-// works run in sequence with one queue: each receive gets the messages of the previous
-// send.
+// works are measured in this order with one queue: each receive gets the messages of the
+// previous send.
 var works = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
@@ -36,7 +36,7 @@ var works = []struct {
 	{"ReceiveMessage of ten, DeleteMessageBatch", load.receiveBatches},
 }
 
-// of returns the load that the emulator can handle.
+// of returns the load for the peer: a small load for a peer marked oneAtATime, otherwise l.
 func (l load) of(p peer) load {
 	if p.oneAtATime {
 		l.workers, l.messages = 1, min(l.messages, 100)
@@ -44,7 +44,7 @@ func (l load) of(p peer) load {
 	return l
 }
 
-// measure does all works once with a new queue.
+// measure creates a queue and does each of the works once.
 func (l load) measure(ctx context.Context, e *emulator) error {
 	l = l.of(e.peer)
 	e.queues++
@@ -61,7 +61,7 @@ func (l load) measure(ctx context.Context, e *emulator) error {
 		f := e.figures[w.name]
 		if err := w.do(l, ctx, e.client, queue); err != nil {
 			f.failure = err
-			return fmt.Errorf("%s: %w", w.name, err) // the next work needs the result of this one
+			return fmt.Errorf("%s: %w", w.name, err) // the next work needs the messages of this work
 		}
 		f.rates = append(f.rates, float64(l.messages)/time.Since(start).Seconds())
 		f.processor = append(f.processor, (e.processorTime()-before)/float64(l.messages))
@@ -89,7 +89,8 @@ func (l load) entry(work string, i int) types.SendMessageBatchRequestEntry {
 	}
 }
 
-// inParallel calls do with 0 to n-1 from all workers and returns the first error.
+// inParallel calls do with the numbers 0 to n-1 from all workers and returns the first
+// error.
 func (l load) inParallel(n int, do func(i int) error) error {
 	var wait sync.WaitGroup
 	var next atomic.Int64
@@ -159,7 +160,8 @@ func (l load) receiveBatches(ctx context.Context, c *sqs.Client, queue string) e
 	})
 }
 
-// drain receives and deletes until it has received all messages, each once.
+// drain receives and deletes messages until it has received l.messages messages. A message
+// received twice is an error.
 func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove func([]types.Message) error) error {
 	var got atomic.Int64
 	var seen sync.Map
@@ -170,7 +172,7 @@ func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove fun
 			if err != nil {
 				return err
 			}
-			if len(out.Messages) == 0 { // other workers have the rest
+			if len(out.Messages) == 0 { // other workers received the remaining messages
 				if time.Since(last) > l.patience {
 					return fmt.Errorf("only %d of %d messages were received", got.Load(), l.messages)
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// measured is an emulator that answers with handler.
+// measured returns an emulator whose server is the handler.
 func measured(t *testing.T, handler http.Handler) *emulator {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -32,7 +32,7 @@ func measured(t *testing.T, handler http.Handler) *emulator {
 
 func TestWorks(t *testing.T) {
 	e := measured(t, sqstest.NewServer())
-	l := load{messages: 95, groups: 7, workers: 4, patience: time.Minute} // the last batch is not full
+	l := load{messages: 95, groups: 7, workers: 4, patience: time.Minute} // with 95 messages the last batch is not full
 	for range 2 {
 		if err := l.measure(context.Background(), e); err != nil {
 			t.Fatal(err)
@@ -46,7 +46,8 @@ func TestWorks(t *testing.T) {
 	}
 }
 
-// altered passes on the fake's answers to an operation, modified by change.
+// altered passes requests to the fake queue. It modifies the answers to the operation with
+// change.
 func altered(operation string, change func(answer string) string) http.Handler {
 	server := sqstest.NewServer()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +64,8 @@ func altered(operation string, change func(answer string) string) http.Handler {
 	})
 }
 
-// An emulator that does not do its work has no rate.
+// If an emulator fails in a kind of work, no rate is recorded for this work or for the
+// works after it.
 func TestWorksSeeWhatFails(t *testing.T) {
 	twice := func(answer string) string {
 		var out struct{ Messages []json.RawMessage }

@@ -68,11 +68,11 @@ func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInpu
 	return nil, ctx.Err()
 }
 
-// errorBytes is the size of failing's errors for each event of the request.
+// errorBytes is the size of an error of type failing, for each event of the request.
 const errorBytes = 10_000
 
-// failing leaves each event in doubt. Like the SDK's errors, its errors contain the
-// response.
+// failing answers so that each event stays in doubt. Its errors contain the response, like
+// errors of the SDK.
 type failing struct{ client }
 
 func (*failing) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

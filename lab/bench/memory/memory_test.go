@@ -23,7 +23,7 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// small and large are the texts of events. Each body has its own copy.
+// small and large are texts of events. The body of each event has its own copy of the text.
 var (
 	small = strings.Repeat("s", 150)
 	large = strings.Repeat("l", 5_000-250)
@@ -57,7 +57,7 @@ type table struct {
 	strings.Builder
 }
 
-// row prints a figure and fails if it exceeds its limit.
+// row prints a row of the table. The test fails if the figure exceeds the bound.
 func (tb *table) row(what string, figure, bound float64, unit, before string) {
 	tb.Helper()
 	format := "%.0f %s"
@@ -72,8 +72,9 @@ func (tb *table) row(what string, figure, bound float64, unit, before string) {
 	fmt.Fprintf(tb, "| %s | %s | %v %s | %s |\n", what, text, bound, unit, before)
 }
 
-// TestMemory prints a producer's memory in bytes of the heap after a collection. The
-// column "before" is from commit 532c7d5, by the same test with 900,000 keys.
+// TestMemory prints how many bytes of the heap a producer uses after a garbage collection.
+// The column "before" has the figures of commit 532c7d5, measured by this test with 900,000
+// keys.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends some 500,000 events")
@@ -90,7 +91,8 @@ func TestMemory(t *testing.T) {
 	t.Log("\n\n" + tb.String())
 }
 
-// queued measures events waiting in the buffer while no request is answered.
+// queued measures the memory of events that wait in the buffer while SQS answers no
+// request.
 func (tb *table) queued(size, text string, n, groups int, bound float64, was string) {
 	p := newProducer(tb.T, &silent{}, groups, sqsfifo.Delivery{InFlight: 1, BufferEvents: n, BufferBytes: n << 20})
 	bodies := 0
@@ -116,8 +118,9 @@ func (tb *table) queued(size, text string, n, groups int, bound float64, was str
 	tb.row(fmt.Sprintf("queued event, %s, %d groups, besides its body of %d bytes", size, groups, bodies/n), each(held-bodies, n), bound, "B", was)
 }
 
-// paused measures groups with one event in doubt. It takes some minutes of virtual time,
-// because a producer whose requests all fail makes few requests.
+// paused measures the memory of message groups with one event in doubt. The measurement
+// takes some minutes of virtual time, because a producer whose requests all fail makes few
+// requests.
 func (tb *table) paused(t *testing.T, n int) {
 	p := newProducer(t, &failing{}, n, sqsfifo.Delivery{RetryFor: 1})
 	events := make([]event, n)
@@ -144,7 +147,7 @@ func (tb *table) paused(t *testing.T, n int) {
 	tb.row("paused group with its event in doubt", each(held, n), 1_000, "B", "11,064 B")
 
 	time.Sleep(10 * time.Minute)
-	// Most of this memory is the dispatcher's maps, which do not shrink.
+	// Most of this memory belongs to the dispatcher's maps. A Go map does not shrink.
 	tb.row("the same after 10 idle minutes", each(heap()-before, n), 20, "B", "11,064 B")
 	if s := p.Stats(); s.PausedGroups > 0 || s.RememberedKeys > 0 {
 		t.Errorf("still held after 10 minutes: %+v", s)
@@ -155,7 +158,8 @@ func (tb *table) paused(t *testing.T, n int) {
 	runtime.KeepAlive(events)
 }
 
-// remembered measures keys sent at a steady rate for nearly five minutes.
+// remembered measures the memory of the dedupe keys of events sent at a steady rate for
+// nearly five minutes.
 func (tb *table) remembered(t *testing.T, what string, n, groups int, was, wasIdle string) {
 	const seconds = 290
 	p := newProducer(t, &client{}, groups, sqsfifo.Delivery{})
@@ -221,8 +225,8 @@ func (tb *table) batchPeak(n int) {
 	runtime.KeepAlive(events)
 }
 
-// samplePeaks returns the peak of live heap bytes after a collection, and the peak of
-// heap bytes in use, including garbage.
+// samplePeaks sends two peaks when stop is closed: the peak of the heap bytes that were
+// live after a collection, and the peak of the heap bytes in use, including garbage.
 func samplePeaks(stop <-chan struct{}, peaks chan<- [2]int) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	var most [2]int
@@ -242,7 +246,7 @@ func samplePeaks(stop <-chan struct{}, peaks chan<- [2]int) {
 
 // heap returns the heap bytes in use after a collection.
 func heap() int {
-	for range 3 { // pools and finalizers need two or three collections
+	for range 3 { // a collection frees pooled objects and finalized objects only at its second or third run
 		runtime.GC()
 	}
 	var m runtime.MemStats

@@ -1,7 +1,8 @@
 // Command bench measures the effect of the storage parameters of the outbox's PostgreSQL
-// tables: the same load, with the schema's parameters and without. Each run prints the
-// transactions per second, the share of counter updates without a new index entry (HOT),
-// the sizes of the tables, and the duration of a commit of the relay.
+// tables. It runs the same load twice: with the parameters of the schema and without them.
+// Each run prints the transactions per second, the share of counter updates without a new
+// index entry (HOT updates), the sizes of the tables, and the duration of a commit of the
+// relay.
 //
 //	go run ./bench/outbox -postgres postgres://postgres@127.0.0.1:5432/test -for 10s
 package main
@@ -161,7 +162,7 @@ func write(ctx context.Context, db *sql.DB, box *outbox.Outbox, producer *sqsfif
 }
 
 func sizes(ctx context.Context, db *sql.DB) error {
-	if _, err := db.ExecContext(ctx, `SELECT pg_sleep(1.5)`); err != nil { // sessions report their counts once a second
+	if _, err := db.ExecContext(ctx, `SELECT pg_sleep(1.5)`); err != nil { // PostgreSQL sessions report their counts once a second
 		return err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT relname, n_tup_upd, n_tup_hot_upd, n_dead_tup, autovacuum_count, pg_relation_size(relid) / 1024, pg_indexes_size(relid) / 1024

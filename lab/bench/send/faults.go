@@ -14,15 +14,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// faults are random shares of failing calls, answers and entries.
+// faults has the share of calls, answers or entries that fail at random. For example, 0.02
+// is 2 %.
 type faults struct {
 	Throttled   float64 // calls refused with RequestThrottled
 	Failed      float64 // calls failing with status 500
 	Lost        float64 // executed calls with a lost answer
-	Entries     float64 // failing entries
+	Entries     float64 // entries that fail in calls that succeed
 	Unavailable float64 // calls answered with 503, for all queues of the server
 
-	// ThrottleNext refuses the next call, regardless of the shares.
+	// ThrottleNext refuses the next call with RequestThrottled, in addition to the random
+	// faults.
 	ThrottleNext bool
 }
 
@@ -35,28 +37,30 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 	q.InjectRandomly(sqstest.Throttle(), f.Throttled, seed)
 	q.InjectRandomly(sqstest.ServerError(), f.Failed, seed+1000)
 	q.InjectRandomly(sqstest.LoseAnswer(), f.Lost, seed+2000)
-	if f.Entries > 0 { // last: a call meets at most one fault
+	if f.Entries > 0 { // last, because a call meets only the first fault that applies
 		// #nosec G404 -- chance for a measurement
 		chosen := func(int, types.SendMessageBatchRequestEntry) bool { return rand.Float64() < f.Entries }
 		q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, chosen), 1, seed+3000)
 	}
 }
 
-// condition is a server with certain faults. The conditions get the same events, in turn.
+// condition is a server with certain faults. Each condition gets the same events; the
+// conditions take turns.
 type condition struct {
 	name   string
 	faults faults
-	least  float64 // minimum share of the first condition's rate
+	least  float64 // minimum rate, as a share of the first condition's rate
 
 	rates    []float64
-	early    []float64 // rates until 99 of 100 events had an outcome
+	early    []float64 // events per second until 99 of 100 events had an outcome
 	attempts int
 	failed   int
 	failure  error
 	verdict  verdict
 }
 
-// underFaults measures Strict with everyday faults.
+// underFaults measures a producer with order Strict while some entries, calls and answers
+// fail.
 func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	return compare(ctx, n, rounds, "latency 5 ms, 100 groups, Strict", 100, []*condition{
 		{name: "none"},
@@ -65,8 +69,8 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 }
 
 // compare measures the conditions in turn and prints their rates relative to the first
-// condition. The last few events of a measurement are late, because several attempts in
-// a row failed; the ratio of the first 99 % excludes these events.
+// condition. In each measurement a few events end late, because several attempts in a row
+// failed. The ratio of the first 99 % excludes these events.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {
@@ -138,9 +142,9 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 	return missed
 }
 
-// ratio returns the median of the ratios of the rounds, of[i]/to[i]. Other programs on
-// the machine slow down the two measurements of one round about equally; measurements of
-// different rounds would differ more.
+// ratio returns the median of of[i]/to[i] over the rounds. Other programs on the machine
+// slow down the two measurements of one round about equally, so a ratio within one round is
+// more stable than a ratio between rounds.
 func ratio(of, to []float64) float64 {
 	ratios := make([]float64, len(of))
 	for i := range of {

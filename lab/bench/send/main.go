@@ -77,11 +77,11 @@ func run(ctx context.Context, n, rounds int, quota time.Duration, work string, o
 // side is one way to send the events of a row.
 type side struct {
 	name   string
-	plain  bool // the SDK's default client
+	plain  bool // uses the SDK's default client
 	send   func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
-	least  float64 // minimum share of the first side's rate
-	most   float64 // maximum share of its processor time; then allocations have a target as well
-	bound  float64 // highest possible messages per second in this order
+	least  float64 // minimum rate, as a share of the first side's rate
+	most   float64 // maximum processor time, as a share of the first side's; if set, allocations have a target too
+	bound  float64 // highest possible messages per second with this order and latency; 0 for no limit
 	wall   []float64
 	cpu    []float64
 	allocs []float64
@@ -105,9 +105,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets a lower target for a side that is limited by the round trips of its
-// groups: on a fast machine, such a side may be unable to reach a share of the loop's
-// rate.
+// boundBy sets the highest rate that the round trips of the message groups permit. A side
+// with 70 % of this rate also meets its target: on a fast machine, the loop without order
+// may be faster than an ordered sender can ever be.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s
@@ -146,7 +146,7 @@ func againstLoops(ctx context.Context, n, rounds int, work string) (missed int, 
 		}
 		events := scenes(n, row.groups)
 		for round := range rounds {
-			for i := range row.sides { // each round begins with another side
+			for i := range row.sides { // each round begins with a different side
 				side := row.sides[(round+i)%len(row.sides)]
 				if err := side.measure(ctx, s, events); err != nil {
 					s.stop()
@@ -179,7 +179,7 @@ func (s *side) measure(ctx context.Context, on *server, events []Scene) error {
 	s.cpu = append(s.cpu, float64(processorTime()-cpu)/n)
 	runtime.ReadMemStats(&after)
 	s.allocs = append(s.allocs, float64(after.Mallocs-before.Mallocs)/n)
-	// Unreceived messages would only use memory in the server.
+	// Without the purge, the measured messages would use memory in the server.
 	_, err := client.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &queue})
 	return err
 }
@@ -217,7 +217,7 @@ func (s *side) print(row string, first *side) (missed int) {
 	return missed
 }
 
-// rounded returns the value shown in the table.
+// rounded returns x as the table shows it.
 func rounded(x, unit float64) float64 { return math.Round(x*unit) / unit }
 
 func median(of []float64) float64 {

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// counting counts a producer's calls and the throttled calls.
+// counting is a client that counts all calls and the throttled calls.
 type counting struct {
 	*sqs.Client
 	calls, throttled atomic.Int64
@@ -38,8 +38,8 @@ func (c *counting) count(err error) {
 	}
 }
 
-// againstQuota submits more events than a quota of calls per second permits, for the
-// given time.
+// againstQuota measures a producer on a server with a quota of calls per second. For the
+// given time, it submits more events than the quota permits.
 func againstQuota(ctx context.Context, quota int, length time.Duration) (missed int, err error) {
 	s, err := startServer(0, quota)
 	if err != nil {
@@ -67,7 +67,7 @@ func againstQuota(ctx context.Context, quota int, length time.Duration) (missed 
 		})
 	}
 	calls, throttled := float64(client.calls.Load()), float64(client.throttled.Load())
-	// At the start, the quota permits the calls of one second.
+	// The server permits the calls of one second at once at the start.
 	allowed := float64(quota) * (time.Since(start).Seconds() + 1)
 	if err := p.Close(ctx); err != nil {
 		return 0, err

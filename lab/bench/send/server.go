@@ -22,15 +22,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// serverEnv makes this program the server: its value is the latency of an answer and the
-// quota of calls per second.
+// If the environment variable serverEnv is set, this program runs as the server. The value
+// is the latency of an answer and the quota of calls per second, for example "5ms 0".
 const serverEnv = "SQSFIFO_BENCH_SERVER"
 
-// queues is the server's number of queues: each measurement takes an unused queue.
+// queues is the number of queues on the server. Each measurement uses a new queue.
 const queues = 64
 
-// serve runs the fake on a local port and follows the orders on standard input until the
-// parent ends.
+// serve runs the fake SQS on a local port. It carries out the orders that it reads from
+// standard input, until the parent process ends.
 func serve(config string) error {
 	latency, quota, _ := strings.Cut(config, " ")
 	delay, err := time.ParseDuration(latency)
@@ -73,12 +73,12 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- for the parent alone
 }
 
-// front passes requests to the fake. The latency is here, and not a fault of the queue,
-// because a call meets at most one fault.
+// front passes requests to the fake SQS. It adds the latency itself, because a call to the
+// fake meets at most one fault: a delay as a fault would exclude the other faults.
 type front struct {
 	next        http.Handler
 	latency     time.Duration
-	unavailable atomic.Uint64 // share of the sends answered with 503, as bits
+	unavailable atomic.Uint64 // share of the sends answered with status 503, as math.Float64bits
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	share := math.Float64frombits(f.unavailable.Load())
 	// #nosec G404 -- chance for a measurement
 	if share > 0 && strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.SendMessage") && rand.Float64() < share {
-		_, _ = io.Copy(io.Discard, r.Body) // otherwise the connection closes
+		_, _ = io.Copy(io.Discard, r.Body) // if the body is not read, the server closes the connection
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"The service is unavailable."}`)
@@ -95,12 +95,13 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(w, r)
 }
 
-// order is a request of the parent to the server: to set the faults of a queue, or to
-// judge the stored messages.
+// order is a request of the parent process to the server. With Faults, the server sets the
+// faults of a queue. Without Faults, the server checks the messages in the queue and
+// returns a verdict.
 type order struct {
 	Queue  int
-	Faults *faults // nil: judge
-	Events int     // number of sent events
+	Faults *faults // nil for a check of the messages
+	Events int     // for a check: number of events sent to the queue
 }
 
 // verdict counts the errors in the messages of a queue.
@@ -112,13 +113,13 @@ func (o order) obey(q *sqstest.Queue, front *front) (v verdict) {
 		return verdict{}
 	}
 	stored := make([]bool, o.Events)
-	last := map[string]int{} // by group
+	last := map[string]int{} // index of the newest message, by group
 	for _, m := range q.Messages() {
 		e, err := sqsfifo.DecodeEnvelope[Scene](m.Body)
 		i := e.Payload.number()
 		switch {
 		case err != nil || i < 0 || i >= o.Events:
-			v.Disorder++ // not a sent event
+			v.Disorder++ // the message is none of the sent events
 			continue
 		case stored[i]:
 			v.Twice++
@@ -138,7 +139,8 @@ func (o order) obey(q *sqstest.Queue, front *front) (v verdict) {
 	return v
 }
 
-// server is the fake in another process, so that neither side pays for it.
+// server is the parent's connection to the fake SQS. The fake runs in another process, so
+// that its processor time is not counted for any side.
 type server struct {
 	url     string
 	next    int
@@ -177,7 +179,7 @@ func startServer(latency time.Duration, quota int) (*server, error) {
 	return s, nil
 }
 
-// do sends an order about the queue taken last.
+// do makes the server carry out an order about the queue that s.queue returned last.
 func (s *server) do(o order) (v verdict, err error) {
 	o.Queue = s.next - 1
 	if err := s.orders.Encode(o); err != nil {
@@ -196,10 +198,10 @@ func (s *server) config() aws.Config {
 	}
 }
 
-// client keeps one connection per worker.
+// client returns a client that keeps one connection per worker.
 func (s *server) client() *sqs.Client { return sqsfifo.NewClient(s.config(), workers) }
 
-// plainClient is the SDK's default client, which keeps ten connections.
+// plainClient returns the SDK's default client, which keeps ten connections.
 func (s *server) plainClient() *sqs.Client { return sqs.NewFromConfig(s.config()) }
 
 // queue returns the URL of an unused queue.

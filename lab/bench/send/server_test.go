@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The judge of the measurements detects lost, repeated and disordered messages.
+// A verdict counts lost, repeated and disordered messages.
 func TestVerdict(t *testing.T) {
 	events := scenes(8, 2)
 	for _, test := range []struct {

@@ -48,7 +48,8 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// number returns the index of a scene in the result of scenes, or -1 for other scenes.
+// number returns the index that scenes gave to a scene. It returns -1 for a scene from
+// elsewhere.
 func (s Scene) number() int {
 	i, err := strconv.Atoi(s.ID[strings.LastIndexByte(s.ID, '_')+1:])
 	if err != nil {
@@ -66,11 +67,12 @@ type envelope struct {
 	Payload     Scene     `json:"payload"`
 }
 
-// workers of the hand-written loop, and concurrent requests of the producer.
+// workers is the number of workers of the hand-written loop, and of concurrent requests of
+// the producer.
 const workers = 64
 
-// raw is the hand-written loop over the SDK: the given number of workers, ten events per
-// request, bodies from encoding/json. It keeps no order.
+// raw sends the events with a hand-written loop over the SDK. Each worker sends ten events
+// per request, with bodies from encoding/json. The loop keeps no order.
 func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, workers int) error {
 	var at atomic.Int64
 	var wg sync.WaitGroup
@@ -109,7 +111,7 @@ func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, 
 	return <-errs
 }
 
-// ours sends the events with a producer. A failed event is an error.
+// ours sends the events with a producer. It returns an error if any event failed.
 func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) error {
 	t, err := produce(ctx, client, queue, events, d)
 	if err == nil && t.failed > 0 {
@@ -118,11 +120,11 @@ func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene,
 	return err
 }
 
-// tally is the result of a producer's events.
+// tally is the result of sending events with a producer.
 type tally struct {
 	attempts, failed int
-	failure          error         // of one event
-	most             time.Duration // until 99 of 100 events had an outcome
+	failure          error         // error of one of the failed events
+	most             time.Duration // time until 99 of 100 events had an outcome
 }
 
 func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) (tally, error) {

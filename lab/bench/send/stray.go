@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// strayThrottles measures the cost of random throttles, without a quota.
+// strayThrottles measures the cost of throttles that occur at random, on a server without a
+// quota.
 func strayThrottles(ctx context.Context, n, rounds int) (missed int, err error) {
 	missed, err = compare(ctx, n, rounds, "latency 5 ms, 10,000 groups, Strict", 10_000, []*condition{
 		{name: "none"},
@@ -27,14 +28,15 @@ func strayThrottles(ctx context.Context, n, rounds int) (missed int, err error) 
 // burst is the number of events submitted together after the throttled event.
 const burst = 5_000
 
-// throttleBeforeBurst measures an event throttled once, and the following burst.
+// throttleBeforeBurst measures how long a burst of events takes after the server throttled
+// one event, compared with a burst without a throttle.
 func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer s.stop()
-	var times [2][]float64 // without and with the throttle
+	var times [2][]float64 // index 0 without the throttle, 1 with it
 	for round := range rounds {
 		for i := range times {
 			with := (round + i) % 2
@@ -56,7 +58,8 @@ func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error
 	return missed, nil
 }
 
-// afterOne sends one event, waits for its receipt and sends the burst.
+// afterOne sends one event, waits for the receipt, and returns how long the following burst
+// takes.
 func afterOne(ctx context.Context, s *server, f faults) (took time.Duration, err error) {
 	client, queue := s.client(), s.queue()
 	if _, err := s.do(order{Faults: &f}); err != nil {
@@ -81,7 +84,7 @@ func afterOne(ctx context.Context, s *server, f faults) (took time.Duration, err
 		return 0, fmt.Errorf("the event took %d attempts", r.Attempts)
 	}
 	for _, e := range events[1:] {
-		p.SendAsync(ctx, e, nil) // Close reports failures
+		p.SendAsync(ctx, e, nil) // failures are reported by Close
 	}
 	if err := p.Close(ctx); err != nil {
 		return 0, err

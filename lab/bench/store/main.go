@@ -99,20 +99,21 @@ func main() {
 	}, sqlstore.PostgreSQL)
 }
 
-// openSQLite opens a new file in the current directory, and returns a function that
-// deletes the file.
+// openSQLite makes a database file in the current directory. The returned function deletes
+// the file.
 func openSQLite() (*sql.DB, func()) {
 	dir, err := os.MkdirTemp(".", "bench")
 	check(err)
 	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
 	check(err)
-	// The settings of the package documentation, except for a longer wait.
+	// These are the settings of the package documentation, except for a longer
+	// busy_timeout.
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 	check(err)
 	return db, func() { check(os.RemoveAll(dir)) }
 }
 
-// openPostgreSQL opens a new schema, and returns a function that drops the schema.
+// openPostgreSQL makes a schema. The returned function drops the schema.
 func openPostgreSQL(admin *sql.DB, server string) (*sql.DB, func()) {
 	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
 	_, err := admin.Exec("CREATE SCHEMA " + schema)
@@ -133,7 +134,8 @@ func check(err error) {
 	}
 }
 
-// measure prints the rates of both sides and of duplicates, and their ratios.
+// measure prints the rates of three kinds of claims (shared commits, one transaction per
+// claim, duplicates) and their ratios.
 func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool, length time.Duration, rounds int) {
 	ctx := context.Background()
 	check(sqlstore.Migrate(ctx, db, dialect))
@@ -144,7 +146,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		name += ", with the ledger"
 		sealed = runSealer(s.Ledger())
 	}
-	var turn sync.Mutex // of SQLite's writers
+	var turn sync.Mutex // held by the SQLite writer whose turn it is
 	single := func(c idempotency.Claim) (idempotency.Decision, error) {
 		if dialect == sqlstore.SQLite {
 			turn.Lock()
@@ -192,7 +194,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		sealed()
 		return
 	}
-	// 10,000 finished keys, requested by 64 callers.
+	// The duplicates are claims of 10,000 finished keys by 64 callers.
 	var settled []idempotency.Claim
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -225,8 +227,8 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
 }
 
-// runSealer seals continuously, and returns a function that stops it, seals the rest, and
-// verifies the ledger.
+// runSealer starts a sealer. The returned function stops the sealer, seals the remaining
+// entries and verifies the ledger.
 func runSealer(l *sqlstore.Ledger) func() {
 	k, err := sqlstore.NewSealer(sqlstore.SealerConfig{Ledger: l})
 	check(err)

@@ -15,15 +15,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// few is the number of keys in the smaller store, and in the working set of both stores:
-// the keys looked up repeatedly.
+// few is the number of keys in the smaller store. It is also the number of keys in the
+// working set of each store: the keys that the lookups ask for repeatedly.
 const few = 10000
 
-// many prints the time to open a store, and the time per key to look up 10 keys: first
-// for a store with few keys, then with n. The rows are written directly: succeeded, with
-// a body of 300 bytes. The lookups ask for keys of the working set, chosen at random.
-// Each of these keys was looked up once before. The time of this first lookup is printed
-// separately: it mostly measures the disk or the system's cache.
+// many measures a store with few keys, then a store with n keys: the time to open the
+// store, and the time per key of a lookup of 10 keys. The rows are written directly to the
+// table, as succeeded, with a body of 300 bytes. The lookups ask for random keys of the
+// working set.
+//
+// The first lookup of each key mostly measures the disk or the system's cache, so its time
+// is printed separately.
 func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	ctx := context.Background()
 	check(sqlstore.Migrate(ctx, db, dialect))
@@ -53,7 +55,7 @@ func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d (at most 1.5 wanted)\n", name, n, float64(took[1])/float64(took[0]), few)
 }
 
-// lookUp returns the median time per key.
+// lookUp looks up each batch of keys and returns the median time per key.
 func lookUp(s *sqlstore.Store, batches [][]int) time.Duration {
 	var samples []float64
 	for _, batch := range batches {
@@ -78,23 +80,24 @@ func filledKey(i int) idempotency.Key {
 	return idempotency.Key{Scope: "bench", Operation: "fill", Value: fmt.Sprint(i)}
 }
 
-// rest returns the columns of a filled row after key_id, scope, operation_type and key.
-func rest(empty, body string) string {
+// otherColumns returns the values of a row after the columns key_id, scope, operation_type
+// and key.
+func otherColumns(empty, body string) string {
 	return strings.NewReplacer("EMPTY", empty, "BODY", body).Replace(
 		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
 }
 
-// fill adds the keys from..to. SQLite gets the keys in the order of their IDs, the
-// fastest order for writes.
+// fill adds the keys numbered from to to-1. For SQLite, fill writes the keys in the order
+// of their IDs, which is the fastest order.
 func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 	body := strings.Repeat("a", 300)
 	if dialect == sqlstore.PostgreSQL {
 		part := func(text string) string {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
-		// Indexes are made after the load, which is faster. Autovacuum must not disturb
-		// the measurement: rows are not vacuumed, and the first read of a row marks it as
-		// committed.
+		// The indexes are made after all rows are written, which is faster. Autovacuum is
+		// off, because it would disturb the measurement. Without a vacuum, the first read
+		// of each row marks the row as committed.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			check(err)
@@ -103,7 +106,7 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		const chunk = 250000 // long transactions delay seals in all databases of the server
 		for ; from < to; from += chunk {
 			exec(fmt.Sprintf(`INSERT INTO idempotency_keys SELECT sha256(%s || %s || %s), 'bench', 'fill', convert_to(v, 'UTF8'), %s FROM (SELECT i::text AS v FROM generate_series(%d, %d) AS i) AS t`,
-				part("'bench'"), part("'fill'"), part("v"), rest(`''::bytea`, "convert_to('"+body+"', 'UTF8')"), from, min(from+chunk, to)-1))
+				part("'bench'"), part("'fill'"), part("v"), otherColumns(`''::bytea`, "convert_to('"+body+"', 'UTF8')"), from, min(from+chunk, to)-1))
 		}
 		exec(`ALTER TABLE idempotency_keys ADD PRIMARY KEY (key_id)`)
 		exec(`ANALYZE idempotency_keys`)
@@ -129,7 +132,7 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 			}
 			fmt.Fprintf(&list, `["%s","%d"]`, hex.EncodeToString(r.id[:]), r.value)
 		}
-		_, err := tx.Exec(`INSERT INTO idempotency_keys SELECT unhex(value ->> 0), CAST('bench' AS BLOB), 'fill', CAST(value ->> 1 AS BLOB), `+rest(`x''`, "CAST('"+body+"' AS BLOB)")+` FROM json_each(?1)`,
+		_, err := tx.Exec(`INSERT INTO idempotency_keys SELECT unhex(value ->> 0), CAST('bench' AS BLOB), 'fill', CAST(value ->> 1 AS BLOB), `+otherColumns(`x''`, "CAST('"+body+"' AS BLOB)")+` FROM json_each(?1)`,
 			"["+list.String()+"]")
 		check(err)
 	}

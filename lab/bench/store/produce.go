@@ -25,19 +25,20 @@ type command struct {
 }
 
 const (
-	// target is the required share of the rate of a producer without a store.
+	// target is the minimum rate of a producer with a store, as a share of the rate of a
+	// producer without a store.
 	target = 0.35
 
-	// roundTrip is the time of a request to the fake SQS, typical within a region. The
-	// measurement also runs without this delay.
+	// roundTrip is the duration of a request to the fake SQS. A request within an AWS
+	// region typically takes as long. The measurement also runs without this delay.
 	roundTrip = 5 * time.Millisecond
 
 	// inFlight is the usual number of concurrent requests.
 	inFlight = 10
 )
 
-// produce prints the rates of producers with and without the store. They send events in
-// batches over HTTP to a fake SQS in this process, in turn.
+// produce prints the rates of producers with and without the store. The producers take
+// turns. They send batches of events over HTTP to a fake SQS in this process.
 func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, takes time.Duration) {
 	ctx := context.Background()
 	check(sqlstore.Migrate(ctx, db, dialect))
@@ -90,12 +91,12 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 	check(s.Close())
 }
 
-// sent is the number of events so far.
+// sent is the number of events sent so far, by all measurements.
 var sent atomic.Int64
 
-// send returns the events per second of one producer, including its close: writing
-// results to the store counts. It also returns the processor time of this process per
-// event in seconds, including the fake SQS and the database's library.
+// send returns the events per second of one producer. The time includes the producer's
+// Close, because Close writes results to the store. The cost is the processor time of this
+// process in seconds per event, including the fake SQS and the database's library.
 func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -113,7 +114,7 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes 
 		o.BaseEndpoint = aws.String("http://" + listener.Addr().String())
 	})
 	if store.Store != nil {
-		store.Queue = "bench" // another queue in each measurement
+		store.Queue = "bench" // each measurement has its own queue name
 	}
 	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[command]{
 		QueueURL: "http://" + listener.Addr().String() + "/" + sqstest.Account + "/" + q.Name(), Source: "kfm.bench.commands", Store: store,

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// quotas prints the cost of quotas for a claim and its completion: without the index of
-// unfinished operations, with the index, and with a quota while the scope has 0 and 1,000
-// unresolved operations. The sides take turns in databases of their own.
+// quotas prints the cost of a store's Quota for a claim and its completion. It measures
+// four databases in turn: without the index of unfinished operations, with the index, with
+// a quota, and with a quota when the scope already has 1,000 unresolved operations.
 func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect, length time.Duration, rounds int) {
 	ctx := context.Background()
 	sides := []struct {

@@ -1,14 +1,14 @@
-// Command window measures the deduplication window against a Go map with expiry and
-// several caches, and prints the ratios with the targets.
+// Command window measures the deduplication window against a Go map with expiry and several
+// caches, and prints the ratios with the targets.
 //
-// Each side is a process with one processor. The sides take turns of a few milliseconds
-// to seconds. The measure is the processor time of the process, including garbage
-// collection, so the ratios are stable on a busy machine. The load simulates one queue:
-// each claim is later than the previous one, at a rate with n live IDs. Every answer is
-// checked: a tracker that treats a live ID as new loses events, and so does a tracker
+// Each side is a process with one processor. The sides take turns of a few milliseconds to
+// seconds. The measure is the processor time of the process, including garbage collection,
+// so the ratios are stable on a busy machine. The load simulates one queue: each claim is
+// later than the previous one, at a rate with n live IDs. Every answer is checked: a
+// tracker that treats a live ID as new would make SQS drop an event, and so would a tracker
 // that still knows an ID after the interval.
 //
-// It exits with 1 if a target is missed. Linux only.
+// The exit code is 1 if a target is missed. The command needs Linux.
 package main
 
 import (
@@ -55,7 +55,7 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		defer p.stop()
 		processes = append(processes, p)
 	}
-	const expiring = 90_000 // claims of a second, with as many expiries
+	const expiring = 90_000 // number of claims in a second; as many IDs expire in this second
 	for _, phase := range phases {
 		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
@@ -131,8 +131,8 @@ func (p *process) print(n int, ours *process) (missed int) {
 	return missed
 }
 
-// printWrong prints a side's wrong answers and returns the number of our missed targets:
-// our side must have no wrong answer.
+// printWrong prints how many answers of a side were wrong, and returns the number of missed
+// targets. The target is 0 wrong answers, and only for our side.
 func (p *process) printWrong(ours *process) (missed int) {
 	row := []string{p.name}
 	for _, kind := range [][]string{{"again"}, {"hit", "inside"}, {"outside"}, {"miss", "fill", "insert"}} {
@@ -151,8 +151,8 @@ func (p *process) printWrong(ours *process) (missed int) {
 	return missed
 }
 
-// forgets reports whether a side treated a duplicate as new: such a side is not a
-// tracker, and its speed does not count.
+// forgets reports whether the side treated a duplicate as new. Such a side does not track
+// duplicates, so its speed is not compared.
 func (p *process) forgets() bool {
 	wrong, _ := p.wrong("again")
 	return wrong > 0

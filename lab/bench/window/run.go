@@ -20,34 +20,34 @@ import (
 
 var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
 
-// order is one unit of a side's work.
+// order tells a worker to do a phase for a number of IDs.
 type order struct {
 	Phase string // one of phases
 	Count int
 }
 
-// In phase "again" each new ID is claimed twice. Phase "inside" asks for the oldest live
-// IDs, which will be forgotten next; phase "outside" asks for the IDs that were
-// forgotten last.
+// In phase "again" each new ID is claimed twice. In phase "inside" the worker asks for the
+// oldest live IDs, which will expire next. In phase "outside" the worker asks for the IDs
+// that expired last.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
-// report is the result of an order.
+// report is a worker's answer to an order.
 type report struct {
-	PerOp float64       // ns of processor time
-	Asked int           // questions with a known answer
-	Wrong int           // wrong answers among them
-	Bytes uint64        // of the heap
-	GC    time.Duration // processor time of one cycle
-	Stall time.Duration // longest claim, in thread time
-	Floor time.Duration // the same without a claim
+	PerOp float64       // processor time in ns for one ID
+	Asked int           // number of lookups whose right answer is known
+	Wrong int           // number of wrong answers among Asked
+	Bytes uint64        // heap bytes of the side
+	GC    time.Duration // processor time of one garbage collection
+	Stall time.Duration // thread time of the longest claim
+	Floor time.Duration // thread time of the longest computation without a claim, for comparison
 	Note  string
 }
 
-// worker runs one implementation of the benchmark in a separate process, so that its
-// heap costs the other implementation no time.
+// worker runs one side in its own process, so that the heap of one side costs the other
+// sides no time.
 type worker struct {
 	memory memory
-	step   time.Duration // between two sends: n IDs are live
+	step   time.Duration // time between two claims, so that n IDs are live
 	n      int
 	next   uint64
 	random uint64
@@ -74,14 +74,15 @@ func work(side string, n int, in io.Reader, out io.Writer) error {
 	}
 }
 
-// id returns the ID of a number. Its computation costs all sides the same and is
-// subtracted.
+// id returns the ID with the number n. To compute the ID takes the same time for all sides,
+// and this time is subtracted.
 func (w *worker) id(n uint64) id {
 	binary.BigEndian.PutUint64(w.text[:], n)
 	return sha256.Sum256(w.text[:])
 }
 
-// live is the number of claims before the newest within the half-open interval.
+// live returns the number of IDs that are still live at the newest claim, without the
+// newest.
 func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
 
 func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }
@@ -156,9 +157,9 @@ func (w *worker) do(o order) (r report) {
 	return r
 }
 
-// stall returns the thread time of the longest claim. Thread time excludes other
-// programs but includes interrupts. For comparison, floor is the longest thread time of
-// a similar computation without a claim.
+// stall returns the thread time of the longest claim. Thread time excludes other programs
+// but includes interrupts. For comparison, floor is the longest thread time of a similar
+// computation without a claim.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -170,7 +171,7 @@ func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 		longest, before = max(longest, after-before), after
 	}
 	for range ids {
-		for range 50 { // about as long as a claim
+		for range 50 { // takes about as long as a claim
 			w.rand()
 		}
 		after := threadTime()
@@ -191,7 +192,8 @@ func processorTime() time.Duration { return read(unix.CLOCK_PROCESS_CPUTIME_ID) 
 
 func threadTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// read reads a processor clock. getrusage of a thread may lag by a kernel tick of 4 ms.
+// read returns the time of a processor clock. It does not use getrusage, whose times of a
+// thread may lag by a kernel tick of 4 ms.
 func read(clock int32) time.Duration {
 	var t unix.Timespec
 	must(unix.ClockGettime(clock, &t))
@@ -204,7 +206,7 @@ func must(err error) {
 	}
 }
 
-// process is the parent's end of a worker.
+// process is the parent's connection to a worker.
 type process struct {
 	name    string
 	command *exec.Cmd

@@ -12,11 +12,12 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// id is a deduplication ID as computed by the queue: a SHA-256. An array suits maps and
-// caches best: it has no pointer and is hashed fast.
+// id is a deduplication ID: a SHA-256, as a queue with content-based deduplication computes
+// it. An array is the fastest form for the maps and caches: it has no pointer and is hashed
+// fast.
 type id [32]byte
 
-// answer is the answer to a duplicate.
+// answer is what SQS answers to a duplicate: the receipt of the first message.
 type answer struct {
 	message  [16]byte
 	sequence uint64
@@ -41,7 +42,8 @@ var sides = map[string]func(n int) memory{
 // sideNames are in table order, ours first.
 var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
 
-// realTime has the sides whose time cannot be set. They skip the phases that move time.
+// realTime has the sides that use the system clock. These sides skip the phases that need
+// another time.
 var realTime = map[string]bool{"ristretto": true}
 
 type ours struct{ *window.Window[answer] }
@@ -64,8 +66,8 @@ func (o ours) known(now time.Time, i *id) bool {
 
 func (o ours) note() string { return "" }
 
-// expiring is the obvious map: each claim deletes expired IDs, found through a queue of
-// IDs.
+// expiring is the simplest solution: a map, and a queue of its IDs in the order of expiry.
+// Each claim deletes the expired IDs.
 type expiring struct {
 	entries map[id]entry
 	due     []id
@@ -118,7 +120,7 @@ func newOtter(int) memory {
 	c := &clock{now: epoch.UnixNano()}
 	return otterCache{clock: c, cache: otter.Must(&otter.Options[id, answer]{
 		Clock: c, ExpiryCalculator: otter.ExpiryWriting[id, answer](window.Interval),
-		Executor: func(task func()) { task() }, // on the caller's time, like all sides
+		Executor: func(task func()) { task() }, // tasks run in the calling goroutine, so that their time counts
 	})}
 }
 
@@ -136,7 +138,7 @@ func (o otterCache) known(now time.Time, i *id) bool {
 
 func (o otterCache) note() string { return "" }
 
-// ristrettoCache stores values with a delay, if at all.
+// ristrettoCache stores a value only after a delay, and may drop it.
 type ristrettoCache struct {
 	cache *ristretto.Cache[[]byte, answer]
 }
@@ -164,7 +166,8 @@ func (r *ristrettoCache) known(_ time.Time, i *id) bool {
 
 func (r *ristrettoCache) note() string { return "no clock to set" }
 
-// freecacheBytes is the space per entry in the smallest ring without evictions in trials.
+// freecacheBytes is the space per entry. In trials, no smaller ring buffer kept all
+// entries.
 const freecacheBytes = 128
 
 type freeCache struct {
@@ -173,7 +176,7 @@ type freeCache struct {
 	value [24]byte
 }
 
-// seconds is freecache's clock, in whole seconds.
+// seconds is the clock of freecache, in whole seconds.
 type seconds struct{ now uint32 }
 
 func (s *seconds) Now() uint32 { return s.now }

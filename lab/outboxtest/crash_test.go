@@ -35,17 +35,17 @@ import (
 )
 
 var (
-	stormEvents = flag.Int("storm.events", 3000, "events of the storm")
-	stormKills  = flag.Int("storm.kills", 4, "relays killed in the storm")
-	stormStops  = flag.Int("storm.stops", 2, "immediate stops of PostgreSQL in the storm")
-	stormSeed   = flag.Uint64("storm.seed", 0, "seed of the storm; 0 draws one")
+	crashEvents = flag.Int("crash.events", 3000, "events written by the crash tests")
+	crashKills  = flag.Int("crash.kills", 4, "relays killed in each crash test")
+	crashStops  = flag.Int("crash.stops", 2, "immediate stops of PostgreSQL in its crash test")
+	crashSeed   = flag.Uint64("crash.seed", 0, "seed of the crash tests; 0 draws a seed")
 )
 
 const (
-	stormGroups    = 200
-	stormWriters   = 8
-	stormResendFor = 4 * time.Second
-	stormLease     = time.Second
+	crashGroups    = 200
+	crashWriters   = 8
+	crashResendFor = 4 * time.Second
+	crashLease     = time.Second
 
 	childDialect  = "OUTBOX_TEST_DIALECT"
 	childSource   = "OUTBOX_TEST_SOURCE"
@@ -54,25 +54,26 @@ const (
 	childHolder   = "OUTBOX_TEST_HOLDER"
 )
 
-// With -short the storm and the brittle database are smaller, so that the module's tests
-// run with all others.
+// With -short the tests of this folder send fewer events, so that they can run with the
+// tests of all other packages.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
-		*stormEvents, *stormKills, *stormStops = min(*stormEvents, 1000), min(*stormKills, 2), min(*stormStops, 1)
-		*brittleRounds, *throughputEvents = min(*brittleRounds, 1), min(*throughputEvents, 1000)
+		*crashEvents, *crashKills, *crashStops = min(*crashEvents, 1000), min(*crashKills, 2), min(*crashStops, 1)
+		*faultRounds, *throughputEvents = min(*faultRounds, 1), min(*throughputEvents, 1000)
 	}
 	os.Exit(m.Run())
 }
 
-func stormConfig(db *sql.DB, d outbox.Dialect) outbox.Config {
-	return outbox.Config{DB: db, Dialect: d, ResendFor: stormResendFor}
+func crashConfig(db *sql.DB, d outbox.Dialect) outbox.Config {
+	return outbox.Config{DB: db, Dialect: d, ResendFor: crashResendFor}
 }
 
-// The child of the storm runs a relay until it is killed.
+// The tests below run this test in a child process. The child runs a relay until the parent
+// process kills it.
 func TestRelayForTheParentProcess(t *testing.T) {
 	if os.Getenv(childSource) == "" {
-		t.Skip("runs as a child of the storm")
+		t.Skip("runs as a child of a crash test")
 	}
 	dialect, _ := strconv.Atoi(os.Getenv(childDialect))
 	d := database{outbox.Dialect(dialect), os.Getenv(childSource)}
@@ -82,7 +83,7 @@ func TestRelayForTheParentProcess(t *testing.T) {
 	eventually(t, "the database answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		box, err = outbox.Open(ctx, stormConfig(db, d.dialect))
+		box, err = outbox.Open(ctx, crashConfig(db, d.dialect))
 		return err == nil
 	})
 	client := sqsfifo.NewClient(aws.Config{
@@ -91,14 +92,15 @@ func TestRelayForTheParentProcess(t *testing.T) {
 	}, 10)
 	r, err := outbox.NewRelay(box, outbox.RelayConfig{
 		Sender: newProducer(t, client, os.Getenv(childQueue)),
-		Holder: os.Getenv(childHolder), Lease: stormLease, Poll: 20 * time.Millisecond,
+		Holder: os.Getenv(childHolder), Lease: crashLease, Poll: 20 * time.Millisecond,
 	})
 	require.NoError(t, err)
 	require.NoError(t, r.Run(context.Background()))
 }
 
-// storm is a database with its writers, relays and queue. The queue survives all of them.
-type storm struct {
+// crashTest is a test that kills relays and stops the database while writers add events.
+// The queue runs in the test's own process and survives.
+type crashTest struct {
 	database
 	t        *testing.T
 	rng      *rand.Rand
@@ -107,21 +109,21 @@ type storm struct {
 	queue    *sqstest.Queue
 	endpoint string
 
-	written   atomic.Int64 // including unconfirmed commits
-	allowed   atomic.Int64 // number of events that may be written
+	written   atomic.Int64 // events written, including unconfirmed commits
+	allowed   atomic.Int64 // number of events that may be written so far
 	rollbacks atomic.Int64
-	repeated  atomic.Int64 // transactions ended by the server
+	repeated  atomic.Int64 // transactions that failed and were repeated, or were not confirmed
 
 	relays   [2]*exec.Cmd
 	started  int
-	kills    int // of the leader and of the other
+	kills    int // killed relays; leaders of them were the leader
 	leaders  int
 	lateRows int
 }
 
-func newStorm(t *testing.T, d database) *storm {
-	s := &storm{database: d, t: t}
-	seed := *stormSeed
+func newCrashTest(t *testing.T, d database) *crashTest {
+	s := &crashTest{database: d, t: t}
+	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
@@ -130,7 +132,7 @@ func newStorm(t *testing.T, d database) *storm {
 	s.db = d.open(t)
 	require.NoError(t, outbox.Migrate(t.Context(), s.db, d.dialect))
 	var err error
-	s.box, err = outbox.Open(t.Context(), stormConfig(s.db, d.dialect))
+	s.box, err = outbox.Open(t.Context(), crashConfig(s.db, d.dialect))
 	require.NoError(t, err)
 	for _, statement := range []string{
 		`CREATE TABLE versions (message_group TEXT PRIMARY KEY, version BIGINT NOT NULL)`,
@@ -148,11 +150,12 @@ func newStorm(t *testing.T, d database) *storm {
 	return s
 }
 
-// write commits transactions of random length until all events are written. The same
-// transactions write the true order into the table facts: group versions are drawn after
-// Add, under the lock of their rows, so versions follow the order of commits.
-func (s *storm) write(writer int, rng *rand.Rand) error {
-	total := int64(*stormEvents)
+// write commits transactions of random length until all events are written. Each
+// transaction also writes the order of its events into the table facts. The version of a
+// group is increased after Add, while Add holds the lock on the group, so the versions of a
+// group have the order of the commits.
+func (s *crashTest) write(writer int, rng *rand.Rand) error {
+	total := int64(*crashEvents)
 	for n := 0; ; n++ {
 		if s.written.Load() >= total {
 			return nil
@@ -165,7 +168,7 @@ func (s *storm) write(writer int, rng *rand.Rand) error {
 		byGroup := map[string][]string{}
 		var msgs []*sqsfifo.Message
 		for i := range size {
-			e := Event{fmt.Sprintf("%d-%d-%d", writer, n, i), fmt.Sprintf("group-%03d", rng.IntN(stormGroups))}
+			e := Event{fmt.Sprintf("%d-%d-%d", writer, n, i), fmt.Sprintf("group-%03d", rng.IntN(crashGroups))}
 			m, err := builder.Build(e)
 			if err != nil {
 				return err
@@ -183,8 +186,8 @@ func (s *storm) write(writer int, rng *rand.Rand) error {
 			case errors.Is(err, errRolledBack):
 				s.rollbacks.Add(1)
 			case errors.Is(err, errUnknown):
-				// The transaction may have committed; the table facts shows the truth at
-				// the end. Do not repeat the write.
+				// The transaction may have committed, so it must not be repeated. At the
+				// end, the table facts shows whether it committed.
 				s.repeated.Add(1)
 				s.written.Add(int64(size))
 			case try > 2000:
@@ -204,7 +207,7 @@ var (
 	errUnknown    = errors.New("the commit was not confirmed")
 )
 
-func (s *storm) commit(msgs []*sqsfifo.Message, byGroup map[string][]string, pause time.Duration, fails bool) error {
+func (s *crashTest) commit(msgs []*sqsfifo.Message, byGroup map[string][]string, pause time.Duration, fails bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	tx, err := s.db.BeginTx(ctx, nil)
@@ -215,10 +218,10 @@ func (s *storm) commit(msgs []*sqsfifo.Message, byGroup map[string][]string, pau
 	if err := s.box.Add(ctx, tx, msgs...); err != nil {
 		return err
 	}
-	if s.dialect == outbox.PostgreSQL { // SQLite's single writer would block all others
+	if s.dialect == outbox.PostgreSQL { // SQLite has one writer at a time, so a pause would block all others
 		time.Sleep(pause)
 	}
-	if err := s.state(ctx, tx, byGroup); err != nil {
+	if err := s.recordOrder(ctx, tx, byGroup); err != nil {
 		return err
 	}
 	if fails {
@@ -230,8 +233,9 @@ func (s *storm) commit(msgs []*sqsfifo.Message, byGroup map[string][]string, pau
 	return nil
 }
 
-// state writes the true order.
-func (s *storm) state(ctx context.Context, tx *sql.Tx, byGroup map[string][]string) error {
+// recordOrder writes the events of the transaction, with their versions, into the table
+// facts.
+func (s *crashTest) recordOrder(ctx context.Context, tx *sql.Tx, byGroup map[string][]string) error {
 	type fact struct {
 		Group   string `json:"g"`
 		Version int64  `json:"v"`
@@ -263,7 +267,7 @@ func (s *storm) state(ctx context.Context, tx *sql.Tx, byGroup map[string][]stri
 }
 
 // startRelay starts a relay in its own process.
-func (s *storm) startRelay(i int) {
+func (s *crashTest) startRelay(i int) {
 	s.started++
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestRelayForTheParentProcess$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childDialect, s.dialect), childSource+"="+s.source,
@@ -273,7 +277,7 @@ func (s *storm) startRelay(i int) {
 }
 
 // killRelay kills a relay, usually the leader.
-func (s *storm) killRelay() {
+func (s *crashTest) killRelay() {
 	i := s.rng.IntN(2)
 	if stats, err := s.box.Stats(context.Background()); err == nil && stats.Leader != "" {
 		if s.rng.IntN(4) > 0 {
@@ -289,17 +293,19 @@ func (s *storm) killRelay() {
 	s.startRelay(i)
 }
 
-// disturb kills relays, and stops the server if there is one, evenly over the events.
-func (s *storm) disturb(srv *pgserver.Server, stops int) {
-	var plan []bool // true for a stop
-	for i := range *stormKills + stops {
+// disturb kills relays and stops the database server in random order, at even intervals of
+// written events. If srv is nil, stops must be 0.
+func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
+	var plan []bool // true for a stop of the server, false for a kill of a relay
+	for i := range *crashKills + stops {
 		plan = append(plan, i < stops)
 	}
 	s.rng.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
 	for i, stop := range plan {
-		share := int64(*stormEvents) * int64(i+1) / int64(len(plan)+1)
+		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// During the allowed writes, or some time after them.
+		// Up to share events may be written now. The fault comes while they are written, or
+		// up to 700 ms later.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {
@@ -309,12 +315,13 @@ func (s *storm) disturb(srv *pgserver.Server, stops int) {
 			s.killRelay()
 		}
 	}
-	s.allowed.Store(int64(*stormEvents))
+	s.allowed.Store(int64(*crashEvents))
 }
 
-// resolve waits until the outbox is empty. Stuck messages must be reported as late; they
-// are resolved according to the consumer's messages.
-func (s *storm) resolve() {
+// resolve waits until the outbox is empty. It resolves each late message: if the queue has
+// the message, as sent, otherwise as not sent. If messages remain that are not late,
+// resolve fails after a minute.
+func (s *crashTest) resolve() {
 	last, since := int64(-1), time.Now()
 	for {
 		stats, err := s.box.Stats(context.Background())
@@ -330,7 +337,7 @@ func (s *storm) resolve() {
 		require.NoError(s.t, err)
 		group := ""
 		for _, row := range late {
-			if row.Group == group { // the first of each group
+			if row.Group == group { // only the first message of a group can be resolved
 				continue
 			}
 			group = row.Group
@@ -347,12 +354,12 @@ func (s *storm) resolve() {
 	}
 }
 
-func (s *storm) has(body string) bool {
+func (s *crashTest) has(body string) bool {
 	return slices.ContainsFunc(s.queue.Messages(), func(m sqstest.Message) bool { return m.Body == body })
 }
 
-// check compares the queue with the facts.
-func (s *storm) check() {
+// check compares the messages in the queue with the table facts.
+func (s *crashTest) check() {
 	rows, err := s.db.Query(`SELECT message_group, id FROM facts ORDER BY message_group, version`)
 	require.NoError(s.t, err)
 	defer rows.Close()
@@ -377,7 +384,7 @@ func (s *storm) check() {
 		n, len(want), s.rollbacks.Load(), s.repeated.Load(), s.kills, s.leaders, len(s.queue.Suppressed()), s.lateRows)
 }
 
-func (s *storm) run(srv *pgserver.Server, stops int) {
+func (s *crashTest) run(srv *pgserver.Server, stops int) {
 	begin := time.Now()
 	for i := range s.relays {
 		s.startRelay(i)
@@ -389,7 +396,7 @@ func (s *storm) run(srv *pgserver.Server, stops int) {
 		}
 	}()
 	var writers sync.WaitGroup
-	for w := range stormWriters {
+	for w := range crashWriters {
 		rng := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
 		writers.Go(func() { assert.NoError(s.t, s.write(w, rng)) })
 	}
@@ -398,17 +405,17 @@ func (s *storm) run(srv *pgserver.Server, stops int) {
 	s.resolve()
 	s.check()
 	s.t.Logf("%d immediate stops of the server; %v", stops, time.Since(begin).Round(time.Second))
-	assert.Equal(s.t, *stormKills, s.kills)
+	assert.Equal(s.t, *crashKills, s.kills)
 	if !testing.Short() {
 		assert.NotEmpty(s.t, s.queue.Suppressed(), "nothing was ever sent again")
 	}
 }
 
-func TestStormPostgreSQL(t *testing.T) {
+func TestCrashesPostgreSQL(t *testing.T) {
 	srv := pgserver.New(t)
-	newStorm(t, database{outbox.PostgreSQL, srv.Source()}).run(srv, *stormStops)
+	newCrashTest(t, database{outbox.PostgreSQL, srv.Source()}).run(srv, *crashStops)
 }
 
-func TestStormSQLite(t *testing.T) {
-	newStorm(t, newSQLite(t)).run(nil, 0)
+func TestCrashesSQLite(t *testing.T) {
+	newCrashTest(t, newSQLite(t)).run(nil, 0)
 }
