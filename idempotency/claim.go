@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Forever is the TTL of permanent records, and the ResendFor of operations that are safe
-// to repeat at any time.
+// Forever, as a TTL, makes a record permanent. As [Terms.ResendFor], Forever marks an
+// operation that is safe to repeat at any time.
 const Forever time.Duration = math.MaxInt64
 
 // MaxBatch is the largest number of claims in one call of [Store] method ClaimBatch.
@@ -31,9 +31,9 @@ func NewToken() (t Token) {
 	return t
 }
 
-// The token of a named owner begins with two parts: the beginning of the owner's hash,
-// then the start of the process in milliseconds. Stores compare both parts: see
-// [Token.Succeeds]. The other bytes are random.
+// NewTokenOf fills the first bytes of a token. Bytes up to ownerEnd are the beginning of
+// the owner's hash. Bytes from ownerEnd to sessionEnd are the start time of the process
+// in milliseconds. [Token.Succeeds] compares both parts. The other bytes are random.
 const (
 	ownerEnd   = 6
 	sessionEnd = 12
@@ -54,9 +54,9 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and earlier are tokens of one owner, and t belongs to a later
-// process of the owner. For a claimant with the token t, the lease of earlier is then
-// over.
+// Succeeds reports whether t and earlier are tokens of one owner, and t belongs to a
+// later process of the owner. A store then treats the lease of earlier as ended when t
+// claims the key.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
@@ -75,11 +75,11 @@ type Terms struct {
 	// [Forever] never expires.
 	TTL time.Duration
 
-	// ResendFor is a time from the first attempt. Within ResendFor, the operation may run
-	// again although the outcome of an earlier attempt is unknown, because the
-	// operation's target recognises the repetition. 0 means never, [Forever] means
-	// always. The store keeps ResendFor with the record; a later claimant with other
-	// terms does not change it.
+	// ResendFor is a duration, counted from the first attempt. Until it has passed, the
+	// operation may run again although the outcome of an earlier attempt is unknown,
+	// because the operation's target recognises the repetition. 0 means never, [Forever]
+	// means always. The store keeps ResendFor with the record; a later claimant with
+	// other terms does not change it.
 	ResendFor time.Duration
 }
 
@@ -104,18 +104,19 @@ type Claim struct {
 	Fingerprint Fingerprint
 
 	// Set Group and Body if the store is to keep the bytes used by the operation. Set
-	// Seal, the hash of Body and Group, if the store is to notice other bytes. Group holds
-	// at most [MaxGroup] bytes and Body at most [MaxBody]. The claimant must use the
-	// values of the returned record.
+	// Seal, the hash of Body and Group, if the store is to detect a later claim with
+	// other bytes: see [Outcome.Drift]. Group holds at most [MaxGroup] bytes and Body at
+	// most [MaxBody]. The claimant must use the values of the returned record.
 	Seal  Seal
 	Group string
 	Body  []byte
 
 	Terms Terms
 
-	// Resend claims an operation with an unknown outcome even if repeating the
-	// operation is not safe ([Unresolved]). An operator chooses Resend, or a policy
-	// that prefers a second run to no run.
+	// Resend asks for a grant even if the outcome of an earlier attempt is unknown and
+	// repeating the operation is not safe. Without Resend the decision is then
+	// [Unresolved]. Set Resend after a person's decision, or for a policy that prefers a
+	// second run to no run.
 	Resend bool
 
 	Dataset Dataset

@@ -140,7 +140,8 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 // distantFuture represents [Forever] in stored times.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// resend returns the end of safe resends, or zero for never.
+// resend returns the end of the time for safe resends: now + d, or the zero time if d is
+// 0 (never).
 func resend(now time.Time, d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}

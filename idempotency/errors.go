@@ -54,7 +54,7 @@ type InvalidError struct {
 	// or if the value may be a secret.
 	Found string
 
-	// Rule is the violated rule and the way out.
+	// Rule is the violated rule, often with a way to comply.
 	Rule string
 }
 

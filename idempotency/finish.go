@@ -160,7 +160,7 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 		r.Reason = t.failure.Reason
 		switch {
 		case t.failure.Proof == NoProof:
-			r.LeaseUntil = earlier(r.LeaseUntil, now) // keep the token: the claimant may still find a proof
+			r.LeaseUntil = earlier(r.LeaseUntil, now) // keep the token: the claimant may still send a proof
 		case t.failure.Proof == ProvenForClaim && found.Prior.Status == Running:
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
 			r.Token = Token{}

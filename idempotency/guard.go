@@ -267,7 +267,8 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	return err
 }
 
-// unclaimed runs f without a claim if the guard fails open.
+// unclaimed runs f without a claim if FailOpen is set, ctx has not ended, and FailOpen
+// returns nil. Otherwise f does not run.
 func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {

@@ -263,7 +263,8 @@ func TestGuardRepeatsWhatWasNotConfirmed(t *testing.T) {
 	}
 }
 
-// departing is a store with callers that leave during the commit of their claim.
+// departing is a store that calls depart, which cancels the caller's context, during the
+// commit of a claim.
 type departing struct {
 	idempotency.Store
 	depart func()

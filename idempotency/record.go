@@ -98,8 +98,8 @@ func (r Result) Check() error {
 	return checkText("Result.SequenceNumber", r.SequenceNumber, MaxField)
 }
 
-// Dataset identifies the pipeline run of a key. The fields are UTF-8 without NUL, at most
-// [MaxField] bytes each, and may be empty.
+// Dataset describes the pipeline run that a key stands for. The fields are UTF-8 without
+// NUL, at most [MaxField] bytes each, and may be empty.
 type Dataset struct {
 	ID, Version, SourceURI      string
 	ArtifactChecksum, CARELabel string
@@ -157,8 +157,8 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// ResendUntil is a time before which the operation may run again although the outcome
-	// of an earlier attempt is unknown, because the repetition is safe. Zero means never.
+	// Before ResendUntil the operation may run again although the outcome of an earlier
+	// attempt is unknown, because the repetition is safe. Zero means never.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Resolution is an operator's answer about an operation whose outcome is unknown. Packages
-// outbox and replay and the command take the answers below. A store takes the first two,
-// as endings: see [Resolve].
+// Resolution is an operator's answer about an operation whose outcome is unknown. Package
+// outbox, package replay and the command sqsfifo accept the three answers below. A store
+// accepts the first two, as endings: see [Resolve].
 type Resolution string
 
 const (

@@ -63,7 +63,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A finding is worthless after another claimant has run the operation.
+// Resolve refuses an answer found before another claimant ran the operation.
 func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()

@@ -38,9 +38,9 @@ type Store interface {
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 
 	// Finish ends a granted claim with [Completed], [FailedWith] or [Released]. The
-	// function [Finish] has the rules. Repeating the call is harmless. If another claimant
-	// took the claim over, or the claim ended in another way, Finish returns
-	// [ErrStaleClaim].
+	// record changes as the package's function [Finish] defines. Repeating the call is
+	// harmless. If another claimant took the claim over, or the claim ended in another
+	// way, Finish returns [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
 	// Extend renews the lease of a granted claim that has not ended. The lease then ends

@@ -28,7 +28,7 @@ func TestRetryStorm(t *testing.T) {
 				return idempotency.Result{Response: fmt.Append(nil, i)}, nil
 			})
 			var busy *idempotency.InProgressError
-			if !errors.As(err, &busy) { // repeat a try refused during the first try
+			if !errors.As(err, &busy) { // refused while the first try runs: repeat
 				return err
 			}
 			runtime.Gosched()

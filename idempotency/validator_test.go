@@ -23,7 +23,7 @@ var storms = idempotency.Dataset{
 	ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "public", ReplaySafe: true,
 }
 
-// The SHA-256 of the example of the key specification.
+// stormsKey is the SHA-256 in the example of the KFM key specification.
 const stormsKey = "sha256:7fd365dc3a22bccf2f7e584b28fa6bbb1730d8db5c5b7eb6d3a0e6d73743b6ea"
 
 func newValidator(t testing.TB) *idempotency.Validator {
@@ -101,7 +101,8 @@ func TestValidatorViolations(t *testing.T) {
 	if _, _, err := v.Run(t.Context(), stormsKey, noSource, never(t)); err == nil {
 		t.Error("a dataset without source_uri ran")
 	}
-	// All fields of the record come back. A run with another artifact is drift.
+	// Check returns every field of the recorded dataset. A run with another artifact is
+	// drift.
 	judgement, err := v.Check(t.Context(), stormsKey, storms)
 	if err != nil || judgement.Proceed || !judgement.DuplicateDetected || judgement.Dataset != storms || judgement.FirstSeen.IsZero() || judgement.Drift {
 		t.Errorf("got %+v, %v, want a duplicate", judgement, err)

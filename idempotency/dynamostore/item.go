@@ -97,7 +97,8 @@ func (it item) result(r idempotency.Result) {
 	it.text("sequence_number", r.SequenceNumber)
 }
 
-// removal sets the earliest removal time by the table's time to live, if there is one.
+// removal sets the attribute remove_at, the time after which DynamoDB may delete the
+// item. An item that must stay gets no such attribute.
 func (it item) removal(r idempotency.Record) {
 	from := r.ReadAt
 	switch {

@@ -108,7 +108,8 @@ func checkSize(field string, b []byte) error {
 	return nil
 }
 
-// attempts is the number of tries of a claim or ending against competing writers.
+// attempts is the number of times that a call tries a claim or an ending while other
+// calls change the record.
 const attempts = 10
 
 // claim reads the record, decides, and writes unless the record has changed. It draws the

@@ -45,7 +45,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// without returns the key's status after a run whose effect is not proven.
+// without returns the key's status after a run without a result: Failed if the operation
+// had no effect, and Running if its outcome is in doubt.
 func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback proves that this run had no effect, but an earlier run in doubt may have
 	// had one.
@@ -63,7 +64,7 @@ func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcom
 	}
 }
 
-// result returns the form of the written answer to store.
+// result encodes the written answer as the result to store.
 func (e *exchange) result() (idempotency.Result, error) {
 	kept := answer{status: e.written.status, header: e.stored(e.written.sent), length: e.written.length}
 	e.session.smaller = func() (idempotency.Result, error) {

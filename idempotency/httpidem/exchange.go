@@ -20,7 +20,7 @@ type exchange struct {
 	r                 *http.Request
 	next              http.Handler
 	request, response buffer
-	form              []byte // hash of a form that was parsed before, nil for none
+	form              []byte // hash of a form parsed by an outer handler, or nil
 	session           session
 	key               idempotency.Key
 
@@ -126,7 +126,7 @@ func (e *exchange) again(ctx context.Context) *http.Request {
 	return r
 }
 
-// stored returns the subset of h to store and replay.
+// stored returns the headers of h to store and replay.
 func (e *exchange) stored(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// outside returns a handler that does something with each request before h.
+// outside returns a handler that calls first with each request, and then h.
 func outside(h http.Handler, first func(*http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first(r)
@@ -82,7 +82,8 @@ func TestFormParsedOutside(t *testing.T) {
 	}
 }
 
-// A body that was read before the middleware is refused: another payload would look the same.
+// A request whose body was read before the middleware is refused, because a request with
+// another payload would look the same.
 func TestBodyReadOutside(t *testing.T) {
 	for name, first := range map[string]func(*http.Request){
 		"all":    func(r *http.Request) { _, _ = io.ReadAll(r.Body) },
@@ -106,7 +107,8 @@ func TestBodyReadOutside(t *testing.T) {
 	}
 }
 
-// One shop does not get the answer of another one.
+// The host, in any case of letters, is part of the request: one shop never gets the
+// answer of another shop with the same key.
 func TestHostIsPartOfTheRequest(t *testing.T) {
 	g := newRig(nil)
 	h := g.handler(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) })

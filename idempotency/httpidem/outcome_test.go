@@ -360,7 +360,8 @@ func (w *watcher) Header() http.Header {
 func (w *watcher) WriteHeader(int)             { w.onWrite() }
 func (w *watcher) Write(p []byte) (int, error) { w.onWrite(); return w.body.Write(p) }
 
-// With a failing store, no handler runs or no answer reports success.
+// If the store fails, either the handler does not run or the answer does not report
+// success.
 func TestStoreFails(t *testing.T) {
 	f := &faulty{claim: errDown}
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })
@@ -420,7 +421,8 @@ func TestStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
-// A foreign record under the same key is neither overwritten nor sent.
+// A record that httpidem did not write, under the request's key, is neither overwritten
+// nor sent.
 func TestForeignRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

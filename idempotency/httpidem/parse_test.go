@@ -13,9 +13,9 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// If parseKey accepts a text, the text without outer white space is the returned key or
-// the key's only quoted form. parseKey returns the same key for the quoted form. Keys are
-// printable ASCII of at most MaxKey bytes. A list is never a key.
+// parseKey accepts a key either bare or in its only quoted form, with or without white
+// space around it, and returns the same key for both forms. Keys are printable ASCII of
+// at most MaxKey bytes. A list is never a key.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"k", `"k"`, `"a\"b\\"`, `"a,b"`, "a,b", `"a";b=c`, " k ", `"`, `\`, "", "\"\x7f\"", "é", `"k" `, `:a2V5:`, strings.Repeat("k", 256)} {
 		f.Add(s)
@@ -108,7 +108,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Too long headers are dropped, but the status is kept.
+// If the headers are too long to store, encode drops the headers and keeps the status.
 func TestLongHeaders(t *testing.T) {
 	a := answer{status: 201, header: http.Header{"Link": {strings.Repeat("l", maxHead)}}, body: []byte("b"), length: 1, retained: true}
 	b, err := a.encode()
@@ -121,7 +121,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// decodeAnswer refuses foreign bytes.
+// decodeAnswer refuses bytes that encode did not write.
 func TestForeignAnswer(t *testing.T) {
 	for _, raw := range []string{"", "paid", "{}\n", "paid\n", `{"format":2,"status":200,"retained":true}` + "\n", `{"format":1,"status":101,"retained":true}` + "\n", `{"format":1,"status":200,"length":3,"retained":true}` + "\nab"} {
 		if got, err := decodeAnswer([]byte(raw)); err == nil {

@@ -9,7 +9,7 @@ import (
 
 // recorder is the handler's ResponseWriter. It keeps the answer until the outcome is
 // recorded. It has no methods Flush, Hijack and Unwrap, because a handler could use them
-// to send bytes before that.
+// to send bytes before the outcome is recorded.
 type recorder struct {
 	mu     sync.Mutex
 	closed bool
@@ -41,8 +41,8 @@ func (w *recorder) close() {
 
 var errReturned = errors.New("httpidem: written after the handler returned")
 
-// WriteHeader implements http.ResponseWriter. The first final status counts.
-// Informational statuses are not forwarded.
+// WriteHeader implements http.ResponseWriter. The first final status (200 or more)
+// counts. Informational statuses are not forwarded.
 func (w *recorder) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

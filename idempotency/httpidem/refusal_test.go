@@ -97,7 +97,8 @@ func TestKeyRefused(t *testing.T) {
 	}
 }
 
-// Two spellings of a key are the same key; different keys are distinct.
+// The quoted and the bare spelling of a key are the same key. Different keys are
+// distinct.
 func TestSpellings(t *testing.T) {
 	runs := 0
 	g := newRig(nil)

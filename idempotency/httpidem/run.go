@@ -40,16 +40,17 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	return r.claimed, true
 }
 
-// judgement is the proof given by a finished run.
+// judgement says whether a finished run had an effect.
 type judgement uint8
 
 const (
-	proven  judgement = iota // the answer is the outcome
+	proven  judgement = iota // the answer is final: store the answer
 	refuted                  // no effect
 	unknown
 )
 
-// judge returns the judgement on a run from its status.
+// judge derives the judgement on a run from the answer's status. notDone reports a call
+// of NotDone, and late an answer after the end of the context.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return refuted
@@ -65,7 +66,8 @@ func judge(status int, notDone, late bool) judgement {
 	}
 }
 
-// Errors that end a run for the guard. Only errPanicked is visible to observers.
+// The function of a run returns these errors to the guard. Only errPanicked is visible to
+// observers.
 var (
 	errRefuted  = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")

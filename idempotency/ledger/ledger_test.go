@@ -30,7 +30,8 @@ func entry(seq int64) ledger.Entry {
 	return e
 }
 
-// build returns a ledger with one seal per count.
+// build returns the lines of a ledger with one seal for each count. The count is the
+// number of entries in the seal.
 func build(counts ...int) (lines []ledger.Line) {
 	seq := int64(1)
 	var last ledger.Seal

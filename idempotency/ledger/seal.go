@@ -31,7 +31,8 @@ type Seal struct {
 	// comparable, because transaction numbers started again.
 	Epoch int64
 
-	// Fence is the sealer's fence, or 0 if the writer seals.
+	// Fence is the fence of the sealing process, or 0 if each transaction seals its own
+	// entries.
 	Fence int64
 
 	// End is the first place that the seal does not cover, in the seal's epoch. Stores

@@ -101,7 +101,8 @@ func parseAnswer(values []any) (answer, error) {
 	return answer{word: texts[0], record: r, stepped: p.time()}, p.err
 }
 
-// parseRecord parses the fields. A missing record becomes an absent one.
+// parseRecord parses the fields. For a missing record it returns a record with the status
+// Absent.
 func parseRecord(values []string, readAt string) (idempotency.Record, error) {
 	p := parser{values: values}
 	r := idempotency.Record{

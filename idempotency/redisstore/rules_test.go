@@ -73,7 +73,8 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// The instant of the ending is visible only in a lease ended by it.
+				// Lookup does not return the time of the ending. Only LeaseUntil shows
+				// the time, if the ending ended the lease.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {

@@ -122,7 +122,8 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-// A foreign value at a record's key causes an error and stays unchanged.
+// A value at a record's key that redisstore did not write causes an error and stays
+// unchanged.
 func TestForeignKeys(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()

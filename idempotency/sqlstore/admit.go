@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims within the limits Capacity and Quota. It sets refused in the
-// findings of the other claims. A claim over quota is admitted if its record now shows that
-// the claim begins no operation.
+// admit returns the claims that Capacity and Quota allow. For each other claim it sets
+// finding.refused. A claim over quota is not refused if a second read, in tx, shows that
+// the claim does not begin a new operation.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -65,7 +65,8 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known 
 	return claims, nil
 }
 
-// beginsNew reports whether c begins an operation, given the key's record.
+// beginsNew reports whether c begins a new operation. The parameter found is the key's
+// record.
 func beginsNew(found idempotency.Record, c claimOf) bool {
 	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.New
 }

@@ -13,11 +13,11 @@ import (
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
-// a backward step the time since the first attempts is unknown. watchClock therefore
-// calls hold. Only an operator can then permit the resend of an operation in progress,
-// unless its permission is unlimited. Leases keep their remaining length. If own is true,
-// the transaction belongs to the store and not to a caller. The store's transactions
-// record the time about once a second.
+// a backward step the time since the first attempts is unknown, so watchClock calls hold.
+// An operation in progress then needs an operator before a resend, unless its ResendFor
+// is Forever. Leases keep their remaining length. If own is true, the transaction belongs
+// to the store and not to a caller. The store's transactions record the time about once a
+// second.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {
@@ -55,8 +55,8 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// hold revokes the permission to resend from every operation in progress, except an
-// unlimited permission. It returns the number of all operations in progress.
+// hold revokes the permission to resend from every operation in progress, except a
+// permission without an end. It returns the number of all operations in progress.
 func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -82,7 +82,8 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 	return int64(len(entries)), s.engine.append(ctx, tx, entries)
 }
 
-// begin starts the store's part of a transaction.
+// begin calls engine.begin and watchClock, which precede the other statements of the
+// store in a transaction.
 func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence int64, err error) {
 	at, err := s.engine.begin(ctx, tx, n)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // summary lists a record's ledger columns, in scanSummary order.
 const summary = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
 
-// entryColumns lists an entry's columns after its place, in entryArgs order.
+// entryColumns lists the columns of a ledger row that follow its position, in the order
+// of entryArgs.
 const entryColumns = `recorded_at, event, ` + summary + `, run_again, note, hash`
 
 // entryOf returns a record's ledger entry, without an event.
@@ -62,7 +63,8 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads the before columns, the time and the summary columns.
+// scanSummary scans one row: first into the pointers of before, then the time and the
+// columns of summary.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -93,7 +95,7 @@ func scanSummaries(rows *sql.Rows, complete func(*ledger.Entry)) (entries []ledg
 	return entries, rows.Err()
 }
 
-// entryArgs returns entryColumns values.
+// entryArgs returns the values of entryColumns for e.
 func entryArgs(e ledger.Entry) []any {
 	return []any{
 		e.At.UnixMicro(), string(e.Event),
@@ -104,14 +106,14 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is a place in an epoch.
+// position is the place of a ledger row within an epoch.
 type position struct {
 	epoch int64
 	ledger.Place
 }
 
-// ledgerRow is a stored ledger row. A non-empty rule is the broken rule: the row is not a
-// valid entry.
+// ledgerRow is a row of the ledger table. If the row is not a valid entry, rule names the
+// broken rule; otherwise rule is empty.
 type ledgerRow struct {
 	position
 	entry ledger.Entry
@@ -168,7 +170,8 @@ func readHash(to *[32]byte, from []byte) (rule string) {
 // sealColumns lists seal columns in scanSeal and sealArgs order.
 const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
 
-// scanSeal reads a seal. A non-empty rule is the broken rule: the row is invalid.
+// scanSeal reads a seal. If the row is not a valid seal, rule names the broken rule;
+// otherwise rule is empty.
 func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 	var at int64
 	var leaves, previous, hash []byte

@@ -22,14 +22,14 @@ type item struct {
 	claims   []claimOf // nil for a transition
 	outcomes []idempotency.Outcome
 	indexes  []int // claim indexes in the original call
-	held     []int // claims not renewed: another transaction was writing the record
+	held     []int // indexes of renewals that another transaction's lock prevented
 	granted  bool  // a claim was granted and committed
 
 	ending *endingOf // nil for claims
 	busy   bool      // not finished: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
-	taken bool // by a committer; guarded by Store.mu
+	taken bool // a committer has taken the item; guarded by Store.mu
 	done  chan struct{}
 	err   error
 }
@@ -72,7 +72,7 @@ func (s *Store) submit(ctx context.Context, it *item) error {
 	return s.await(ctx, it)
 }
 
-// enqueue adds calls. The next group includes those calls if they fit.
+// enqueue adds calls to the queue. The next group includes these calls if they fit.
 func (s *Store) enqueue(ctx context.Context, items ...*item) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is the known state of a key.
+// finding is what the committer knows about a key.
 type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row
@@ -338,7 +338,7 @@ func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64
 	return firsts
 }
 
-// owned returns a copy of r with separate memory.
+// owned returns a copy of r that shares no memory with r.
 func owned(r idempotency.Record) idempotency.Record {
 	r.Body, r.Result.Response = slices.Clone(r.Body), slices.Clone(r.Result.Response)
 	return r

@@ -11,7 +11,8 @@ import (
 )
 
 // hider replaces the scope and the value of a ledger entry's key. A nil hider changes
-// nothing. A hider is a function, so that a formatted store does not show the secret.
+// nothing. A hider is a function, so that printing a Store with %+v does not show the
+// secret.
 type hider func(idempotency.Key) idempotency.Key
 
 func (h hider) key(k idempotency.Key) idempotency.Key {

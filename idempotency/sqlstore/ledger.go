@@ -183,7 +183,7 @@ func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Rep
 // skipped row. A further invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	whole, last := after, after // seals
+	whole, last := after, after // heads of the last complete seal and of the seal being written
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
 		if err != nil {
@@ -247,7 +247,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// Where writers seal, an unsealed row was added from outside.
+		// On SQLite each transaction seals its own entries, so another program added any
+		// unsealed row. Yield the first such row.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Lookup implements [idempotency.Store]. It is a plain read.
+// Lookup implements [idempotency.Store]. It reads without a transaction.
 func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
 	ids := make([]idempotency.KeyID, len(keys))
 	for i, k := range keys {

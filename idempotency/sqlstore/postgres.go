@@ -107,13 +107,13 @@ func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool),
 // their transactions exclude each other, which does no harm.
 func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// drawnFence is a fence not drawn by any earlier transaction, committed or not. A
-// sequence alone is insufficient: PostgreSQL makes its numbers durable only at commit, so
-// after a crash the server repeats numbers drawn by open transactions. The upper bits
-// hold the database time in units of 1,024 microseconds, the lower ten bits the sequence.
-// Two draws are equal only if 1,024 other draws, or a crash and a restart, occur within
-// about a millisecond. A key's fence also exceeds its previous fence, even after a
-// backward clock step.
+// drawnFence is the SQL expression of a new fence, not drawn by any earlier transaction,
+// committed or not. A sequence alone is insufficient: PostgreSQL makes its numbers
+// durable only at commit, so after a crash the server repeats numbers drawn by open
+// transactions. The upper bits hold the database time in units of 1,024 microseconds, the
+// lower ten bits the sequence. Two draws are equal only if 1,024 other draws, or a crash
+// and a restart, occur within about a millisecond. A key's fence also exceeds its
+// previous fence, even after a backward clock step.
 const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
 
 // The DO UPDATE condition implements Decide; the assignments implement Grant.

@@ -145,7 +145,7 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 		if row.rule == "" && row.entry.Sum() != row.entry.Hash {
 			row.rule = "its content does not have its hash"
 		}
-		if row.rule != "" { // unsealed, so Verify reports the row
+		if row.rule != "" { // left without a seal, so Verify reports the row
 			k.config.Logger.Error("ledger: a row is not an entry, and was not sealed", "transaction", row.Transaction, "seq", row.Seq, "rule", row.rule)
 			continue
 		}

@@ -106,7 +106,7 @@ CREATE TABLE idempotency_seals (
   hash            {bytes} NOT NULL
 ){strict}`
 
-// ledgerColumns defines entry columns after the place.
+// ledgerColumns defines the columns of an entry that follow its position.
 const ledgerColumns = `recorded_at       {int} NOT NULL,
   event             {text} NOT NULL,
   scope             {bytes} NOT NULL,

@@ -23,7 +23,8 @@ type SealerConfig struct {
 	// ID.
 	Holder string
 
-	// Interval is Run's wait once everything is sealed. Zero means 1 s.
+	// Interval is the time for which Run waits after it has sealed all entries. Zero
+	// means 1 s.
 	Interval time.Duration
 
 	// Lease is the time for which other sealers wait after this sealer has died. It must be

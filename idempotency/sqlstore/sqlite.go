@@ -250,7 +250,7 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 			hash = h[:]
 		}
 		if r.Status == idempotency.Absent && r.Expires.IsZero() {
-			r.Expires = e.time() // the row's expiry, for Purge
+			r.Expires = e.time() // when Purge may delete the row
 		}
 		if _, err := update.ExecContext(ctx, statusText(r.Status), nonZero(r.Token[:]), r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince),
 			notNil(r.Result.Response), hash, r.Result.MessageID, r.Result.SequenceNumber, r.Reason, r.Created.UnixMicro(), toNull(r.Expires),

@@ -12,7 +12,8 @@ import (
 
 const sqliteAppend = `INSERT INTO idempotency_ledger (seq, ` + entryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)`
 
-// append also seals its entries: with a single writer, seals follow commit order.
+// append inserts the entries and seals them in the same transaction. SQLite has a single
+// writer, so seals follow the order of commits.
 func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -54,7 +55,8 @@ func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int
 	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit))
 }
 
-// unsealed returns up to limit rows not covered by any seal, all added from outside.
+// unsealed returns up to limit rows without a seal. Another program added these rows,
+// because append seals its entries.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit))
 }
@@ -78,8 +80,8 @@ func readRows(rows *sql.Rows, err error) ([]ledgerRow, error) {
 	return out, nil
 }
 
-// lastSeal returns the last seal, or the zero Seal. A non-empty rule is the broken rule:
-// the row is invalid.
+// lastSeal returns the last seal, or the zero Seal. If the row is not a valid seal, rule
+// names the broken rule; otherwise rule is empty.
 func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
 	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -25,7 +25,7 @@ type Config struct {
 
 	// Capacity is the maximum number of rows; beyond it, claims of new keys are refused
 	// as Full. Zero means unlimited. Concurrent transactions do not see each other's
-	// rows, so each of them may exceed Capacity by its own group of claims. See
+	// rows, so each of them may exceed Capacity by the number of claims in its group. See
 	// [Store.Purge].
 	Capacity int64
 
@@ -43,11 +43,13 @@ type Config struct {
 	// stores without Ledger cannot open it.
 	Ledger bool
 
-	// LedgerSecret hides scopes and values of keys in the ledger: entries have their
-	// HMAC-SHA-256 with this secret, see [ledger.Hide]. It has at least [ledger.MinSecret]
-	// random bytes; nil writes scopes and values in clear. Earlier entries stay as they
-	// are, and stores opened before without a secret continue in clear. After a store has opened the database with a secret, stores without a secret
-	// cannot open it. Keep the secret: without it nobody can find the entries of a key.
+	// LedgerSecret hides scopes and values of keys in the ledger: an entry has the
+	// HMAC-SHA-256 of each, made with this secret, in place of the text. See
+	// [ledger.Hide]. The secret has at least [ledger.MinSecret] random bytes; nil writes
+	// scopes and values in clear. Earlier entries stay unchanged, and a store opened
+	// earlier without a secret continues to write in clear. After a store has opened the
+	// database with a secret, stores without a secret cannot open it. Keep the secret:
+	// without it nobody can find the entries of a key.
 	LedgerSecret []byte
 
 	// Logger receives a record after a backward step of the database clock, when the
@@ -127,7 +129,7 @@ type engine interface {
 	// position to, possibly of several epochs.
 	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit entries wrongly lacking a seal.
+	// unsealed returns up to limit ledger entries that should have a seal and have none.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.
@@ -338,7 +340,8 @@ func checkFinishing(e idempotency.Finishing) error {
 	return e.Ending.Check()
 }
 
-// claim submits claims and renews held ones.
+// claim submits the claims, and repeats the renewals that another transaction's lock
+// prevented.
 func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	it := newClaims(claims)
 	if err := s.submit(ctx, it); err != nil {
@@ -347,9 +350,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats renewals: the claims of current claimants that failed because another
-// claimant was just trying to claim the key. A current claimant therefore never gets
-// InProgress for its own claim.
+// renew repeats the claims listed in it.held. A current claimant made each of these
+// claims to renew its lease, and each failed because another claimant was claiming the
+// same key at that time. A current claimant therefore never gets InProgress for its own
+// claim.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {

@@ -59,7 +59,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		return err
 	}
 	if err := own.Commit(); err != nil {
-		// The connection may still be in the transaction: drop it.
+		// The connection may still be in the transaction: close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
 	}

@@ -39,8 +39,8 @@ type broken struct {
 	stale     map[string]idempotency.Record
 
 	quota   int64                                                           // of unfinished operations of a scope; 0 is unlimited
-	counted func(b *broken, r idempotency.Record, c idempotency.Claim) bool // of the quota of c
-	limited func(d idempotency.Decision, found idempotency.Record) bool     // by the quota
+	counted func(b *broken, r idempotency.Record, c idempotency.Claim) bool // whether r counts toward the quota for c
+	limited func(d idempotency.Decision, found idempotency.Record) bool     // whether the quota can refuse the claim
 }
 
 func newBroken() *broken {
@@ -516,7 +516,7 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						if opened++; opened > 2 { // two stores are open at once before the storage is closed
+						if opened++; opened > 2 { // reopened: the checks open two stores before they close the storage
 							b.mu.Lock()
 							clear(b.records)
 							b.mu.Unlock()
@@ -545,7 +545,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// The reopening check demands no more than a store's contract.
+// The property "reopening" holds for every store within the contract, for example a store
+// that purges expired records.
 func TestReopeningOfSoundStores(t *testing.T) {
 	reopening := properties[slices.IndexFunc(properties, func(p property) bool { return p.name == "reopening" })]
 	for name, change := range map[string]func(b *broken, opened int){

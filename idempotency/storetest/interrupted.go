@@ -112,7 +112,7 @@ func checkReopening(p *probe) {
 	p.must(err, "lookup")
 	for i := range keys {
 		if before[i].Expired(after[i].ReadAt) && after[i].Status == idempotency.Absent {
-			continue // a store may forget this record
+			continue // a store may delete an expired record
 		}
 		if !before[i].Equal(after[i]) {
 			p.fail("reopened: the record %+v became %+v", before[i], after[i])

@@ -109,7 +109,7 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
 // calls claims the caller's keys of the round and completes every second key, until the
-// store returns an error. It reports each answer to say.
+// store returns an error. It passes each answer to say.
 func calls(s idempotency.Store, round string, caller int, say func(...any)) error {
 	for i := 0; ; i++ {
 		value := fmt.Sprintf("%s-%d", round, i*callers+caller)

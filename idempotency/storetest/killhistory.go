@@ -30,7 +30,7 @@ const (
 // KillHistory runs random calls over the same keys in a client process and in this
 // process, kills the client with SIGKILL, and checks that the combined history is
 // linearizable. Calls of the client without an answer may have happened at any time after
-// their start, or never. The client is that of [KillClients].
+// their start, or never. The client process runs the code shown at [KillClients].
 func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	t.Helper()
 	if k.Rounds == 0 {
@@ -209,7 +209,7 @@ func historyClient(s idempotency.Store, name string) {
 	select {} // until the process is killed
 }
 
-// recording is the history of both processes in one round. All times come from the
+// recording collects the calls of both processes in one round. All times come from the
 // machine's clock, which both processes read.
 type recording struct {
 	name   string

@@ -118,7 +118,8 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 	return history
 }
 
-// model is the state machine of one key under the pure rules.
+// model is the state machine of one key. It follows Decide, Grant and Finish of package
+// idempotency.
 var model = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[idempotency.Key][]porcupine.Operation{}
@@ -148,7 +149,8 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// A call without effect is placed after all others.
+		// The call may have taken effect now. If it never took effect, porcupine places
+		// the call after all others, where its effect stays unseen.
 		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -178,7 +180,7 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 	}
 }
 
-// happened returns the record after a call with any answer.
+// happened returns the record after a call without an answer, if the call took effect.
 func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
 	switch {
 	case in.claim != nil:

@@ -9,7 +9,7 @@ import (
 )
 
 // checkPrograms makes random sequential calls and compares each answer and each record
-// with the pure rules.
+// with Decide, Grant and Finish of package idempotency.
 func checkPrograms(p *probe) {
 	const programs, steps = 12, 40
 	for range programs {

@@ -48,7 +48,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare puts the keys into the claimable states in turn. One pass serves all keys.
+// prepare puts the keys into the claimable states in turn. A single call of pass ends the
+// short leases and TTLs of all keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)

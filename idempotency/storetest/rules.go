@@ -144,7 +144,8 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants compares records after a grant with the pure rule, field by field.
+// checkGrants compares records after a grant with the result of idempotency.Grant, field
+// by field.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.equal.Granted() {
@@ -350,7 +351,8 @@ func checkFences(p *probe) {
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// A zombie's successor runs, has succeeded, has failed or was released.
+		// A claim that another claimant took over. The later claim runs, has succeeded,
+		// has failed or was released.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {

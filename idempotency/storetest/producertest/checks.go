@@ -67,7 +67,8 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that the result is a duplicate without a request.
+// original checks that r is a duplicate with the same receipt as first, and with the
+// expected number of findings.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {

@@ -122,7 +122,7 @@ func TestBrokenStores(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		store faults
-		found []string // by these checks
+		found []string // names of the checks that must fail
 	}{
 		"forgets":               {faults{forgets: true}, []string{"restart", "lost request", "lost answer", "held", "rivals", "outage"}},
 		"loses the IDs":         {faults{settled: func(r *idempotency.Result) { r.MessageID, r.SequenceNumber = "", "" }}, []string{"restart", "rivals", "outage"}},
