@@ -28,20 +28,20 @@ type TimedMessage struct {
 	Attributes      map[string]string // attributes of type String
 }
 
-// Verdict is the result of a simulated send.
-type Verdict string
+// Result is the result of a simulated send.
+type Result string
 
-// The three verdicts. SQS answers Delivered and Suppressed alike.
+// The three results. SQS answers ResultDelivered and ResultSuppressed alike.
 const (
-	Delivered  Verdict = "delivered"
-	Suppressed Verdict = "suppressed"
-	Refused    Verdict = "refused"
+	ResultDelivered  Result = "delivered"
+	ResultSuppressed Result = "suppressed"
+	ResultRefused    Result = "refused"
 )
 
 // Outcome is the fate of one message of a [Simulate], with facts that SQS does not
 // report to the sender.
 type Outcome struct {
-	Verdict Verdict
+	Result Result
 
 	// DeduplicationID is the deciding ID: explicit, or the hash of the body.
 	DeduplicationID string
@@ -207,7 +207,7 @@ func (s *Simulation) SendPrepared(p PreparedMessage) (Outcome, error) {
 func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	out := Outcome{Of: -1, Collides: -1, DeduplicationID: p.deduplicationID}
 	if p.refusal != nil {
-		out.Verdict, out.Err = Refused, p.refusal
+		out.Result, out.Err = ResultRefused, p.refusal
 		return out
 	}
 	is := simulated{i, p.group, p.body, p.attributes}
@@ -216,13 +216,13 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 			r.From, r.To = p.At, p.At
 			_ = s.sent.Put(p.At, p.sent, r) // cannot fail for a key that is already in the window
 		}
-		out.Verdict, out.Of, out.Until = Suppressed, r.Value.index, r.To.Add(window.Interval)
+		out.Result, out.Of, out.Until = ResultSuppressed, r.Value.index, r.To.Add(window.Interval)
 		out.Lost = lost(r.Value, is)
 	} else if err := s.sent.Put(p.At, p.sent, window.Record[simulated]{From: p.At, To: p.At, Value: is}); err != nil {
-		out.Verdict, out.Err = Refused, internalFailure.because("%v", err)
+		out.Result, out.Err = ResultRefused, internalFailure.because("%v", err)
 		return out
 	} else {
-		out.Verdict = Delivered
+		out.Result = ResultDelivered
 	}
 	if p.hasDedupe {
 		out.Collides = s.collides(i, p)
@@ -279,8 +279,8 @@ func lost(original, duplicate simulated) []string {
 // String returns the outcome in one line.
 func (o Outcome) String() string {
 	var b strings.Builder
-	b.WriteString(string(o.Verdict))
-	if o.Verdict == Suppressed {
+	b.WriteString(string(o.Result))
+	if o.Result == ResultSuppressed {
 		fmt.Fprintf(&b, ", duplicate of message %d", o.Of)
 	}
 	if len(o.Lost) > 0 {

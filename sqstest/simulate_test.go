@@ -47,14 +47,14 @@ func TestSimulateReplays(t *testing.T) {
 	out, err := sqstest.Simulate(sqstest.Config{}, log)
 	require.NoError(t, err)
 	for i, o := range out {
-		want := sqstest.Delivered
+		want := sqstest.ResultDelivered
 		if i/20 == 1 {
-			want = sqstest.Suppressed
+			want = sqstest.ResultSuppressed
 			assert.Equal(t, i-20, o.Of)
 			assert.Equal(t, noon.Add(5*time.Minute), o.Until)
 			assert.Empty(t, o.Lost)
 		}
-		assert.Equal(t, want, o.Verdict, "message %d", i)
+		assert.Equal(t, want, o.Result, "message %d", i)
 		assert.Equal(t, -1, o.Collides)
 		assert.Equal(t, sqsfifo.BodyHash(log[i].Body), o.DeduplicationID)
 	}
@@ -188,7 +188,7 @@ func TestPreparedMessages(t *testing.T) {
 			require.NoError(t, err)
 		}
 		wait.Wait()
-		counts := map[sqstest.Verdict]int{}
+		counts := map[sqstest.Result]int{}
 		collisions := 0
 		for i, p := range prepared {
 			got, err := s.SendPrepared(p)
@@ -201,9 +201,9 @@ func TestPreparedMessages(t *testing.T) {
 				collisions++
 			}
 			require.Equal(t, want[i], got, "message %d", i)
-			counts[got.Verdict]++
+			counts[got.Result]++
 		}
-		assert.Greater(t, min(counts[sqstest.Delivered], counts[sqstest.Suppressed], counts[sqstest.Refused], collisions), 50, "the log has all kinds: %v, %d collisions", counts, collisions)
+		assert.Greater(t, min(counts[sqstest.ResultDelivered], counts[sqstest.ResultSuppressed], counts[sqstest.ResultRefused], collisions), 50, "the log has all kinds: %v, %d collisions", counts, collisions)
 	}
 }
 

@@ -15,14 +15,14 @@ type probeCmd struct {
 	Organization string     `default:"kfm" placeholder:"NAME" help:"First label of the event_source of the probe's messages, NAME.sqsfifo.probe (default ${default})."`
 	Window       bool       `help:"Wait for five minutes to see how long the queue recognises a duplicate."`
 	Clean        bool       `help:"Receive and delete the probe's messages. Messages of others that come with them are given back at once; their receive count grows by one."`
-	JSON         bool       `name:"json" help:"Print one JSON object for each check: check, verdict, answer."`
+	JSON         bool       `name:"json" help:"Print one JSON object for each check: check, result, answer."`
 }
 
 // Help returns the manual of the command.
 func (*probeCmd) Help() string {
 	return `Asks a FIFO queue how it deduplicates, by sending to it: whether it hashes bodies, over which scope, whether an attribute distinguishes two messages, whether an explicit ID hides another body, and with --window how long it remembers.
 
-A verdict is as_expected, differs (the queue does what the library does not expect of one), note, or not_tried. The exit code is 1 if a check differs, 2 if the queue could not be asked.
+A result is as_expected, differs (the queue does what the library does not expect of one), note, or not_tried. The exit code is 1 if a check differs, 2 if the queue could not be asked.
 
 The messages are envelopes with the event_source ORGANIZATION.sqsfifo.probe and a dedupe_key that begins with "sqsfifo-probe|", in two message groups that begin with "sqsfifo-probe-" and end with a random number. A queue stores three to seven of them. Whoever consumes the queue gets them: on a queue in use, make sure that consumers pass over an event_source that they do not know.
 
@@ -88,7 +88,7 @@ func (c *probeCmd) print(std stdio, report *probe.Report) error {
 	}
 	t := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	for _, check := range report.Checks {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", check.Name, check.Verdict, check.Answer)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", check.Name, check.Result, check.Answer)
 	}
 	return t.Flush()
 }

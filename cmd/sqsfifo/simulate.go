@@ -162,9 +162,9 @@ func (r *report) judge(m message, o sqstest.Outcome) bool {
 		}
 	}
 	note("lost", len(o.Lost) > 0)
-	note("refused", o.Verdict == sqstest.Refused)
+	note("refused", o.Result == sqstest.ResultRefused)
 	note("collision", o.Collides >= 0)
-	note("redelivered", m.replay > 0 && o.Verdict == sqstest.Delivered)
+	note("redelivered", m.replay > 0 && o.Result == sqstest.ResultDelivered)
 	return finding
 }
 
@@ -202,7 +202,7 @@ func (r *report) table(w io.Writer) printer {
 // place of indexes.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
-	b.WriteString(string(o.Verdict))
+	b.WriteString(string(o.Result))
 	if o.Of >= 0 {
 		b.WriteString(", duplicate of " + r.reference(o.Of))
 	}
@@ -233,7 +233,7 @@ type outcomeLine struct {
 	At              time.Time  `json:"at"`
 	Group           string     `json:"group"`
 	DeduplicationID string     `json:"deduplication_id,omitempty"`
-	Verdict         string     `json:"verdict"`
+	Result          string     `json:"result"`
 	DuplicateOf     int        `json:"duplicate_of,omitempty"` // number of the original
 	Until           *time.Time `json:"until,omitempty"`
 	Lost            []string   `json:"lost,omitempty"`
@@ -249,7 +249,7 @@ func (r *report) lines(w io.Writer) printer {
 		}
 		l := outcomeLine{
 			Number: number, File: r.log.files[m.file], Line: int(m.line), Replay: int(m.replay), At: m.At.UTC(), Group: m.GroupID,
-			DeduplicationID: o.DeduplicationID, Verdict: string(o.Verdict), Lost: o.Lost,
+			DeduplicationID: o.DeduplicationID, Result: string(o.Result), Lost: o.Lost,
 		}
 		if o.Of >= 0 {
 			until := o.Until.UTC()

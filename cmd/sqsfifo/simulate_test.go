@@ -76,12 +76,12 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		for i, o := range want {
 			var l outcomeLine
 			require.NoError(t, d.Decode(&l))
-			got := sqstest.Outcome{Verdict: sqstest.Verdict(l.Verdict), DeduplicationID: l.DeduplicationID, Of: -1, Collides: -1, Lost: l.Lost}
+			got := sqstest.Outcome{Result: sqstest.Result(l.Result), DeduplicationID: l.DeduplicationID, Of: -1, Collides: -1, Lost: l.Lost}
 			if l.DuplicateOf != 0 {
 				got.Of, got.Until = l.DuplicateOf-1, *l.Until
 			}
 			got.Collides = l.CollidesWith - 1
-			if got.DeduplicationID != o.DeduplicationID || got.Verdict != o.Verdict || got.Of != o.Of || got.Collides != o.Collides || l.Number != i+1 ||
+			if got.DeduplicationID != o.DeduplicationID || got.Result != o.Result || got.Of != o.Of || got.Collides != o.Collides || l.Number != i+1 ||
 				l.Line != int(log[i].line) || l.Replay != int(log[i].replay) {
 				t.Fatalf("message %d: got %+v at %d, want %+v at %d", i, got, l.Line, o, log[i].line)
 			}

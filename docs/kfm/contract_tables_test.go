@@ -225,14 +225,14 @@ func hashTable(t *testing.T, _ []string) string {
 		outcomes, err := sqstest.Simulate(sqstest.Config{}, log)
 		require.NoError(t, err)
 		last := outcomes[len(outcomes)-1]
-		verdict := string(last.Verdict)
+		result := string(last.Result)
 		if last.Collides >= 0 {
-			verdict += ", although the key is the same"
+			result += ", although the key is the same"
 		}
 		if len(last.Lost) > 0 {
-			verdict += ", and what differed is lost"
+			result += ", and what differed is lost"
 		}
-		rows = append(rows, []string{v.what, code(last.DeduplicationID[:16]) + "...", verdict})
+		rows = append(rows, []string{v.what, code(last.DeduplicationID[:16]) + "...", result})
 	}
 	return table(rows...)
 }
@@ -265,7 +265,7 @@ func windowTable(t *testing.T, _ []string) string {
 	rows := [][]string{{"time", "event", "SQS", "because"}}
 	for i, s := range sends {
 		m, rest := s.after/time.Minute, s.after%time.Minute
-		rows = append(rows, []string{fmt.Sprintf("%d:%06.3f", m, rest.Seconds()), s.event, string(outcomes[i].Verdict), s.why})
+		rows = append(rows, []string{fmt.Sprintf("%d:%06.3f", m, rest.Seconds()), s.event, string(outcomes[i].Result), s.why})
 	}
 	return table(rows...)
 }

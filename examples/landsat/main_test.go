@@ -90,7 +90,7 @@ func TestLog(t *testing.T) {
 	outcomes, err := sqstest.Simulate(sqstest.Config{}, log)
 	require.NoError(t, err)
 	for _, o := range outcomes {
-		assert.Equal(t, sqstest.Delivered, o.Verdict)
+		assert.Equal(t, sqstest.ResultDelivered, o.Result)
 	}
 	assert.Equal(t, "29c070c0a3de59a433014c13679206cc319884787321fca3a7d59eb6137eaee5", outcomes[0].DeduplicationID)
 }

@@ -100,7 +100,7 @@ func TestFindingsFile(t *testing.T) {
 		if !paths[path] {
 			t.Errorf("%s is about no module of the corpus", k)
 		}
-		if l.verdict == unlabelled {
+		if l.judgement == unlabelled {
 			t.Errorf("%s has no label", k)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// A person gives a finding the verdict true or false. Until then, -update writes the
-// verdict unlabelled.
+// A person gives a finding the judgement true or false. Until then, -update writes the
+// judgement unlabelled.
 const (
 	isTrue     = "true"
 	isFalse    = "false"
 	unlabelled = "unlabelled"
 )
 
-// label is a verdict on a finding, with its reason.
-type label struct{ verdict, reason string }
+// label is a judgement on a finding, with its reason.
+type label struct{ judgement, reason string }
 
 // key identifies a finding: module, file:line:column, rule. The version of a module is
 // fixed, so the lines stay the same.
@@ -27,7 +27,7 @@ func key(m module, f vet.Finding) string {
 	return fmt.Sprintf("%s %s:%d:%d %s", m.path, strings.ReplaceAll(f.Start.Filename, " ", "%20"), f.Start.Line, f.Start.Column, f.Rule)
 }
 
-// parse reads labels. Each line has the module, file:line:column, rule, verdict and reason.
+// parse reads labels. Each line has the module, file:line:column, rule, judgement and reason.
 func parse(text string) (map[string]label, error) {
 	known := map[string]label{}
 	n := 0
@@ -74,17 +74,17 @@ func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 			l = label{unlabelled, f.Severity.String() + ": " + strings.Join(strings.Fields(f.Message), " ")}
 		}
 		t.labels[k] = l
-		t.count[l.verdict][f.Severity]++
-		fmt.Printf("  %-10s %s: %s: %s: %s\n", l.verdict, f.Start, f.Rule, f.Severity, f.Message)
-		if l.verdict == isFalse {
+		t.count[l.judgement][f.Severity]++
+		fmt.Printf("  %-10s %s: %s: %s: %s\n", l.judgement, f.Start, f.Rule, f.Severity, f.Message)
+		if l.judgement == isFalse {
 			fmt.Printf("  %-10s because %s\n", "", l.reason)
 		}
 		switch {
 		case !ok:
 			t.fault("%s is not in the list; look at it and label it", k)
-		case l.verdict == unlabelled:
+		case l.judgement == unlabelled:
 			t.fault("%s has no label; look at it", k)
-		case l.verdict == isFalse && f.Severity == lint.Error:
+		case l.judgement == isFalse && f.Severity == lint.Error:
 			t.fault("%s is a false error: %s", k, l.reason)
 		case m.control && f.Rule != "SF015": // SF015 also applies to standard queues
 			t.fault("%s is in a control", k)
@@ -117,9 +117,9 @@ func (t *tally) coverage() string {
 // print prints the summary.
 func (t *tally) print() {
 	fmt.Println(t.coverage())
-	for _, verdict := range []string{isTrue, isFalse, unlabelled} {
-		c := t.count[verdict]
-		fmt.Printf("%-10s errors: %d, warnings: %d, infos: %d\n", verdict, c[lint.Error], c[lint.Warning], c[lint.Info])
+	for _, judgement := range []string{isTrue, isFalse, unlabelled} {
+		c := t.count[judgement]
+		fmt.Printf("%-10s errors: %d, warnings: %d, infos: %d\n", judgement, c[lint.Error], c[lint.Warning], c[lint.Info])
 	}
 }
 
@@ -139,7 +139,7 @@ func (t *tally) file(known map[string]label) string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, k := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(&b, "%s %s %s\n", k, lines[k].verdict, lines[k].reason)
+		fmt.Fprintf(&b, "%s %s %s\n", k, lines[k].judgement, lines[k].reason)
 	}
 	return b.String()
 }

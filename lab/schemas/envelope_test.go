@@ -136,7 +136,7 @@ func TestPublishedScenes(t *testing.T) {
 // leaves to the code: rules about the bytes of an envelope's text, not its value.
 var beyondTheSchema = map[string]bool{"SF030": true, "SF031": true, "SF032": true, "SF033": true, "SF050": true, "SF051": true}
 
-// TestSchemaAgreesWithTheRules changes envelopes at random and compares the verdicts of
+// TestSchemaAgreesWithTheRules changes envelopes at random and compares the judgements of
 // the schema and the rules.
 func TestSchemaAgreesWithTheRules(t *testing.T) {
 	const seed = 2020_12

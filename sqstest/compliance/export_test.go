@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Verdicts runs the suite inside a bubble and returns the failure of each case, nil for
+// Failures runs the suite inside a bubble and returns the failure of each case, nil for
 // a case that passed or was not judged.
-func Verdicts[T any](ctx context.Context, s Suite[T]) (map[string]error, error) {
+func Failures[T any](ctx context.Context, s Suite[T]) (map[string]error, error) {
 	e, err := s.gather(ctx, time.Sleep)
 	if err != nil {
 		return nil, err

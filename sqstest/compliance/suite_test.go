@@ -77,10 +77,10 @@ func TestOrganization(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: send, Events: refreshes, Organization: "acme"})
 
 	synctest.Test(t, func(t *testing.T) {
-		verdicts, err := compliance.Verdicts(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes})
+		failures, err := compliance.Failures(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes})
 		require.NoError(t, err)
-		require.ErrorContains(t, verdicts["Envelope Contract"], "kfm.<domain>.<pipeline>")
-		_, err = compliance.Verdicts(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes, Organization: "Acme"})
+		require.ErrorContains(t, failures["Envelope Contract"], "kfm.<domain>.<pipeline>")
+		_, err = compliance.Failures(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes, Organization: "Acme"})
 		require.ErrorContains(t, err, `the organization "Acme"`)
 	})
 }
@@ -258,17 +258,17 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				verdicts, err := compliance.Verdicts(t.Context(), compliance.Suite[Refresh]{Send: tc.send, Events: refreshes})
+				failures, err := compliance.Failures(t.Context(), compliance.Suite[Refresh]{Send: tc.send, Events: refreshes})
 				require.NoError(t, err)
 				var failed []string
-				for name, err := range verdicts {
+				for name, err := range failures {
 					if err != nil {
 						failed = append(failed, name)
 					}
 				}
-				require.Equal(t, []string{tc.fails}, failed, "%v", verdicts)
-				assert.ErrorContains(t, verdicts[tc.fails], tc.says)
-				assert.ErrorContains(t, verdicts[tc.fails], "\nrule: ", "a failure names its rule and the rule's source")
+				require.Equal(t, []string{tc.fails}, failed, "%v", failures)
+				assert.ErrorContains(t, failures[tc.fails], tc.says)
+				assert.ErrorContains(t, failures[tc.fails], "\nrule: ", "a failure names its rule and the rule's source")
 			})
 		})
 	}

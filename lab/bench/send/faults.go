@@ -56,7 +56,7 @@ type condition struct {
 	attempts int
 	failed   int
 	failure  error
-	verdict  verdict
+	flaws    flaws
 }
 
 // underFaults measures a producer with order Strict while some entries, calls and answers
@@ -115,9 +115,9 @@ func (c *condition) measure(ctx context.Context, s *server, events []Scene) erro
 	if err != nil {
 		return err
 	}
-	c.verdict.Lost += v.Lost
-	c.verdict.Twice += v.Twice
-	c.verdict.Disorder += v.Disorder
+	c.flaws.Lost += v.Lost
+	c.flaws.Twice += v.Twice
+	c.flaws.Disorder += v.Disorder
 	_, err = client.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &queue})
 	return err
 }
@@ -134,8 +134,8 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 		early = fmt.Sprintf("%.2f", ratio(c.early, first.early))
 	}
 	fmt.Printf("| %s | %.0f | %s | %s | %.3f | %d | %d | %d | %d |\n", c.name, median(c.rates), rate, early,
-		float64(c.attempts)/float64(sent), c.verdict.Lost, c.verdict.Twice, c.verdict.Disorder, c.failed)
-	if c.verdict != (verdict{}) || c.failed > 0 {
+		float64(c.attempts)/float64(sent), c.flaws.Lost, c.flaws.Twice, c.flaws.Disorder, c.failed)
+	if c.flaws != (flaws{}) || c.failed > 0 {
 		missed++
 		fmt.Printf("MISSED: none may be lost, twice, out of order or failed; the first failure: %v\n", c.failure)
 	}

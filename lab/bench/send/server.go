@@ -97,20 +97,20 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // order is a request of the parent process to the server. With Faults, the server sets the
 // faults of a queue. Without Faults, the server checks the messages in the queue and
-// returns a verdict.
+// returns the flaws.
 type order struct {
 	Queue  int
 	Faults *faults // nil for a check of the messages
 	Events int     // for a check: number of events sent to the queue
 }
 
-// verdict counts the errors in the messages of a queue.
-type verdict struct{ Lost, Twice, Disorder int }
+// flaws counts the errors in the messages of a queue.
+type flaws struct{ Lost, Twice, Disorder int }
 
-func (o order) obey(q *sqstest.Queue, front *front) (v verdict) {
+func (o order) obey(q *sqstest.Queue, front *front) (v flaws) {
 	if o.Faults != nil {
 		o.Faults.set(q, front, uint64(o.Queue)+1)
-		return verdict{}
+		return flaws{}
 	}
 	stored := make([]bool, o.Events)
 	last := map[string]int{} // index of the newest message, by group
@@ -180,7 +180,7 @@ func startServer(latency time.Duration, quota int) (*server, error) {
 }
 
 // do makes the server carry out an order about the queue that s.queue returned last.
-func (s *server) do(o order) (v verdict, err error) {
+func (s *server) do(o order) (v flaws, err error) {
 	o.Queue = s.next - 1
 	if err := s.orders.Encode(o); err != nil {
 		return v, err

@@ -8,19 +8,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A verdict counts lost, repeated and disordered messages.
-func TestVerdict(t *testing.T) {
+// The flaws are lost, repeated and disordered messages.
+func TestFlaws(t *testing.T) {
 	events := scenes(8, 2)
 	for _, test := range []struct {
 		name   string
 		stored []int
-		want   verdict
+		want   flaws
 	}{
-		{"all in order", []int{0, 1, 2, 3, 4, 5, 6, 7}, verdict{}},
-		{"each group in order", []int{1, 3, 5, 7, 0, 2, 4, 6}, verdict{}},
-		{"one lost", []int{0, 1, 2, 4, 5, 6, 7}, verdict{Lost: 1}},
-		{"one late", []int{0, 1, 3, 4, 2, 5, 6, 7}, verdict{Disorder: 1}},
-		{"one twice", []int{0, 1, 2, 3, 4, 5, 6, 7, 0}, verdict{Twice: 1}},
+		{"all in order", []int{0, 1, 2, 3, 4, 5, 6, 7}, flaws{}},
+		{"each group in order", []int{1, 3, 5, 7, 0, 2, 4, 6}, flaws{}},
+		{"one lost", []int{0, 1, 2, 4, 5, 6, 7}, flaws{Lost: 1}},
+		{"one late", []int{0, 1, 3, 4, 2, 5, 6, 7}, flaws{Disorder: 1}},
+		{"one twice", []int{0, 1, 2, 3, 4, 5, 6, 7, 0}, flaws{Twice: 1}},
 	} {
 		q, err := sqstest.NewQueue(sqstest.Config{Name: "bench.fifo"})
 		if err != nil {

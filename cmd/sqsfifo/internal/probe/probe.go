@@ -41,22 +41,22 @@ type Config struct {
 	Clean bool
 }
 
-// Verdict is the result of a check.
-type Verdict string
+// Result is the result of a check.
+type Result string
 
 // Differs means that the queue behaves in another way than package sqsfifo expects.
 const (
-	AsExpected Verdict = "as_expected"
-	Differs    Verdict = "differs"
-	Note       Verdict = "note"
-	NotTried   Verdict = "not_tried"
+	AsExpected Result = "as_expected"
+	Differs    Result = "differs"
+	Note       Result = "note"
+	NotTried   Result = "not_tried"
 )
 
 // Check is one question with its answer.
 type Check struct {
-	Name    string  `json:"check"`
-	Verdict Verdict `json:"verdict"`
-	Answer  string  `json:"answer"`
+	Name   string `json:"check"`
+	Result Result `json:"result"`
+	Answer string `json:"answer"`
 }
 
 // Report is the result of a probe.
@@ -71,10 +71,10 @@ type Report struct {
 	Sent, Deleted, Returned int
 }
 
-// Differs reports whether any check has the verdict Differs.
+// Differs reports whether any check has the result Differs.
 func (r *Report) Differs() bool {
 	for _, c := range r.Checks {
-		if c.Verdict == Differs {
+		if c.Result == Differs {
 			return true
 		}
 	}
@@ -121,7 +121,7 @@ func (p *prober) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *prober) add(name string, v Verdict, format string, args ...any) {
+func (p *prober) add(name string, v Result, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 

@@ -30,11 +30,11 @@ func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// verdicts returns the verdicts of a report by check name.
-func verdicts(r *probe.Report) map[string]string {
+// results returns the results of a report by check name.
+func results(r *probe.Report) map[string]string {
 	out := map[string]string{}
 	for _, c := range r.Checks {
-		out[c.Name] = string(c.Verdict)
+		out[c.Name] = string(c.Result)
 	}
 	return out
 }
@@ -59,7 +59,7 @@ func TestProbe(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		r, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source})
 		require.NoError(t, err)
-		assert.Equal(t, usual, verdicts(r))
+		assert.Equal(t, usual, results(r))
 		assert.False(t, r.Differs())
 		assert.Equal(t, 3, r.Sent)
 		stored := q.Messages()
@@ -71,15 +71,15 @@ func TestProbe(t *testing.T) {
 		}
 		again, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source})
 		require.NoError(t, err)
-		assert.Equal(t, usual, verdicts(again), "another run within five minutes is another run")
+		assert.Equal(t, usual, results(again), "another run within five minutes is another run")
 	})
 	t.Run("no content-based deduplication", func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{DisableContentBasedDeduplication: true})
 		r, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source})
 		require.NoError(t, err)
-		assert.Equal(t, "note", verdicts(r)["content-based"])
-		assert.Equal(t, "not_tried", verdicts(r)["body-hash"])
-		assert.Equal(t, "as_expected", verdicts(r)["duplicate"])
+		assert.Equal(t, "note", results(r)["content-based"])
+		assert.Equal(t, "not_tried", results(r)["body-hash"])
+		assert.Equal(t, "as_expected", results(r)["duplicate"])
 		assert.False(t, r.Differs())
 	})
 	t.Run("scope of the group", func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestWindow(t *testing.T) {
 		began := time.Now()
 		r, err := probe.Run(t.Context(), probe.Config{Client: q, QueueURL: q.URL(), Source: source, Window: true})
 		require.NoError(t, err)
-		assert.Equal(t, "as_expected", verdicts(r)["window-begin"])
-		assert.Equal(t, "as_expected", verdicts(r)["window-end"])
+		assert.Equal(t, "as_expected", results(r)["window-begin"])
+		assert.Equal(t, "as_expected", results(r)["window-end"])
 		assert.Equal(t, 6, r.Sent)
 		assert.Equal(t, 305*time.Second, time.Since(began))
 
@@ -165,7 +165,7 @@ func TestQueuesThatDiffer(t *testing.T) {
 			require.NoError(t, err)
 			var differs []string
 			for _, c := range r.Checks {
-				if c.Verdict == probe.Differs {
+				if c.Result == probe.Differs {
 					differs = append(differs, c.Name)
 				}
 			}
@@ -179,7 +179,7 @@ func TestAttributesThatMayNotBeRead(t *testing.T) {
 	o := &odd{Queue: newQueue(t, sqstest.Config{DisableContentBasedDeduplication: true}), send: func(*sqs.SendMessageInput) {}, deny: true}
 	r, err := probe.Run(t.Context(), probe.Config{Client: o, QueueURL: o.URL(), Source: source})
 	require.NoError(t, err)
-	assert.Equal(t, "not_tried", verdicts(r)["attributes"])
+	assert.Equal(t, "not_tried", results(r)["attributes"])
 	assert.Contains(t, answer(t, r, "content-based"), "off")
 	r, err = probe.Run(t.Context(), probe.Config{Client: o, QueueURL: o.URL(), Source: source, Clean: true})
 	var unclean *probe.UncleanError

@@ -72,9 +72,9 @@ func KindOf(o sqstest.Outcome, replayed bool) Kind {
 		return Lost
 	case o.Collides >= 0:
 		return Bodies
-	case o.Verdict == sqstest.Refused:
+	case o.Result == sqstest.ResultRefused:
 		return Refused
-	case o.Verdict == sqstest.Suppressed:
+	case o.Result == sqstest.ResultSuppressed:
 		return Duplicate
 	case replayed:
 		return Again
@@ -167,7 +167,7 @@ func (r *Recorder) Add(m Message) {
 	if m.Outcome.Err != nil {
 		out.errors = m.Outcome.Err.Error()
 	}
-	if m.Outcome.Verdict != sqstest.Refused {
+	if m.Outcome.Result != sqstest.ResultRefused {
 		out.id = m.Outcome.DeduplicationID
 		if !isHash(out.id) {
 			out.flags |= flagNamed
@@ -187,10 +187,10 @@ func (r *Recorder) Add(m Message) {
 }
 
 func flagsOf(m Message) (flags byte) {
-	switch m.Outcome.Verdict {
-	case sqstest.Suppressed:
+	switch m.Outcome.Result {
+	case sqstest.ResultSuppressed:
 		flags |= flagSuppressed
-	case sqstest.Refused:
+	case sqstest.ResultRefused:
 		flags |= flagRefused
 	}
 	for _, what := range m.Outcome.Lost {

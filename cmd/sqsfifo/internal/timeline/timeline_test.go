@@ -95,13 +95,13 @@ func someMessages(seed uint64, n int) []Message {
 		m := Message{
 			At: at, Group: fmt.Sprint("group ", rng.IntN(20)),
 			Place:   Place{File: int32(rng.IntN(2)), Replay: int32(rng.IntN(3) / 2), Line: int32(rng.IntN(1_000_000))},
-			Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1, DeduplicationID: fmt.Sprintf("%064x", rng.Uint64())},
+			Outcome: sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1, DeduplicationID: fmt.Sprintf("%064x", rng.Uint64())},
 		}
 		switch chance := rng.IntN(20); {
 		case chance == 0:
-			m.Outcome.Verdict, m.Outcome.Err = sqstest.Refused, fmt.Errorf("MissingParameter: no %d", i%3)
+			m.Outcome.Result, m.Outcome.Err = sqstest.ResultRefused, fmt.Errorf("MissingParameter: no %d", i%3)
 		case chance < 6 && i > 0:
-			m.Outcome.Verdict, m.Outcome.Of = sqstest.Suppressed, i-1-rng.IntN(min(i, 100))
+			m.Outcome.Result, m.Outcome.Of = sqstest.ResultSuppressed, i-1-rng.IntN(min(i, 100))
 			if chance == 1 {
 				m.Outcome.Lost = []string{"attributes", "group", "body"}[rng.IntN(3):][:1]
 			}
@@ -143,9 +143,9 @@ func TestColumns(t *testing.T) {
 		switch {
 		case m.Outcome.Err != nil:
 			assert.Equal(t, m.Outcome.Err.Error(), g.errors)
-		case m.Outcome.Verdict == sqstest.Delivered && isHash(m.Outcome.DeduplicationID):
+		case m.Outcome.Result == sqstest.ResultDelivered && isHash(m.Outcome.DeduplicationID):
 			assert.Equal(t, m.Outcome.DeduplicationID[:16], g.id)
-		case m.Outcome.Verdict == sqstest.Delivered:
+		case m.Outcome.Result == sqstest.ResultDelivered:
 			assert.Equal(t, m.Outcome.DeduplicationID, g.id)
 		}
 		kinds[KindOf(m.Outcome, m.Place.Replay > 0)]++
@@ -221,7 +221,7 @@ func TestBeyondTheBound(t *testing.T) {
 		m := messages[0]
 		m.At = noon.Add(time.Duration(i) * time.Minute)
 		m.Group = fmt.Sprint(i)
-		m.Outcome = sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1, Err: fmt.Errorf("bad: %d", i)}
+		m.Outcome = sqstest.Outcome{Result: sqstest.ResultRefused, Of: -1, Collides: -1, Err: fmt.Errorf("bad: %d", i)}
 		r.Add(m)
 	}
 	assert.LessOrEqual(t, len(r.kept), MaxFindings)
@@ -237,7 +237,7 @@ func TestGroupsShareALane(t *testing.T) {
 	r := NewRecorder()
 	r.groups.most = 3
 	for i := range 10 {
-		r.Add(Message{At: noon, Group: fmt.Sprint(i), Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1}})
+		r.Add(Message{At: noon, Group: fmt.Sprint(i), Outcome: sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1}})
 	}
 	c, _ := contentsOf(t, r, Options{})
 	assert.Equal(t, []string{"0", "1", "2", otherGroups}, c.Groups)
@@ -267,8 +267,8 @@ func TestBins(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	suppressed := sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 0, Collides: -1}
-	delivered := sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1}
+	suppressed := sqstest.Outcome{Result: sqstest.ResultSuppressed, Of: 0, Collides: -1}
+	delivered := sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1}
 	with := func(o sqstest.Outcome, change func(*sqstest.Outcome)) sqstest.Outcome { change(&o); return o }
 	for _, tc := range []struct {
 		outcome sqstest.Outcome
@@ -282,7 +282,7 @@ func TestKinds(t *testing.T) {
 		{with(suppressed, func(o *sqstest.Outcome) { o.Lost = []string{"group"} }), 1, Lost},
 		{with(suppressed, func(o *sqstest.Outcome) { o.Lost, o.Collides = []string{"body"}, 3 }), 0, Lost},
 		{with(delivered, func(o *sqstest.Outcome) { o.Collides = 3 }), 1, Bodies},
-		{sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1}, 1, Refused},
+		{sqstest.Outcome{Result: sqstest.ResultRefused, Of: -1, Collides: -1}, 1, Refused},
 	} {
 		assert.Equal(t, tc.want, KindOf(tc.outcome, tc.replay > 0), "%+v", tc)
 	}
@@ -294,10 +294,10 @@ func TestTexts(t *testing.T) {
 	add := func(at time.Duration, line int32, o sqstest.Outcome) {
 		r.Add(Message{At: noon.Add(at), Group: "g", Place: Place{Line: line}, Outcome: o})
 	}
-	add(0, 1, sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1})
-	add(time.Second, 2, sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1})
-	add(2*time.Second, 3, sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 1, Collides: -1, Lost: []string{"attributes"}})
-	add(3*time.Second, 4, sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 0, Collides: -1})
+	add(0, 1, sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1})
+	add(time.Second, 2, sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1})
+	add(2*time.Second, 3, sqstest.Outcome{Result: sqstest.ResultSuppressed, Of: 1, Collides: -1, Lost: []string{"attributes"}})
+	add(3*time.Second, 4, sqstest.Outcome{Result: sqstest.ResultSuppressed, Of: 0, Collides: -1})
 	assert.Equal(t, []Place{{Line: 2}, {Line: 3}}, r.Wanted())
 	r.SetTexts(func(p Place) (sqstest.TimedMessage, bool) {
 		return sqstest.TimedMessage{Body: fmt.Sprint("secret ", p.Line), Attributes: map[string]string{"k": fmt.Sprint(p.Line)}}, true
@@ -316,8 +316,8 @@ func TestTexts(t *testing.T) {
 func TestHostileLog(t *testing.T) {
 	const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 	r := NewRecorder()
-	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1, Err: fmt.Errorf("%s", hostile)}})
-	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1, DeduplicationID: hostile}})
+	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Result: sqstest.ResultRefused, Of: -1, Collides: -1, Err: fmt.Errorf("%s", hostile)}})
+	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Result: sqstest.ResultDelivered, Of: -1, Collides: -1, DeduplicationID: hostile}})
 	c, text := contentsOf(t, r, Options{Files: []string{hostile}})
 	assert.Equal(t, hostile, c.Groups[0])
 	assert.NotContains(t, text, "<img")
