@@ -23,7 +23,7 @@ const root = "../../"
 func requirementsTable(t *testing.T, args []string) string {
 	list := map[string][]requirement{"contract": contract, "key-specification": keySpecification}[strings.Join(args, " ")]
 	require.NotEmpty(t, list, "no list of requirements is called %q", args)
-	rows := [][]string{{"no.", "level", "requirement", "held by"}}
+	rows := [][]string{{"no.", "level", "requirement", "tests"}}
 	for _, r := range list {
 		by := r.unmet.reason
 		if len(r.held) > 0 {

@@ -182,7 +182,7 @@ func namesTable(t *testing.T, _ []string) string {
 	return table(
 		[]string{"", "words", "nouns"},
 		[]string{"an event's identity", lists["eventStems"], lists["nouns"]},
-		[]string{"an attempt's identity, which passes (`request_id`, `X-Request-Id`)", lists["attemptStems"], lists["nouns"]},
+		[]string{"an attempt's identity, accepted by SF001 (`request_id`, `X-Request-Id`)", lists["attemptStems"], lists["nouns"]},
 	)
 }
 
