@@ -129,7 +129,7 @@ func cloudwatch() object {
 			"AlarmDescription": a.description + " " + runbook, "Namespace": "AWS/SQS", "MetricName": a.metric, "Statistic": a.statistic,
 			"Dimensions": []any{object{"Name": "QueueName", "Value": object{"Ref": a.queue}}},
 			"Period":     300, "EvaluationPeriods": a.periods, "Threshold": a.threshold, "ComparisonOperator": a.comparison,
-			// A quiet queue has no points.
+			// CloudWatch has no data points for a queue without traffic.
 			"TreatMissingData": "notBreaching", "AlarmActions": []any{object{"Ref": "TopicArn"}}, "OKActions": []any{object{"Ref": "TopicArn"}},
 		}}
 	}
@@ -154,7 +154,7 @@ func indented(t *testing.T, v any) string {
 	return b.String()
 }
 
-// The files are made from the table.
+// The generated files agree with the tables.
 func TestGenerated(t *testing.T) {
 	for file, text := range map[string]string{
 		"grafana/sqsfifo.json": indented(t, dashboard()), "cloudwatch/alarms.json": indented(t, cloudwatch()),
@@ -175,8 +175,8 @@ var (
 	inExpr     = regexp.MustCompile(`\b(?:sqs_fifo|messaging|aws_sqs)_[a-z_]+\b`)
 )
 
-// metrics returns the names in Prometheus by the names of the instruments. The page is
-// held against the code by its own test.
+// metrics returns the names in Prometheus by the names of the instruments, from the page
+// dedup-metrics.md. A test of that page compares it with the code.
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/kfm/telemetry/dedup-metrics.md")
@@ -200,7 +200,7 @@ func metrics(t *testing.T) map[string][]string {
 	return out
 }
 
-// labels that look like metrics.
+// labels are label names that look like names of metrics.
 var labels = map[string]bool{q: true, "sqs_fifo_outcome": true, "sqs_fifo_replay": true, "sqs_fifo_decision": true, "sqs_fifo_action": true, "sqs_fifo_rule_id": true, "sqs_fifo_collision_kind": true, "sqs_fifo_event_source": true}
 
 // fromCloudWatch are the metrics of AWS, as cloudwatch_exporter names them.

@@ -145,7 +145,8 @@ func ruleTests(t *testing.T) string {
 	return b.String()
 }
 
-// Each alert is seen to fire and to be silent.
+// For each alert the table has a check in which the alert fires and a check in which it
+// is silent.
 func TestEveryAlertIsTested(t *testing.T) {
 	assert.GreaterOrEqual(t, len(ruleTestTable), 12)
 	for _, a := range alerts {

@@ -33,7 +33,7 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 	dashboard, err := json.MarshalIndent(model, "", "  ")
 	require.NoError(t, err)
 	check := func(dashboard string) (output string, err error) {
-		// TypeScript takes no string for an enumeration.
+		// TypeScript does not accept a string where the type is an enumeration.
 		dashboard = strings.ReplaceAll(dashboard, `"mode": "absolute"`, `"mode": ThresholdsMode.Absolute`)
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink(folder, filepath.Join(dir, "node_modules")))

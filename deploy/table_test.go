@@ -1,6 +1,7 @@
 package deploy
 
-// One table has the panels and the alerts. generate_test.go makes the files from it.
+// The tables in this file have the panels and the alerts. generate_test.go makes the
+// files of this folder from the tables.
 
 // q is the label of a queue in all metrics of the library.
 const q = "messaging_destination_name"
@@ -28,10 +29,10 @@ const (
 	boxes = `{job=~"$job",instance=~"$instance"}` // an outbox and a replay name no queue
 )
 
-// with adds matchers to own.
+// with returns the label matchers of own with more matchers.
 func with(matchers string) string { return own[:len(own)-1] + "," + matchers + "}" }
 
-// sumRate is the rate of a counter by queue and more labels.
+// sumRate returns a query for the rate of a counter, by queue and the labels in by.
 func sumRate(counter, matchers, by string) string {
 	labels := q
 	if by != "" {
@@ -43,7 +44,8 @@ func sumRate(counter, matchers, by string) string {
 func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + own + ")" }
 func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + own + ")" }
 
-// within is the share of the events with a good outcome within ten seconds.
+// within returns a query for the share of the events with a good outcome within ten
+// seconds.
 func within(matchers, over string) string {
 	good := matchers[:len(matchers)-1]
 	if good != "{" {
@@ -134,7 +136,8 @@ var rows = []row{
 // An alert is one rule of Prometheus, with a section of the same name in the runbook.
 type alert struct{ name, expr, after, severity, summary string }
 
-// first is the growth of a counter, also of one that appears with its first event.
+// first returns a query for the growth of a counter. The growth includes the first event
+// of a counter that did not exist before this event.
 func first(counter, matchers, by, over string) string {
 	x := counter + matchers
 	return "sum by (" + by + ") (increase(" + x + "[" + over + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + over + ") > 0"

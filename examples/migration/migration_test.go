@@ -35,7 +35,8 @@ func legacy(_ *testing.T, q *sqstest.Queue) sender {
 	return func(ctx context.Context, o migration.Order) error { return migration.SendLegacy(ctx, q, q.URL(), o) }
 }
 
-// legacyBodies is the new producer with legacy bodies. Each has findings.
+// legacyBodies returns a sender of legacy bodies with the new producer. Each receipt has
+// findings.
 func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	p := newProducer(t, q, sqsfifo.Warn)
 	return func(ctx context.Context, o migration.Order) error {
@@ -47,7 +48,7 @@ func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	}
 }
 
-// envelopes is the new producer with the envelope, without findings.
+// envelopes returns a sender of envelopes with the new producer. No receipt has findings.
 func envelopes(enforcement sqsfifo.Enforcement) func(*testing.T, *sqstest.Queue) sender {
 	return func(t *testing.T, q *sqstest.Queue) sender {
 		p := newProducer(t, q, enforcement)
@@ -87,7 +88,8 @@ const (
 // events of the previous step are sent again, as if the deployment had interrupted their
 // source. Every event is handled once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
-	// Finally the way back: each step except the last can be undone.
+	// The way leads through all steps except the last, back to the second step, and then
+	// through the remaining steps to the last.
 	way := append(slices.Clone(steps[:5]), steps[3], steps[2], steps[1])
 	way = append(way, steps[2:]...)
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -103,7 +103,7 @@ func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Dura
 	return last.asleep
 }
 
-// Simulated returns a clock over other readings, for tests.
+// Simulated returns a clock for tests that calls read in place of the system's clocks.
 func Simulated(read func() Reading) *Clock {
 	return &Clock{system: read, start: time.Now(), base: read().Asleep, wall: func() time.Time { return read().Wall }}
 }

@@ -23,7 +23,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Known has the constants in foreign errors. The zero Known has none.
+// Known lists the parts of foreign errors that are constants and may be shown. The zero
+// Known has none.
 type Known struct {
 	// Errors keep their texts inside a wrapping error.
 	Errors []error

@@ -91,7 +91,7 @@ type Line struct {
 	At              time.Time // time of the send
 	DeduplicationID string
 	BodyHash        string
-	Status          string // of a replay's source, as text
+	Status          string // as text; only in the source of a replay
 	SentFrom        time.Time
 	SentTo          time.Time
 	MessageID       string
@@ -222,7 +222,7 @@ func timeOf(text []byte) (t time.Time, err error) {
 	err = t.UnmarshalText(text)
 	switch {
 	case err != nil:
-	case bytes.IndexByte(text, ',') >= 0: // the standard library accepts a comma as the point
+	case bytes.IndexByte(text, ',') >= 0: // the standard library accepts a comma as the decimal point
 		err = fmt.Errorf("%q is not a time of RFC 3339, such as 2025-12-04T12:00:00.5Z", text)
 	case t.IsZero():
 		err = errors.New("the zero time; write when the message was sent, as in 2025-12-04T12:00:00Z")

@@ -53,7 +53,7 @@ type Consumer struct {
 
 	name    string
 	start   []trace.SpanStartOption
-	process []attribute.KeyValue // without error.type
+	process []attribute.KeyValue // attributes of a processed message, without error.type
 	here    metric.MeasurementOption
 	receive metric.MeasurementOption
 	succeed metric.MeasurementOption
@@ -106,7 +106,7 @@ func NewConsumer(c ConsumerConfig) (*Consumer, error) {
 
 var consumers = sharing[ConsumerSnapshot]{merge: ConsumerSnapshot.merge}
 
-// merge adds amounts and keeps the maximum age.
+// merge returns the sums of the amounts and the larger age of the two snapshots.
 func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	s.InHand, s.Bytes, s.Running = s.InHand+o.InHand, s.Bytes+o.Bytes, s.Running+o.Running
 	s.Sleeping, s.Blocked = s.Sleeping+o.Sleeping, s.Blocked+o.Blocked

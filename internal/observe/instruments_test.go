@@ -95,7 +95,7 @@ func TestInstruments(t *testing.T) {
 	r.Violated(ctx, "SF001", false)
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)
-	r.Violated(ctx, "unknown", true) // unbounded, so not counted
+	r.Violated(ctx, "unknown", true) // not in Config.Rules, so not counted
 	r.Collided(ctx, nil, observe.Conflict)
 	r.Collided(ctx, r.Source("kfm.a.b"), observe.Attributes)
 	r.DroppedRecord()

@@ -16,14 +16,15 @@ type observables struct {
 	errs   []error
 }
 
-// now returns an instrument for an amount at an instant.
+// now returns an instrument for an amount that rises and falls, such as the events in the
+// buffer.
 func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownCounter {
 	i, err := s.meter.Int64ObservableUpDownCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.add(i, err)
 	return i
 }
 
-// count returns a counter for a tally.
+// count returns a counter that a tally increases.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)

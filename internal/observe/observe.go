@@ -89,8 +89,8 @@ type Config struct {
 type Observer struct {
 	instruments
 	tracer         trace.Tracer
-	silent         bool                 // spans are not recorded
-	unset          trace.TracerProvider // spans are not recorded while unset is global
+	silent         bool                 // the tracer never records spans
+	unset          trace.TracerProvider // OpenTelemetry's placeholder; while it is the global provider, no span is recorded
 	propagator     propagation.TextMapPropagator
 	validAttribute func(name, value string) bool
 	unregister     func()
@@ -98,7 +98,7 @@ type Observer struct {
 
 	mu      sync.Mutex
 	own     *Source
-	sources []*Source // the first is own
+	sources []*Source // the first element is the field own
 
 	eventName  string
 	eventStart []trace.SpanStartOption

@@ -119,7 +119,8 @@ func (g *group[S]) remove(m *member[S]) {
 	}
 }
 
-// read counts and combines all members' snapshots.
+// read takes the snapshot of each member, adds its counts to the member's counters, and
+// returns all snapshots merged.
 func (g *group[S]) read(merge func(S, S) S) (all S) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,7 +2,8 @@ package sqldb
 
 import "testing"
 
-// A rendered statement has no notation left, and parameters keep their numbers.
+// A rendered statement contains none of Render's placeholders, and parameters keep their
+// numbers.
 func TestRender(t *testing.T) {
 	text := `SELECT ?2, {now} FROM {records ?1: g text, p bigint} WHERE g IN ({list ?12})`
 	for dialect, want := range map[Dialect]string{

@@ -130,7 +130,7 @@ func TestPanic(t *testing.T) {
 		{fmt.Sprintf("boom: %s", *es[0].Body), "string"},
 		{es[0], "sqscall.Entry"},
 		{[]byte(*es[0].Body), "[]uint8"},
-		{nil, "nil"}, // an error of the Go runtime
+		{nil, "nil"}, // the panic is an error of the Go runtime
 	} {
 		for _, n := range []int{1, 2} {
 			answers, _, err := send(t, failing(func() error { panic(test.value) }), n)

@@ -57,7 +57,7 @@ func TestNeverLeft(t *testing.T) {
 	}
 	deniedCredentials := func(o *sqs.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			// A provider makes its own requests, with the same context.
+			// A credentials provider makes its own requests, with the same context.
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, secure.URL, nil)
 			require.NoError(t, err)
 			response, err := secure.Client().Do(r)

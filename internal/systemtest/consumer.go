@@ -74,10 +74,12 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 	return slices.Contains(w.effects[m.Payload.Group], m.Payload.Number), nil
 }
 
-// receiver is the network with a consumer's calls.
+// receiver is the SQS client of a consumer. Its methods receive and delete messages
+// through the network.
 type receiver struct{ *network }
 
-// reach makes one call. A request that has left arrives, even if its process is dead.
+// reach makes one call. A request that has left its process takes effect, even if the
+// process dies. lost is the step at which the answer may be lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

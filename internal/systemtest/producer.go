@@ -230,7 +230,8 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 	return true
 }
 
-// resolveSend resolves a held send by the messages in the queue.
+// resolveSend acts as the operator for an unresolved send: the send took effect if the
+// queue has a message with the key.
 func (w *world) resolveSend(key string) {
 	for r, err := range w.store.Scan(context.Background(), idempotency.Filter{Operation: "sqs.send"}) {
 		if err != nil {

@@ -48,7 +48,8 @@ func Run(t *testing.T, usual, short int, storage NewStorage) {
 	}
 }
 
-// Find fails unless one of the seeds detects the sabotage.
+// Find runs the simulation for each seed with the sabotage. It fails unless the checks
+// detect the sabotage at least once.
 func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	for seed := range seeds {
 		found := ""

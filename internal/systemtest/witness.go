@@ -37,7 +37,7 @@ type claimed struct {
 	fence int64
 }
 
-// changes are the store's confirmations under one grant.
+// changes are the changes under one grant that the store has confirmed.
 type changes struct {
 	granted idempotency.Record // by the first event
 	events  []ledger.Event     // Claimed or Reclaimed, and Renewed

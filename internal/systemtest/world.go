@@ -43,8 +43,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// storm is the time at which the faults end. If the world is not finished some hours
-	// later, it is stuck.
+	// At the time storm, calm is set and the faults end. If the world is not finished
+	// some hours later, it is stuck.
 	storm time.Time
 
 	// rivals allows two producer processes for one source at a time, so no order is
@@ -52,7 +52,7 @@ type world struct {
 	rivals bool
 
 	mu       sync.Mutex
-	calm     bool // no more faults and crashes
+	calm     bool // no more faults and crashes happen
 	rng      *rand.Rand
 	done     map[string]int   // by group: number of events marked as sent
 	effects  map[string][]int // by group, in the order of happening
@@ -87,7 +87,7 @@ type note struct {
 	what string
 }
 
-// The steps that may fail.
+// steps are the steps of a run at which a fault or a crash may happen.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",
@@ -302,7 +302,8 @@ func (p *process) dead() bool {
 	}
 }
 
-// crash kills the process if the step says so, and reports whether the process is dead.
+// crash kills the process with the probability of the step, and reports whether the
+// process is dead.
 func (p *process) crash(step string) bool {
 	if !p.dead() && p.w.happens(step) {
 		p.kill(step)

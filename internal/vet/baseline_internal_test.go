@@ -31,7 +31,8 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found returns a report about a file with the code above; places are lines.
+// found writes the code above to the file shop/sender.go, and returns a report with
+// findings about this file, and the folder around shop.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()

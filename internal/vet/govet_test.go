@@ -168,7 +168,8 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// Another answer of the go command must not become a clean result.
+// If the go command gives an unexpected answer, Run returns an error and not a clean
+// result.
 func TestAnAnswerThatIsNone(t *testing.T) {
 	fake, real := t.TempDir(), goBinary(t)
 	answer := func(stdout string) {

@@ -83,7 +83,7 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		DisableUnusedImportCheck: true,
 		Error:                    func(error) {}, // imports are not loaded
 	}
-	// The error is the first of these errors.
+	// Check returns the first of the ignored errors.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// answer has the size of the owners' values: 32 bytes without pointers.
+// answer is a value as large as the values in the producer and in the fake queue: 32
+// bytes without pointers.
 type answer [32]byte
 
 // liveIDs returns the number of IDs in the window of a benchmark. The default is the

@@ -65,7 +65,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// Small, or full before the copy ended, which does not happen by chance.
+		// The shard is small, or the new index was full before the copy ended. The second
+		// case does not happen by chance.
 		s.rebuild(n)
 		return
 	}

@@ -163,7 +163,7 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch records that the record at a position changes.
+// touch marks the chunk of a position as mixed, because a record in the chunk changes.
 func (s *shard[V]) touch(position uint64) { s.ages[(position-s.base)/chunkLen].mixed = true }
 
 // extend ensures room for one more record. It returns false if all positions are used.

@@ -122,7 +122,8 @@ func TestSlabsFollowTheLoad(t *testing.T) {
 	}
 }
 
-// An unanswered record stays forever, but keeps no other record.
+// A record without an answer stays in memory forever. It does not keep the other records
+// of its shard in memory.
 func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	w := New[nothing](Options{})
 	put(t, w, start, "unanswered", Record[nothing]{From: start})
@@ -174,7 +175,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 
-	// One deletion in a chunk that otherwise goes whole, one change in another.
+	// Of two full chunks, one has a deleted record, and the other has a record that was
+	// set again.
 	w = New[nothing](Options{})
 	for i := range 2 * chunkLen {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})

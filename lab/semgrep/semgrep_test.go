@@ -34,7 +34,7 @@ type rule struct {
 	Sinks     []pattern         `yaml:"pattern-sinks"`
 }
 
-// pattern is one operator.
+// pattern is one Semgrep operator with its value.
 type pattern struct {
 	Pattern  string    `yaml:"pattern"`
 	Not      string    `yaml:"pattern-not"`
@@ -87,7 +87,8 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks that an operator names bound metavariables.
+// uses checks the operators focus-metavariable and metavariable-regex: the metavariable
+// that p names is in bound.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {
@@ -147,7 +148,7 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
-// The names of attributes in the rules are those of the lint.
+// The Semgrep rules for SF001 match the same attribute names as package lint.
 func TestNamesOfIdentities(t *testing.T) {
 	for _, r := range rules(t) {
 		if !strings.HasPrefix(r.ID, "sf001") {

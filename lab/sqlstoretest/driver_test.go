@@ -126,9 +126,9 @@ func (x hookedTx) Commit() error {
 	return x.Tx.Commit()
 }
 
-// Another store changes the record after the read of a claim and before its write. The
-// write must judge the changed record, and the claimant that loses must get the changed
-// record.
+// Another store changes the record after a claim has read it and before the claim writes
+// it. The claim is decided by the changed record, and the claimant that loses gets the
+// changed record.
 func TestBetweenReadAndWrite(t *testing.T) {
 	result := idempotency.Result{Response: []byte("by the other")}
 	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }

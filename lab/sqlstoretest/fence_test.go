@@ -43,7 +43,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 	}
 	dead, overtaken := 0, 0
 	for round := range rounds {
-		lost := map[string]idempotency.Outcome{} // granted in a transaction without a commit
+		lost := map[string]idempotency.Outcome{} // granted in a transaction that did not commit
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		begun := make(chan struct{}, 16)

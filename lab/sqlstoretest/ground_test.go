@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// ground is the schema of a package at a version, for tests of package sqldb.
+// ground returns the schema of an imaginary package with the given steps, for tests of
+// package sqldb.
 func ground(steps ...sqldb.Step) *sqldb.Schema {
 	return &sqldb.Schema{Name: "ground", Meta: "ground_meta", Lock: 42, Steps: steps, Tables: map[string]string{"ground": "id, text"}}
 }

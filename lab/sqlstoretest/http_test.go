@@ -51,7 +51,7 @@ func TestHTTPInTransactions(t *testing.T) {
 			case "panic":
 				panic(http.ErrAbortHandler)
 			case "rolled-back":
-				_ = tx.Rollback() // against the rules; no payment may be reported
+				_ = tx.Rollback() // a handler must not end the transaction; if it does, no payment may be reported
 				fallthrough
 			default:
 				w.WriteHeader(http.StatusCreated)

@@ -246,7 +246,8 @@ func TestLedgerOfGroups(t *testing.T) {
 	})
 }
 
-// After an interrupted export, the head marks the progress.
+// The head that an interrupted export returns marks the progress: the next export
+// continues there.
 func TestInterruptedExport(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -76,8 +76,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Each transaction counts all earlier ones, so writers in many stores exceed the quota by
-// their concurrent transactions at most, and not at all on SQLite.
+// A transaction counts the operations of all transactions committed before it began to
+// count. Writers in many stores therefore exceed the quota at most by their concurrent
+// transactions. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, stores, writers = 40, 3, 4
@@ -109,7 +110,8 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// A key that appeared since the store read it has its own answer in a scope without room.
+// In a scope that has used its quota, a claim gets InProgress if another store has
+// claimed the key since this store looked it up. A claim of a new key gets OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})

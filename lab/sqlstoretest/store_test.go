@@ -78,7 +78,8 @@ func TestClaimTx(t *testing.T) {
 		if r, err := s.Lookup(ctx, claimOf("a").Key); err != nil || r[0].Status != idempotency.Absent || payments() != 0 {
 			t.Fatalf("after a rollback: %v, %v, %d payments, want nothing", r[0].Status, err, payments())
 		}
-		// Its fence was visible, so no claim ever gets it again.
+		// The caller saw the fence of the rolled back claim, so no later claim gets this
+		// fence.
 		other := d.store(t, sqlstore.Config{})
 		if out := claim(t, other, claimOf("b"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
 			t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
@@ -101,7 +102,8 @@ func TestClaimTx(t *testing.T) {
 	})
 }
 
-// A visible fence is not given again, even after the clock was set back.
+// A fence that a caller has seen is never granted again, even after the clock was set
+// back.
 func TestFencesAndTheClock(t *testing.T) {
 	d := newSQLite(t)
 	db := d.open(t)
@@ -129,7 +131,8 @@ func TestFencesAndTheClock(t *testing.T) {
 	}
 }
 
-// Many callers pay the same hundred bills in their own transactions.
+// If many callers pay the same hundred bills, each in its own transactions, each bill is
+// paid once.
 func TestClaimTxRaces(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

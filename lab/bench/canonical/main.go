@@ -26,7 +26,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// side is one implementation of a row's work.
+// side is one library's way to do the work of a table row.
 type side struct {
 	name string
 	do   func()

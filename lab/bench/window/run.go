@@ -43,8 +43,8 @@ type report struct {
 	Note  string
 }
 
-// worker runs one side in its own process, so that the heap of one side costs the other
-// sides no time.
+// worker runs one side in its own process, so that the heap of one side does not slow
+// down the other sides.
 type worker struct {
 	memory memory
 	step   time.Duration // time between two claims, so that n IDs are live
