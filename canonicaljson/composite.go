@@ -29,7 +29,7 @@ func pointerEncoder(t reflect.Type, with traits) encodeFunc {
 			return refuse(t, ErrDepth, "")
 		}
 		var target reference
-		deep := e.deep()
+		deep := e.checksCycles()
 		if deep {
 			target = reference{t: t, at: v.Pointer()}
 			if !e.enter(target) {
@@ -58,7 +58,7 @@ func sliceEncoder(t reflect.Type) encodeFunc {
 		if v.IsNil() {
 			return append(out, "null"...), nil
 		}
-		if !e.deep() {
+		if !e.checksCycles() {
 			return encode(e, out, v)
 		}
 		target := reference{t: t, at: v.Pointer(), length: v.Len()}
@@ -121,7 +121,7 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 					continue
 				}
 			}
-			if f.mayOmit && f.omitted(fv) {
+			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
 			// The label starts with a comma. The first comma becomes the bracket.

@@ -72,14 +72,14 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	case timeType:
 		return encodeTime
 	}
-	viaPointer := viaPointer(t, with)
+	viaPointer := usesPointerMethods(t, with)
 	switch {
 	case viaPointer && reflect.PointerTo(t).Implements(marshalerType):
-		return ofPointer(encodeMarshaler)
+		return withAddress(encodeMarshaler)
 	case t.Implements(marshalerType):
 		return encodeMarshaler
 	case viaPointer && reflect.PointerTo(t).Implements(textMarshalerType):
-		return ofPointer(encodeTextMarshaler)
+		return withAddress(encodeTextMarshaler)
 	case t.Implements(textMarshalerType):
 		return encodeTextMarshaler
 	}
@@ -121,13 +121,14 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	return encodeUnsupported
 }
 
-// viaPointer reports whether the methods of *t count for a value of type t.
-func viaPointer(t reflect.Type, with traits) bool {
+// usesPointerMethods reports whether methods with the receiver *t decide the form of a
+// value of type t: the value has an address, and t is not itself a pointer.
+func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
 
-// ofPointer calls f with the address of the value.
-func ofPointer(f encodeFunc) encodeFunc {
+// withAddress returns an encodeFunc that calls f with the address of the value.
+func withAddress(f encodeFunc) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return f(e, out, v.Addr())
 	}

@@ -166,7 +166,7 @@ func newTextError(src []byte, f fault) *Error {
 	return e
 }
 
-// numberLen returns the length of the longest start of b with only bytes of numbers.
+// numberLen returns the number of bytes at the start of b that can be part of a number.
 func numberLen(b []byte) int {
 	for i, c := range b {
 		switch {

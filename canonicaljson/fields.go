@@ -26,7 +26,7 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile completes f as a field of the struct type t.
+// compile sets the fields of f that depend on t, the struct type of which f is a member.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -55,7 +55,7 @@ func (f *field) compile(t reflect.Type, with traits) {
 // hasMethod reports whether a method decides the form of a value of type t.
 func hasMethod(t reflect.Type, with traits) bool {
 	p := t
-	if viaPointer(t, with) {
+	if usesPointerMethods(t, with) {
 		p = reflect.PointerTo(t)
 	}
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
@@ -86,8 +86,8 @@ func (f *field) find(v reflect.Value) (reflect.Value, bool) {
 	return v, true
 }
 
-// omitted reports whether the tag of f leaves out the value v.
-func (f *field) omitted(v reflect.Value) bool {
+// isOmitted reports whether the tag of f leaves out the value v.
+func (f *field) isOmitted(v reflect.Value) bool {
 	if f.omitEmpty && isEmpty(v) {
 		return true
 	}
@@ -110,11 +110,11 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// embedded is a struct type with fields to collect.
+// embedded is an embedded struct type whose fields are still to be collected.
 type embedded struct {
 	typ   reflect.Type
 	index []int
-	twice bool // embedded twice at this depth: its fields hide each other
+	twice bool // two fields at this depth embed the type: the fields of both hide each other
 }
 
 // fieldsOf returns the members of the struct type t in the order of their names, by the
@@ -154,7 +154,7 @@ func fieldsOf(t reflect.Type) []field {
 	}
 	var fields []field
 	for _, candidates := range byName {
-		if f, ok := dominant(candidates); ok {
+		if f, ok := dominantField(candidates); ok {
 			fields = append(fields, f)
 		}
 	}
@@ -200,7 +200,7 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 			f.omitZero = true
 			f.isZero = zeroMethod(sf.Type)
 		case "string":
-			f.quoted = quotable(target.Kind())
+			f.quoted = mayBeQuoted(target.Kind())
 		}
 	}
 	label, _ := appendString([]byte{','}, f.name)
@@ -208,9 +208,10 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominant chooses among fields with one name, sorted by depth. It reports false if
-// several fields win, so none of the fields is a member.
-func dominant(fields []field) (field, bool) {
+// dominantField returns the field that counts among fields with the same name, sorted by
+// depth. It returns false if several fields have equal right, because then none of them is
+// a member.
+func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field
 	for _, f := range fields {
@@ -228,8 +229,8 @@ func dominant(fields []field) (field, bool) {
 	return untagged[0], len(untagged) == 1
 }
 
-// validName reports whether encoding/json accepts the name in a tag. Otherwise the name
-// of the field is used.
+// validName reports whether encoding/json accepts the name in a tag. If not, the member has
+// the name of the Go field.
 func validName(name string) bool {
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {
@@ -239,8 +240,8 @@ func validName(name string) bool {
 	return name != ""
 }
 
-// quotable reports whether the tag option "string" applies to a kind.
-func quotable(k reflect.Kind) bool {
+// mayBeQuoted reports whether the tag option "string" has an effect on values of kind k.
+func mayBeQuoted(k reflect.Kind) bool {
 	return k >= reflect.Bool && k <= reflect.Float64 || k == reflect.String
 }
 

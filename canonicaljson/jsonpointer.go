@@ -56,8 +56,8 @@ func pointerAt(src []byte, at int, isName bool) string {
 	return string(text)
 }
 
-// quoted returns the bytes between the quotes of the string at the start of b, with
-// escapes as written, or the rest of b if no quote closes the string.
+// quoted returns the bytes between the quotes of the string at the start of b, with escapes
+// as written. If no quote closes the string, quoted returns the rest of b.
 func quoted(b []byte) []byte {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

@@ -62,7 +62,7 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 		return append(out, '{', '}'), nil
 	}
 	var target reference
-	deep := e.deep()
+	deep := e.checksCycles()
 	if deep {
 		target = reference{t: m.t, at: v.Pointer()}
 		if !e.enter(target) {

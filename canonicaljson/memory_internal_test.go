@@ -22,12 +22,12 @@ func TestIdleScannersAreBounded(t *testing.T) {
 			s := new(scanner)
 			require.True(t, s.scan(text), "%v", s.fault)
 			s.appendResult(nil)
-			assert.Equal(t, memoryOf(reflect.ValueOf(s).Elem()), s.memory(), "memory counts each buffer")
+			assert.Equal(t, memoryOf(reflect.ValueOf(s).Elem()), s.bufferBytes(), "memory counts each buffer")
 			if size < smallText {
-				assert.LessOrEqual(t, s.memory(), 40*len(text)+4096, unit)
+				assert.LessOrEqual(t, s.bufferBytes(), 40*len(text)+4096, unit)
 			}
 			s.free()
-			assert.LessOrEqual(t, s.memory(), maxKeptBytes, unit)
+			assert.LessOrEqual(t, s.bufferBytes(), maxKeptBytes, unit)
 			assert.Nil(t, s.src)
 		}
 	}
@@ -40,7 +40,7 @@ func TestIdleScannersAreBounded(t *testing.T) {
 	s := new(scanner)
 	require.True(t, s.scan(append(members, '}')), "%v", s.fault)
 	s.free()
-	assert.LessOrEqual(t, s.memory(), maxKeptBytes, "an object of many members")
+	assert.LessOrEqual(t, s.bufferBytes(), maxKeptBytes, "an object of many members")
 }
 
 // memoryOf returns the bytes in all slices of a struct and of its inner structs, except

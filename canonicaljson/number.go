@@ -23,8 +23,8 @@ func AppendNumber(dst []byte, f float64) ([]byte, error) {
 	return appendFloat(dst, f, 64), nil
 }
 
-// appendFloat writes a finite f. With size 32 the digits are the shortest that denote f
-// among the values of float32.
+// appendFloat writes a finite f. If size is 32, f is a float32, and the digits are the
+// shortest that distinguish it from all other float32 values.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	switch {
 	case f == 0:
@@ -71,8 +71,9 @@ type literal struct {
 // fits into 32 bits.
 const maxPower = 1_600_000_000
 
-// read reads the number at start by the grammar of RFC 8259 section 6. It returns the
-// offset of the fault and the expected bytes, or -1.
+// read reads the number at start by the grammar of RFC 8259 section 6. If the number is
+// well formed, read returns -1; otherwise it returns the offset of the fault and what was
+// expected.
 func (l *literal) read(src []byte, start int) (int, string) {
 	i := start
 	if src[i] == '-' {
@@ -146,9 +147,9 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset after an integer at start of at most 15 digits, in
-// canonical form. It returns 0 for other numbers, and for integers too close to the end
-// of the text.
+// shortInteger returns the offset after the number at start if the number is an integer of
+// at most 15 digits in canonical form. It returns 0 for other numbers, and for integers too
+// close to the end of the text.
 func shortInteger(src []byte, start int) int {
 	i := start
 	if src[i] == '-' {
@@ -208,7 +209,7 @@ func (s *scanner) scanNumber(start int) int {
 		end--
 	}
 	if end < l.end {
-		s.flush(end, l.end)
+		s.copyPending(end, l.end)
 	}
 	return l.end
 }
@@ -245,12 +246,12 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		if d == l.digits && k == -l.places && decimal.Len(d)+k > -6 {
 			return l.end
 		}
-		s.flush(start, l.end)
+		s.copyPending(start, l.end)
 		s.out = decimal.Append(s.out, src[start] == '-', d, k)
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
-	// The layout may make the number its own canonical text.
+	// A number may still be in canonical form, depending on its layout.
 	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")

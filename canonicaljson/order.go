@@ -19,14 +19,14 @@ type member struct {
 
 const decodedName = 1 << 31
 
-// span is a part of the normalised text. first and last are the range in
-// scanner.unsorted of the objects inside this part.
+// span is a part of the normalised text. The objects inside this part have the indices
+// first to last-1 in scanner.unsorted.
 type span struct {
 	start, end  uint32
 	first, last uint32
 }
 
-// object is an object with members to move.
+// object is an object whose members must be sorted.
 type object struct {
 	start, end uint32 // in the normalised text
 	members    uint32 // index of the first member in scanner.moved
@@ -34,9 +34,10 @@ type object struct {
 	first      uint32 // index of the first inner object in scanner.unsorted
 }
 
-// scanName reads the rest of a name from i on, if the name is not plain ASCII or is
-// close to the end of the text. It sets the length and the prefix of m, and returns the
-// offset of the closing quote, or -1 after a fault.
+// scanName reads the rest of a name from i on. The caller has already read plain ASCII
+// bytes of the name; scanName is for names with other bytes and for names close to the end
+// of the text. It sets the length and the prefix of m, and returns the offset of the
+// closing quote, or -1 after a fault.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -82,14 +83,15 @@ func prefixOf(name []byte) uint64 {
 	}
 	if p&word.High != 0 {
 		for shift := 0; shift < 64; shift += 8 {
-			p += uint64(rank(byte(p>>shift))-byte(p>>shift)) << shift
+			p += uint64(utf16Rank(byte(p>>shift))-byte(p>>shift)) << shift
 		}
 	}
 	return p
 }
 
-// rank returns the position of a byte in the order of prefixOf.
-func rank(c byte) byte {
+// utf16Rank maps a byte of UTF-8 to a number. Names compared by these numbers have the
+// order of their UTF-16 code units.
+func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
 	}
@@ -101,7 +103,7 @@ func rank(c byte) byte {
 func compareNames[T []byte | string](a, b T) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
-			return cmp.Compare(rank(a[i]), rank(b[i]))
+			return cmp.Compare(utf16Rank(a[i]), utf16Rank(b[i]))
 		}
 	}
 	return cmp.Compare(len(a), len(b))
@@ -119,8 +121,8 @@ func (s *scanner) compareMembers(a, b *member) int {
 	return compareNames(x, y)
 }
 
-// closeUnsorted sorts the members from base on of the object f, which ends before
-// src[end]. It reports false for a duplicate name.
+// closeUnsorted sorts the members of the object f, which are s.members[base:]. The object
+// ends before src[end]. closeUnsorted reports false for a duplicate name.
 func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	members := s.members[base:]
 	order, duplicate := s.sort(members)
@@ -156,16 +158,16 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 // maxCached is the largest number of members with its own cached order.
 const maxCached = 64
 
-// orderCache remembers the last order for each number of members. Objects of one shape
-// follow each other within a text and from text to text, and checking an order is
-// faster than sorting.
+// orderCache remembers the last order for each number of members. Texts often have many
+// objects of one shape, and to check an order is faster than to sort.
 type orderCache struct {
 	small [maxCached + 1][]uint32
 	large []uint32
 }
 
-// last returns the order of the last object with n members, or any n numbers.
-func (c *orderCache) last(n int) []uint32 {
+// lastOrder returns the order of the last object with n members. If there was no such
+// object, the n numbers are arbitrary.
+func (c *orderCache) lastOrder(n int) []uint32 {
 	if n > maxCached {
 		c.large = slices.Grow(c.large[:0], n)[:n]
 		return c.large
@@ -176,11 +178,12 @@ func (c *orderCache) last(n int) []uint32 {
 	return c.small[n]
 }
 
-// sort returns the order of the members by their names, as indices that stay valid
-// until the next call, or the second of two members with one name.
+// sort returns the order of the members by their names, as indices that stay valid until
+// the next call. If two members have the same name, sort returns the second of these
+// members instead.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
-	order := s.orders.last(len(members))
-	if s.ascending(members, order) {
+	order := s.orders.lastOrder(len(members))
+	if s.isSortedBy(members, order) {
 		return order, nil
 	}
 	for i := range order {
@@ -212,9 +215,9 @@ func (s *scanner) sort(members []member) ([]uint32, *member) {
 	return order, nil
 }
 
-// ascending reports whether the names ascend strictly in the given order. The indices
-// may be out of range.
-func (s *scanner) ascending(members []member, order []uint32) bool {
+// isSortedBy reports whether the names of the members ascend strictly in the given order.
+// The order may have indices out of range; isSortedBy then reports false.
+func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	if order[0] >= uint32(len(members)) {
 		return false
 	}
@@ -232,9 +235,9 @@ func (s *scanner) ascending(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the normalised text for gather to write. While open is true, gather
-// is writing an object that follows this part; members, count and left belong to this
-// object.
+// job is a part of the normalised text that writeSorted has to write. While open is true,
+// writeSorted is writing the object after this part, and members, count and left describe
+// this object.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
@@ -259,10 +262,10 @@ func (s *scanner) pushJob(m *span) {
 	j.open = false
 }
 
-// gather fills dst with the normalised text and the members of all objects in order. It
-// works from the end to the front, because the list of objects is ordered by their
-// ends, and writes every byte once at any depth.
-func (s *scanner) gather(dst, text []byte) {
+// writeSorted fills dst with the normalised text, with the members of each object sorted.
+// It works from the end to the front, because the list of objects is ordered by their ends.
+// It writes each byte once, at any depth.
+func (s *scanner) writeSorted(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]
 	s.pushJob(&span{end: uint32(len(text)), last: uint32(len(s.unsorted))})

@@ -9,13 +9,14 @@ import (
 
 // scanner canonicalises one text in one pass, without a tree.
 //
-// Producers' texts are close to canonical, so the scanner copies nothing before the
-// first difference. The scanned bytes from run on are pending; white space, an escape
-// or a number with another canonical form moves them to out. The normalised text is out
-// followed by the pending bytes.
+// A producer's text is close to canonical, so the scanner copies nothing before the first
+// difference. The bytes of src from run to the current position are pending: they are equal
+// to their canonical form and not yet copied. White space, or an escape or number that has
+// another canonical form, ends the pending bytes: the scanner copies them to out. The
+// normalised text is out followed by the pending bytes.
 //
-// Members keep their place during the scan. An object with unsorted members goes on a
-// list, and one final pass writes every byte once (gather).
+// Members stay in place during the scan. An object with unsorted members goes on a list,
+// and a final pass writes every byte once (writeSorted).
 type scanner struct {
 	src   []byte
 	out   []byte // the normalised text before the pending run
@@ -28,7 +29,7 @@ type scanner struct {
 	moved    []span   // their members, in the order of their names
 	names    []byte   // decoded names with escapes
 	decoded  []span   // their places in names
-	jobs     []job    // work of gather
+	jobs     []job    // work of writeSorted
 	number   []byte   // one number, in canonical form
 	orders   orderCache
 
@@ -86,10 +87,10 @@ func (s *scanner) scan(src []byte) bool {
 			i++
 			for {
 				if i+8 > len(src) {
-					i = plain(src, i)
+					i = skipPlain(src, i)
 					break
 				}
-				if hits := specials(word.Load64(src, i)); hits != 0 {
+				if hits := markSpecials(word.Load64(src, i)); hits != 0 {
 					i += bits.TrailingZeros64(hits) >> 3
 					break
 				}
@@ -124,14 +125,14 @@ func (s *scanner) scan(src []byte) bool {
 			}
 			i++
 			if i >= len(src) || src[i] != ':' {
-				if i = s.space(i); i >= len(src) || src[i] != ':' {
+				if i = s.dropSpace(i); i >= len(src) || src[i] != ':' {
 					return s.fail(i, ErrSyntax, "':' after a name")
 				}
 			}
 			i++
 		}
 		if i < len(src) && src[i] <= ' ' {
-			i = s.space(i)
+			i = s.dropSpace(i)
 		}
 		if i >= len(src) {
 			return s.fail(i, ErrSyntax, "a value")
@@ -141,10 +142,10 @@ func (s *scanner) scan(src []byte) bool {
 			i++
 			for {
 				if i+8 > len(src) {
-					i = plain(src, i)
+					i = skipPlain(src, i)
 					break
 				}
-				if hits := specials(word.Load64(src, i)); hits != 0 {
+				if hits := markSpecials(word.Load64(src, i)); hits != 0 {
 					i += bits.TrailingZeros64(hits) >> 3
 					break
 				}
@@ -181,7 +182,7 @@ func (s *scanner) scan(src []byte) bool {
 			}
 			i++
 			if i < len(src) && src[i] <= ' ' {
-				i = s.space(i)
+				i = s.dropSpace(i)
 			}
 			if i >= len(src) || src[i] != c+2 { // the closing bracket of c
 				continue
@@ -211,10 +212,10 @@ func (s *scanner) scan(src []byte) bool {
 		// A value is complete; close the arrays and objects that end here.
 		for {
 			if kind == inNothing {
-				return s.finish(i)
+				return s.endText(i)
 			}
 			if i < len(src) && src[i] <= ' ' {
-				i = s.space(i)
+				i = s.dropSpace(i)
 			}
 			if i >= len(src) {
 				return s.fail(i, ErrSyntax, wantAfter(kind))
@@ -223,7 +224,7 @@ func (s *scanner) scan(src []byte) bool {
 			if c == ',' {
 				i++
 				if i < len(src) && src[i] <= ' ' {
-					i = s.space(i)
+					i = s.dropSpace(i)
 				}
 				break
 			}
@@ -251,14 +252,14 @@ func (s *scanner) fail(at int, err error, want string) bool {
 	return false
 }
 
-// finish ends the text after the value that ends before src[i].
-func (s *scanner) finish(i int) bool {
+// endText ends the scan. The last value ends before src[i], so only white space may follow.
+func (s *scanner) endText(i int) bool {
 	end := skipSpace(s.src, i)
 	if end < len(s.src) {
 		return s.fail(end, ErrTrailingData, "")
 	}
 	if i < end {
-		s.flush(i, end)
+		s.copyPending(i, end)
 	}
 	return true
 }
@@ -270,11 +271,12 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// flush ends the pending run before src[at] and starts another at src[next].
-func (s *scanner) flush(at, next int) {
+// copyPending copies the pending bytes before src[at] to out. The next pending bytes start
+// at src[next].
+func (s *scanner) copyPending(at, next int) {
 	n, size := len(s.out), at-s.run
 	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {
-		// Copying fixed words is faster than a copy of variable length.
+		// Copies of 8 bytes are faster than one copy of variable length.
 		out := s.out[:n+32]
 		word.Store64(out, n, word.Load64(s.src, s.run))
 		word.Store64(out, n+8, word.Load64(s.src, s.run+8))
@@ -285,7 +287,8 @@ func (s *scanner) flush(at, next int) {
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
-			// Room for the rest of the text, which seldom grows.
+			// Make room for the rest of the text too. The canonical form is seldom longer
+			// than the source.
 			s.out = slices.Grow(s.out, len(s.src)-s.run+64)
 		}
 		s.out = append(s.out, s.src[s.run:at]...)
@@ -295,9 +298,9 @@ func (s *scanner) flush(at, next int) {
 	s.differ = true
 }
 
-// space returns the offset of the first byte at or after i other than white space, and
-// removes the white space from the text.
-func (s *scanner) space(i int) int {
+// dropSpace returns the offset of the first byte at or after i that is not white space, and
+// leaves the white space out of the normalised text.
+func (s *scanner) dropSpace(i int) int {
 	src := s.src
 	next := i
 	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
@@ -305,14 +308,14 @@ func (s *scanner) space(i int) int {
 	} else if next = skipSpace(src, i); next == i {
 		return i
 	}
-	s.flush(i, next)
+	s.copyPending(i, next)
 	return next
 }
 
 func skipSpace(src []byte, i int) int {
 	for i < len(src) && src[i] <= ' ' && (src[i] == ' ' || src[i] == '\n' || src[i] == '\t' || src[i] == '\r') {
 		i++
-		// Indentation.
+		// After a line break there are often many spaces: compare eight at once.
 		for i+16 <= len(src) {
 			if others := word.Load64(src, i) ^ ' '*word.Low; others != 0 {
 				i += bits.TrailingZeros64(others) >> 3
@@ -328,18 +331,18 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-// specials marks the quotes, backslashes, control characters and non-ASCII bytes of w
-// in the highest bit of each byte. Only the lowest mark is reliable: each subtraction
-// borrows from the byte above a hit.
-func specials(w uint64) uint64 {
+// markSpecials sets the highest bit of each byte of w that is a quote, a backslash, a
+// control character or not ASCII, and clears all other bits. Only the lowest mark is
+// reliable, because each subtraction borrows from the byte above a match.
+func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }
 
-// plain returns the offset of the first quote, backslash, control character or
-// non-ASCII byte at or after i, or len(src).
-func plain(src []byte, i int) int {
+// skipPlain returns the offset of the first quote, backslash, control character or
+// non-ASCII byte at or after i, or len(src) if there is none.
+func skipPlain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
-		if hits := specials(word.Load64(src, i)); hits != 0 {
+		if hits := markSpecials(word.Load64(src, i)); hits != 0 {
 			return i + bits.TrailingZeros64(hits)>>3
 		}
 	}

@@ -32,7 +32,7 @@ func appendString(dst []byte, s string) ([]byte, int) {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
 			w := word.LoadString64(s, i)
-			if specials(w) != 0 {
+			if markSpecials(w) != 0 {
 				return appendSpecial(dst[:n+1+i], s, i)
 			}
 			word.Store64(body, i, w)
@@ -53,13 +53,13 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	return dst, -1
 }
 
-// appendSpecial is appendString for the rest of s from i on, with bytes to escape or to
-// check.
+// appendSpecial appends s like appendString, from offset i on. The caller has appended the
+// bytes before i; the rest may have bytes that need an escape or a check.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
 		if i+8 <= len(s) {
-			hits := specials(word.LoadString64(s, i))
+			hits := markSpecials(word.LoadString64(s, i))
 			if hits == 0 {
 				i += 8
 				continue
@@ -169,7 +169,7 @@ func sequenceLen[T []byte | string](s T) int {
 func (s *scanner) scanString(i int) int {
 	src := s.src
 	for {
-		if i = plain(src, i); i >= len(src) {
+		if i = skipPlain(src, i); i >= len(src) {
 			s.fail(i, ErrSyntax, "'\"' at the end of a string")
 			return -1
 		}
@@ -235,7 +235,7 @@ func (s *scanner) scanEscape(i int) int {
 		case '"', '\\', 'b', 'f', 'n', 'r', 't':
 			return i + 2
 		case '/':
-			s.flush(i, i+1)
+			s.copyPending(i, i+1)
 			return i + 2
 		}
 	}
@@ -261,9 +261,9 @@ func (s *scanner) scanEscape(i int) int {
 	return i + size
 }
 
-// replace writes text instead of src[at:next].
+// replace writes text in place of src[at:next].
 func (s *scanner) replace(at, next int, text []byte) {
-	s.flush(at, next)
+	s.copyPending(at, next)
 	s.out = append(s.out, text...)
 	s.shift = len(s.out) - next
 }
@@ -329,7 +329,8 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// unescape appends the decoded inside of a string to dst. Invalid escapes are copied.
+// unescape appends the content of a string to dst, with its escapes decoded. The parameter
+// inside is the text between the quotes. Invalid escapes are copied.
 func unescape(dst, inside []byte) []byte {
 	for i := 0; i < len(inside); {
 		if inside[i] == '\\' {

@@ -95,7 +95,7 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	}
 	at := len(dst)
 	dst = slices.Grow(dst, len(text))[:at+len(text)]
-	s.gather(dst[at:], text)
+	s.writeSorted(dst[at:], text)
 	return dst
 }
 
@@ -119,7 +119,7 @@ func newScanner() *scanner {
 
 // free resets s and returns it to the pool.
 func (s *scanner) free() {
-	if len(s.src) > smallText && s.memory() > maxKeptBytes {
+	if len(s.src) > smallText && s.bufferBytes() > maxKeptBytes {
 		*s = scanner{}
 		scanners.Put(s)
 		return
@@ -142,13 +142,13 @@ func (s *scanner) free() {
 	scanners.Put(s)
 }
 
-// memory returns the size in bytes of the buffers that grow with the text.
-func (s *scanner) memory() int {
-	return memory(s.out) + memory(s.names) + memory(s.number) + memory(s.frames) + memory(s.members) +
-		memory(s.unsorted) + memory(s.moved) + memory(s.decoded) + memory(s.jobs) + memory(s.orders.large)
+// bufferBytes returns the size in bytes of the buffers that grow with the text.
+func (s *scanner) bufferBytes() int {
+	return capBytes(s.out) + capBytes(s.names) + capBytes(s.number) + capBytes(s.frames) + capBytes(s.members) +
+		capBytes(s.unsorted) + capBytes(s.moved) + capBytes(s.decoded) + capBytes(s.jobs) + capBytes(s.orders.large)
 }
 
-// memory returns the size of the capacity of b in bytes.
-func memory[T any](b []T) int {
+// capBytes returns the size of the capacity of b in bytes.
+func capBytes[T any](b []T) int {
 	return cap(b) * int(reflect.TypeFor[T]().Size())
 }

@@ -88,11 +88,11 @@ type reference struct {
 // containsItself is the detail of the error for such a value.
 const containsItself = "the value contains itself"
 
-// deep reports whether the encoder must search for cycles.
-func (e *encoder) deep() bool { return e.levels+e.indirections >= uncheckedDepth }
+// checksCycles reports whether the encoder is so deep that it must search for cycles.
+func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= uncheckedDepth }
 
-// enter records that the encoder enters the target of r. It reports false if the
-// encoder is already inside that target.
+// enter records that the encoder is inside the target of r. It reports false if the encoder
+// already was.
 func (e *encoder) enter(r reference) bool {
 	if _, found := e.inside[r]; found {
 		return false
@@ -104,7 +104,7 @@ func (e *encoder) enter(r reference) bool {
 	return true
 }
 
-// leave is the inverse of enter.
+// leave records that the encoder is no longer inside the target of r.
 func (e *encoder) leave(r reference) { delete(e.inside, r) }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
@@ -119,7 +119,7 @@ func (e *encoder) free() {
 		e.path, e.entries = e.path[:0], e.entries[:0]
 	}
 	e.inside = nil
-	if memory(e.path)+memory(e.scratch)+memory(e.quoted)+memory(e.entries) > maxKeptBytes {
+	if capBytes(e.path)+capBytes(e.scratch)+capBytes(e.quoted)+capBytes(e.entries) > maxKeptBytes {
 		*e = encoder{}
 	}
 	encoders.Put(e)
@@ -143,7 +143,7 @@ func (e *encoder) encode(dst []byte, v any) ([]byte, error) {
 	return out, nil
 }
 
-// inMember adds the member or element token to the path of err.
+// inMember adds token, the name of a member or the index of an element, to the path of err.
 func (e *encoder) inMember(token string, err *Error) ([]byte, *Error) {
 	e.path = append(e.path, token)
 	return nil, err
