@@ -207,13 +207,13 @@ func (c *checks) write(ctx context.Context) error {
 // protectNewFile restricts the file of an empty SQLite database to its owner. SQLite
 // gives the rights of the file to its journals. A database with tables keeps its
 // rights.
-func protectNewFile(ctx context.Context, db *sql.DB) error {
-	path, err := sqliteFile(ctx, db)
+func protectNewFile(ctx context.Context, q Queryer) error {
+	path, err := sqliteFile(ctx, q)
 	if err != nil || path == "" {
 		return err
 	}
 	var tables int
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master`).Scan(&tables); err != nil || tables > 0 {
+	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master`).Scan(&tables); err != nil || tables > 0 {
 		return err
 	}
 	for _, name := range []string{path, path + "-wal", path + "-shm", path + "-journal"} {

@@ -141,18 +141,23 @@ func (s *Schema) Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 }
 
 func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
+	conn, err := connect(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	if d == SQLite {
-		if err := protectNewFile(ctx, db); err != nil {
+		if err := protectNewFile(ctx, conn); err != nil {
 			return err
 		}
 		// Create the table outside of the transaction, because the first statement of the
 		// transaction must write to the table: a transaction that begins with a read
 		// cannot write after another writer.
-		if _, err := db.ExecContext(ctx, s.metaTable(d)); err != nil {
+		if _, err := conn.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}
 	}
-	tx, err := db.BeginTx(ctx, d.TxOptions())
+	tx, err := conn.BeginTx(ctx, d.TxOptions())
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,27 @@ func definitions(t *testing.T, d database) (out []string) {
 	return out
 }
 
+// Processes that start at the same time call Migrate for a new SQLite file. Each opens its own
+// connection, which changes journal_mode.
+func TestMigrateNewFileConcurrently(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "new.db")
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range 8 {
+			db, err := sql.Open("sqlite", sqliteSource(path))
+			require.NoError(t, err)
+			t.Cleanup(func() { db.Close() })
+			wg.Go(func() {
+				<-start
+				assert.NoError(t, outbox.Migrate(t.Context(), db, outbox.SQLite))
+			})
+		}
+		close(start)
+		wg.Wait()
+	}
+}
+
 // Migrate makes the tables of the printed schema, even if it is called concurrently and
 // repeatedly.
 func TestSchema(t *testing.T) {
