@@ -126,7 +126,7 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		case found.Status == Absent && found.Generation > 0: // the released claim's generation is reused
+		case found.Status == Absent && found.Generation > 0: // keep the generation of the released claim
 		default:
 			r.Generation++
 		}

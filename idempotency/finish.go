@@ -65,7 +65,7 @@ type Ending struct {
 	kind    endingKind
 	result  Result
 	failure Failure
-	lease   time.Duration // of an extension
+	lease   time.Duration // only for Extended
 }
 
 type endingKind uint8

@@ -23,7 +23,7 @@ func main() {
 		},
 	})
 	must(err)
-	ctx, stop := context.WithCancel(context.Background()) // in a service signal.NotifyContext
+	ctx, stop := context.WithCancel(context.Background()) // a service uses signal.NotifyContext
 	for day := range 3 {
 		_, err := producer.Send(ctx, Export{time.Date(2025, 12, 4+day, 0, 0, 0, 0, time.UTC)})
 		must(err)
@@ -37,7 +37,7 @@ func main() {
 		},
 	})
 	must(err)
-	go func() { _ = c.WaitIdle(ctx, time.Second); stop() }() // a service runs until its signal
+	go func() { _ = c.WaitIdle(ctx, time.Second); stop() }() // a service waits for its signal instead
 	must(c.Run(ctx))
 }
 

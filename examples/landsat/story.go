@@ -111,8 +111,8 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 	}
 }
 
-// producer sends the scenes with a producer of package sqsfifo. One answer of the queue is
-// lost, as with the plain SDK before. It then calls mistakes.
+// producer sends the scenes with a producer of package sqsfifo, while the queue loses one
+// answer. It then calls mistakes.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

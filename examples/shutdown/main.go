@@ -108,7 +108,7 @@ type outcomes struct {
 	fates map[sqsfifo.Fate]int
 }
 
-// outcome is one line.
+// outcome is one line of the output.
 type outcome struct {
 	Height int    `json:"height_mm"`
 	Fate   string `json:"fate"`

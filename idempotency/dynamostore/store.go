@@ -298,7 +298,8 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the record still has version at. It reports whether it wrote.
+// put writes the item if the version of the stored record is still the parameter at. It
+// reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {

@@ -56,8 +56,8 @@ var printable = func() string {
 	return b.String()
 }()
 
-// A decoded answer equals the encoded answer. Other bytes are an error, and every
-// decoded answer can be sent.
+// A decoded answer equals the encoded answer. To decode other bytes is an error, and
+// every decoded answer can be sent.
 func FuzzAnswer(f *testing.F) {
 	a := answer{status: 201, header: http.Header{"Location": {"/a", "\xff"}, "Content-Type": {}}, body: []byte("b\n\x00"), length: 3, retained: true}
 	b, err := a.encode()

@@ -192,7 +192,7 @@ func TestHandlersView(t *testing.T) {
 		if err := r.ParseForm(); err != nil || r.PostForm.Get("amount") != "10" || r.PathValue("id") != "7" || r.ContentLength != 9 {
 			t.Errorf("got %v, %v, %q, %d", r.PostForm, err, r.PathValue("id"), r.ContentLength)
 		}
-		w.WriteHeader(http.StatusEarlyHints) // not forwarded, and not the answer
+		w.WriteHeader(http.StatusEarlyHints) // an informational status is neither forwarded nor the answer
 		w.WriteHeader(http.StatusCreated)
 		w.Header().Set("Location", "/too-late")
 	}))

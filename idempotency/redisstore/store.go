@@ -189,8 +189,8 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 	}, nil
 }
 
-// running returns the end of a running claim with one of the tokens, or nil. The caller
-// holds mu.
+// running returns a channel that closes at the end of a running claim with one of the
+// tokens, or nil. The caller holds mu.
 func (s *Store) running(tokens []idempotency.Token) <-chan struct{} {
 	for _, t := range tokens {
 		if done := s.claiming[t]; done != nil {

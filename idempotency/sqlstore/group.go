@@ -242,7 +242,7 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 	// then needs another transaction.
 	for first := true; ; first = false {
 		firsts := openClaims(group, known, s.config.Quota)
-		if first { // claims that need no write do not wait
+		if first { // answer claims that need no write before the transaction
 			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
 				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isOpen)
 				if answered {

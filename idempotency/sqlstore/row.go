@@ -19,7 +19,7 @@ func statusText(s idempotency.Status) string {
 	return s.String()
 }
 
-// row is a record as read, with its last grant's decision.
+// row is a record of the table, and the decision of its last grant.
 type row struct {
 	record   idempotency.Record
 	decision idempotency.Decision
@@ -66,7 +66,7 @@ func scanRecord(s scanner, before ...any) (row, error) {
 	return row{record: r, decision: parseDecision(decision)}, nil
 }
 
-// recordArgs returns values in columns order.
+// recordArgs returns the values of the columns listed in columns, in the same order.
 func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []any {
 	var responseHash []byte
 	if r.Status == idempotency.Succeeded {

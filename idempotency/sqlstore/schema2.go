@@ -11,7 +11,8 @@ const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), 
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`
 
-// wellFormed is the SQL condition for entries readable exactly as written.
+// wellFormed is the SQL condition for a row whose values ledger.Entry can represent
+// exactly.
 const wellFormed = `length(hash) = 32 AND (request_hash IS NULL OR length(request_hash) = 32) AND (body_hash IS NULL OR length(body_hash) = 32)
     AND (response_hash IS NULL OR length(response_hash) = 32) AND length(scope) <= 512 AND length(key) <= 2048
     AND replay_safe >= 0 AND replay_safe <= 1 AND run_again >= 0 AND run_again <= 1`

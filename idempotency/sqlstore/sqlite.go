@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// sqlite executes calls row by row using package idempotency's rules. This is safe,
-// because during a write transaction no other transaction writes.
+// sqlite executes calls row by row, by the rules in Decide, Grant and Finish of package
+// idempotency. This is safe, because during a write transaction no other transaction
+// writes.
 type sqlite struct {
 	clock      func() time.Time
 	ledger     bool

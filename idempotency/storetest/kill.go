@@ -193,7 +193,7 @@ func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
 // killed. The zero Witness is empty. Its methods may be called concurrently.
 type Witness struct {
 	mu        sync.Mutex
-	granted   map[string]int64 // fence by value
+	granted   map[string]int64 // fence by the value of the key
 	completed map[string]bool
 	fences    map[int64]string
 	failed    []string

@@ -246,7 +246,7 @@ func (h *recording) ends(id string, a answered, at int64) {
 
 // history returns all calls. Calls without an answer may have taken effect at any time.
 func (h *recording) history() []porcupine.Operation {
-	fences := map[idempotency.Token]int64{} // fences by claim, as seen in other calls
+	fences := map[idempotency.Token]int64{} // fences by the token of their claim, from the answers of other calls
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
 			fences[r.Token] = r.Fence
@@ -256,7 +256,7 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			out.outcome.Record.Fence = -int64(len(all)) // unseen: any unused number
+			out.outcome.Record.Fence = -int64(len(all)) // no answer has the fence: use any unused number
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
 	}

@@ -211,7 +211,7 @@ var transitionTable = []struct {
 	status   idempotency.Status
 	doubt    bool
 	next     idempotency.Decision
-	conflict idempotency.Decision // with another fingerprint
+	conflict idempotency.Decision // of a claim with another fingerprint
 }{
 	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
 	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},

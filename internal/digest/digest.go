@@ -63,8 +63,8 @@ func Attributes(attributes map[string]types.MessageAttributeValue) *string {
 	return aws.String(hex.EncodeToString(sum[:]))
 }
 
-// SystemAttributes returns MD5OfMessageSystemAttributes: the same algorithm for the
-// other map (F-087).
+// SystemAttributes returns MD5OfMessageSystemAttributes: the digest of the system
+// attributes, computed like the digest of the attributes (F-087).
 func SystemAttributes(attributes map[string]types.MessageSystemAttributeValue) *string {
 	same := make(map[string]types.MessageAttributeValue, len(attributes))
 	for name, a := range attributes {

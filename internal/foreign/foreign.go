@@ -113,7 +113,8 @@ func (k Known) parts(err error, left *int) []string {
 	return append([]string{own}, inner...)
 }
 
-// isPlain reports whether the type of err is of fmt or errors, and so without meaning.
+// isPlain reports whether the type of err is a type of package fmt or errors, which tells
+// nothing about the error.
 func isPlain(err error) bool {
 	name := fmt.Sprintf("%T", err)
 	return strings.HasPrefix(name, "*fmt.") || strings.HasPrefix(name, "*errors.")

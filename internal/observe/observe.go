@@ -51,7 +51,7 @@ const (
 	attrEventSource       = attribute.Key("sqs_fifo.event.source")
 )
 
-// otherError is the error.type of errors without a better type.
+// otherError is the error.type of an error without a known code.
 const otherError = "_OTHER"
 
 // Config configures an Observer. Nil providers and a nil propagator default to the global
@@ -240,7 +240,7 @@ type Ended struct {
 	Took                time.Duration // from submission to outcome
 	BodyBytes, Attempts int
 	Duplicate, Replay   bool
-	Recorded            bool   // duplicate known to a store, not found by SQS
+	Recorded            bool   // the store, not SQS, recognised the duplicate
 	MessageID           string // ignored after an error
 	ErrorType           string // empty on success
 }

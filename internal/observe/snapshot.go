@@ -15,7 +15,7 @@ type Snapshot struct {
 
 	OldestAge, OldestPause float64 // seconds
 	RateLimit              float64 // requests per second; 0 means unlimited
-	ClockSkew              float64 // seconds SQS's clock is ahead; NaN if unknown
+	ClockSkew              float64 // seconds by which SQS's clock is ahead; NaN if unknown
 
 	// Counts since the start.
 	Retries, Throttles, Pauses, Waits int64

@@ -364,7 +364,7 @@ type evidence struct {
 	failed, all float64 // calls since the sum was 0
 }
 
-// addFailure adds a failure and reports whether the sum has reached the limit.
+// addFailure adds a failed call and reports whether the sum has reached the limit.
 func (e *evidence) addFailure(limit float64) bool {
 	e.sum++
 	e.failed++
@@ -372,7 +372,7 @@ func (e *evidence) addFailure(limit float64) bool {
 	return e.sum >= limit
 }
 
-// addSuccess adds a success.
+// addSuccess adds a passed call: it lowers the sum by the credit, to no less than 0.
 func (e *evidence) addSuccess(credit float64) {
 	e.sum -= credit
 	e.all++

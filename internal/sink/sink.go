@@ -17,9 +17,9 @@ import (
 // errExited is the error of a sink that called runtime.Goexit, like t.FailNow.
 var errExited = errors.New("the sink called runtime.Goexit")
 
-// Queue gives records to a sink, one at a time, in the order of Add. Its only goroutine
-// exists while a record waits or is with the sink. A nil Queue discards every record
-// uncounted.
+// Queue gives records to a sink, one at a time, in the order of Add. The queue has one
+// goroutine, which exists only while records wait or the sink handles a record. A nil
+// Queue discards every record and does not count it.
 type Queue[R any] struct {
 	sink  func(R) error
 	limit int
@@ -27,7 +27,7 @@ type Queue[R any] struct {
 
 	mu      sync.Mutex
 	reading []R  // oldest waiting records; the records before next are done
-	next    int  // index in reading
+	next    int  // index of the oldest waiting record in reading
 	later   []R  // newer waiting records; swapped with reading when reading is empty
 	writing bool // a goroutine runs write
 	added   int64
@@ -39,7 +39,7 @@ type Queue[R any] struct {
 
 // flush is one waiting call of Flush.
 type flush struct {
-	until int64 // value of ended that ends the flush
+	until int64 // value of Queue.ended at which the call returns
 	done  chan struct{}
 }
 

@@ -184,7 +184,7 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if refill {
-				q.Add(stop) // the queue is never empty; the sink may call Add
+				q.Add(stop) // each call of the sink adds a record, so the queue is never empty
 			}
 			return nil
 		}, 100, nothing)

@@ -107,8 +107,8 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns an expression for the argument of [Schema.CheckOldest]. The first
-// statement of each writing transaction must read the expression.
+// Oldest returns the SQL expression that reads the argument of [Schema.CheckOldest]. The
+// first statement of each writing transaction must read the expression.
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }

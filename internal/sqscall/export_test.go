@@ -5,7 +5,8 @@ import "time"
 // SetTimeout replaces Timeout for c.
 func (c *Caller) SetTimeout(d time.Duration) { c.timeout = d }
 
-// Classes is the table of codes. The constants are the classes in tests.
+// Classes is the table of codes. Tests use the constants below for the classes in the
+// table.
 var Classes = classes
 
 const (

@@ -41,8 +41,8 @@ type claimed struct {
 type changes struct {
 	granted idempotency.Record // by the first event
 	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubt int                // failures without proof; a repetition may change nothing
-	ends    []ledger.Event     // a repetition changes nothing
+	inDoubt int                // failures without proof; a repeated failure may change nothing
+	ends    []ledger.Event     // other ends of the claim; a repeated end changes nothing
 	resend  bool
 }
 

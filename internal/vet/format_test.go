@@ -118,7 +118,7 @@ func TestGitHub(t *testing.T) {
 	assert.Equal(t, "::error file=a%3Ab%2Cc%25%0A.go,line=1,col=1,title=SF001::\n", printed(t, vet.GitHub, "/w", odd))
 }
 
-// sarif decodes a log by the standard alone.
+// sarif prints findings as a SARIF log, and returns its only run.
 func sarif(t *testing.T, dir string, findings []vet.Finding) map[string]any {
 	t.Helper()
 	var log map[string]any

@@ -137,7 +137,8 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 	assert.Equal(t, 3, report.Packages)
 }
 
-// The analyzer reports a severity other than the rule's only in the text.
+// If the severity of a finding differs from the rule's, the diagnostic has the severity
+// only in its text.
 func TestSeverityOfADiagnostic(t *testing.T) {
 	for says, want := range map[string]lint.Severity{"": lint.Error, "error: ": lint.Error, "warning: ": lint.Warning, "info: ": lint.Info} {
 		report, err := vet.Run(t.Context(), withNames(says, false, vet.Options{Dir: module, Patterns: []string{"./odd/owner"}}))

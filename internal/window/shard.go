@@ -14,7 +14,7 @@ const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
 
-	unanswered offset = math.MaxInt64 // To is zero
+	unanswered offset = math.MaxInt64 // Record.To is zero: no answer yet
 	released   offset = math.MinInt64 // deleted or replaced
 )
 

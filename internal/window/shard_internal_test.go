@@ -81,8 +81,9 @@ func (s *shard[V]) made() int {
 	return n
 }
 
-// The number of slabs for the garbage collector is bounded for a shard of any size, and
-// so is the unused memory of a shard, also while the load falls.
+// A shard of any size has a bounded number of slabs, because the garbage collector marks
+// each slab separately. The unused memory of a shard is bounded too, even while the load
+// falls.
 func TestSlabsFollowTheLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds 600,000 records")

@@ -54,7 +54,8 @@ const (
 	// Inside: SQS surely remembers the key, provided that it accepted the send.
 	Inside
 
-	// Unsure: now is between the ends of the earliest and the latest interval.
+	// Unsure: SQS may or may not remember the key, because now is between the ends of the
+	// earliest and the latest possible interval.
 	Unsure
 )
 

@@ -341,7 +341,7 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	<-ctx.Done() // the alerts on rates end only if more events are stored
+	<-ctx.Done() // other goroutines keep sending: the alerts on rates end only if more events are stored
 	return nil
 }
 

@@ -102,7 +102,8 @@ func (m moment) String() string {
 	return [...]string{"before SQS stored", "before SQS answered", "after SQS answered"}[m]
 }
 
-// manyEvents is an outbox file with its queue.
+// manyEvents is an outbox with many events in a SQLite file, and the queue that gets the
+// events.
 type manyEvents struct {
 	path  string
 	queue *sqstest.Queue

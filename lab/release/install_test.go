@@ -53,7 +53,7 @@ func newUser(t *testing.T) user {
 		"HOME":        home,
 		"GOPATH":      filepath.Join(home, "go"),
 		"GOPROXY":     "file://" + proxy + ",file://" + downloaded + "," + goEnv("GOPROXY"),
-		"GONOSUMDB":   modules[0].path, // and the modules below it; all others are verified
+		"GONOSUMDB":   modules[0].path, // and the modules below its path; the go command verifies all other modules
 		"GOCACHE":     goEnv("GOCACHE"),
 		"GOFLAGS":     "-modcacherw -trimpath", // packages compile once for all caches
 		"GOTOOLCHAIN": "local",

@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Like SQS, the fake refuses a whole batch for one entry.
+// Like SQS, the fake refuses a whole batch because of one entry.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ const (
 // side consumes the queue until ctx ends.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// sides are compared with the first one.
+// sides are measured in turns. Each side is compared with the first side.
 var sides = []struct {
 	name    string
 	consume side

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// emulator is a running peer.
+// emulator is a running peer, with its client and its results.
 type emulator struct {
 	peer
 	client  *sqs.Client
