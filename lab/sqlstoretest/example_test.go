@@ -147,7 +147,7 @@ func Example_ledger() {
 		}
 	}
 
-	// A user with the right to drop triggers drops them, and edits.
+	// A user with the right to drop triggers drops the triggers and edits an entry.
 	for _, statement := range []string{`DROP TRIGGER idempotency_ledger_update`, `UPDATE idempotency_ledger SET note = 'nothing' WHERE seq = 2`} {
 		if _, err := db.Exec(statement); err != nil {
 			fmt.Println(err)

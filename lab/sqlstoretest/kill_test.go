@@ -19,7 +19,8 @@ const (
 	childLedger  = "SQLSTORE_TEST_LEDGER"
 )
 
-// killing returns the configuration of the database's clients.
+// killing returns the configuration for storetest.KillClients. The client processes run
+// TestClient with this database.
 func (d database) killing(ledger bool) storetest.Killing {
 	return storetest.Killing{Test: "TestClient", Env: []string{
 		fmt.Sprintf("%s=%d", childDialect, d.dialect), childSource + "=" + d.source, fmt.Sprintf("%s=%v", childLedger, ledger),

@@ -336,7 +336,8 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 	}
 }
 
-// Run offers a head again if it was not kept, and gives the lease back at its end.
+// If the Sink returns an error, Run passes the head to the Sink again. At its end Run
+// gives the lease back.
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -170,7 +170,7 @@ func TestLedgerTampering(t *testing.T) {
 				}
 				for _, v := range values {
 					if c.Name() == "response_hash" {
-						v = `hash` // NULL before
+						v = `hash` // the column is NULL before
 					}
 					name := fmt.Sprintf("%s.%s = %s", table, c.Name(), v)
 					switch c.Name() {
