@@ -74,7 +74,43 @@ func newSQLite(t testing.TB) database {
 // newPostgreSQL makes a schema in the server, or skips the test.
 func newPostgreSQL(t testing.TB) database {
 	t.Helper()
-	return postgresAt(t, cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"))
+	return postgresAt(t, postgresServer())
+}
+
+func postgresServer() string {
+	return cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
+}
+
+// sessions is the start of the application names of this process's sessions.
+var sessions = fmt.Sprintf("sqlstore_%d_", os.Getpid())
+
+// waitForOthers waits until the open transactions of other processes have ended. A sealer
+// seals no entry that is newer than the oldest open transaction of the server. Without a
+// server, waitForOthers returns immediately.
+func waitForOthers(t testing.TB) {
+	t.Helper()
+	db, err := sql.Open("pgx", postgresServer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var now time.Time
+	if db.QueryRowContext(ctx, `SELECT clock_timestamp()`).Scan(&now) != nil {
+		return
+	}
+	for {
+		var open int
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE backend_xid IS NOT NULL AND xact_start <= $1 AND NOT starts_with(application_name, $2)`, now, sessions).Scan(&open); err != nil {
+			t.Fatal(err)
+		}
+		if open == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func postgresAt(t testing.TB, server string) database {
@@ -89,7 +125,7 @@ func postgresAt(t testing.TB, server string) database {
 		admin.Close()
 		t.Skipf("no PostgreSQL at %s: %v", server, err)
 	}
-	schema := fmt.Sprintf("sqlstore_%d_%x", os.Getpid(), rand.Uint64())
+	schema := fmt.Sprintf("%s%x", sessions, rand.Uint64())
 	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +141,7 @@ func postgresAt(t testing.TB, server string) database {
 	}
 	q := u.Query()
 	q.Set("search_path", schema)
+	q.Set("application_name", schema)
 	u.RawQuery = q.Encode()
 	return database{dialect: sqlstore.PostgreSQL, driver: "pgx", source: u.String()}
 }

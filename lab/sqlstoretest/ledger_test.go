@@ -31,6 +31,7 @@ func sealer(t testing.TB, l *sqlstore.Ledger, change ...func(*sqlstore.SealerCon
 
 func seal(t testing.TB, k *sqlstore.Sealer) ledger.Head {
 	t.Helper()
+	waitForOthers(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	h, err := k.Seal(ctx)
