@@ -250,7 +250,7 @@ func show(ctx context.Context, api string, parts map[string]func() error) error 
 		if _, err := alerts(ctx, api); err == nil {
 			break
 		} else if tries == 60 {
-			return fmt.Errorf("Prometheus does not answer: %w", err)
+			return fmt.Errorf("no answer from Prometheus: %w", err)
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
