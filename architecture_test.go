@@ -16,7 +16,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// A producer's binary links no test code and no compiler front end.
+// For each package of the table, `go list -deps` names no forbidden dependency. For
+// example, a program that imports the root package does not link test code or
+// golang.org/x/tools.
 func TestDependencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -34,7 +36,7 @@ func TestDependencies(t *testing.T) {
 		{"./lint/fifovet", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./lint/golangci", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
-		{"./canonicaljson", []string{"."}}, // outside the standard library every path has a dot
+		{"./canonicaljson", []string{"."}}, // "." forbids all packages outside the standard library and this module
 		{"./internal/window", []string{"."}},
 		{"./idempotency", []string{"."}},
 		{"./idempotency/ledger", []string{"."}},

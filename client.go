@@ -17,8 +17,9 @@ import (
 // Client is the subset of *sqs.Client that a producer calls. *sqs.Client and the fake
 // queue of package sqstest implement Client. Methods must be safe for concurrent use. A
 // wrapper of an *sqs.Client must pass the options through: the producer uses options to
-// turn off the SDK's retries and to observe each request. Without the options, the
-// producer can prove fewer outcomes.
+// turn off the SDK's retries and to observe each request. If a wrapper drops the options,
+// more failed events end in doubt, because the producer cannot prove that a request was
+// not sent.
 //
 // In a request with one event, the context has the values of the caller's context. In a
 // request with several events, the context has no values of callers.

@@ -12,8 +12,9 @@ import (
 )
 
 // collision returns the error of an event that collides with an earlier message: the
-// event has the same dedupe key, or the same body with other attributes. The findings
-// describe the error for a producer that only warns.
+// event has the same dedupe key, or the same body with other attributes. A producer with
+// Enforcement Warn sends the event anyway and reports the returned findings instead of
+// the error.
 func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	if c.Reuse == memory.OtherAttributes {
 		err := attributeCollision(s.msg)
@@ -33,7 +34,7 @@ func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
 }
 
-// kindOf names the difference for the metric of collisions.
+// kindOf returns the value of the attribute that the metric of collisions has for r.
 func kindOf(r memory.Reuse) observe.Collision {
 	switch r {
 	case memory.OtherPayload:

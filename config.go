@@ -252,7 +252,8 @@ func (c *Config[T]) shares() error {
 	return errors.Join(errs...)
 }
 
-// validate uses the field names of Config, for example QueueURL for URL.
+// validate returns an error for each wrong field. The errors have the field names of
+// Config, for example QueueURL for URL.
 func (c *QueueConfig) validate() error {
 	var errs []error
 	refuse := func(field, rule string) { errs = append(errs, invalid("Config."+field, rule)) }

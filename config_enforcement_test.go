@@ -12,8 +12,8 @@ import (
 )
 
 // With Warn the producer sends events that break a rule, counts them and reports the
-// findings. It still refuses an event that SQS would refuse, and an event without a
-// message.
+// findings. It still refuses an event that SQS would refuse, and an event whose Identify
+// fails.
 func TestWarn(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed

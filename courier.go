@@ -58,8 +58,9 @@ func (c *courier) identify(it *item, payload string) {
 	s.digest = digest.Of(s.msg.Body)
 }
 
-// collides counts the collision of an event with an earlier message. It returns the
-// event's error. If the producer only warns, collides logs the error and returns nil.
+// collides counts the collision of an event with an earlier message and returns the
+// event's error. With Enforcement Warn it logs the error, adds the findings to the
+// receipt and returns nil.
 func (c *courier) collides(s *submission, with memory.Collision) error {
 	c.observer.Collided(s.ctx, s.rules.source, kindOf(with.Reuse))
 	findings, err := s.collision(with)
@@ -71,7 +72,8 @@ func (c *courier) collides(s *submission, with memory.Collision) error {
 	return nil
 }
 
-// drifted reports that the store has the event with other bytes or another message group.
+// drifted counts and logs that the store has the event with other bytes or another
+// message group, and adds a finding to the receipt.
 func (c *courier) drifted(s *submission) {
 	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
@@ -101,7 +103,8 @@ func (c *courier) Revise(it *item) {
 	}
 }
 
-// check runs the lint on messages that may break a rule.
+// check returns the error of a message that breaks a rule. It skips the lint if isPlain
+// reports that the message breaks none.
 func (c *courier) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
 	if !s.foreign && s.msg.isPlain(maxSize, payload) {
@@ -117,15 +120,16 @@ func (c *courier) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// A message with reported findings may not be an envelope, so verify has no fields to
-	// compare.
+	// The body of a message with reported findings is not always an envelope, so verify
+	// might find no fields to compare.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}
 	return nil
 }
 
-// warn counts findings of an event sent anyway.
+// warn counts the findings of an event that is sent despite them, and adds them to the
+// event's receipt.
 func (c *courier) warn(s *submission, findings []lint.Finding) {
 	if len(findings) > 0 {
 		s.rarely().findings = append(s.rarely().findings, findings...)
@@ -143,7 +147,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Admit asks the memory about each event before an attempt.
+// Admit asks the memory whether each event may be in the next request, and sets
+// admissions[i] for items[i].
 func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
 	use := scratches.Get().(*scratch)
@@ -178,12 +183,13 @@ func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
-// mostPrepared is the maximum number of events with a claim and no request yet. A kill
-// leaves the claims of these events in the store, in addition to the claims of the
-// requests in flight.
+// mostPrepared is the maximum number of events that have a claim in the store before they
+// are in a request. If the process is killed, the store keeps these claims and the claims
+// of the requests in flight.
 const mostPrepared = idempotency.MaxBatch
 
-// Prepare claims events whose groups are busy.
+// Prepare claims events in the store while they wait for a request of their message group
+// to end.
 func (c *courier) Prepare(items []*item) {
 	records := make([]*memory.Record, len(items))
 	for i, it := range items {
@@ -192,8 +198,9 @@ func (c *courier) Prepare(items []*item) {
 	c.memory.Prepare(c.requests, records)
 }
 
-// fits checks the size of an event again, because the queue's limit may have been unknown
-// earlier.
+// fits checks the size of an event before each attempt, because the queue's limit may
+// have been unknown when the event was submitted. An event that is too large with trace
+// context is sent without it.
 func (c *courier) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -328,8 +335,8 @@ func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
 	}
 }
 
-// noteRequest records in the health of SQS whether SQS answered a request. A throttle
-// counts neither as an answer nor as a failure.
+// noteRequest records in c.sqs whether SQS answered a request. A throttle counts neither
+// as an answer nor as a failure.
 func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
 	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
@@ -387,7 +394,7 @@ func (c *courier) entry(s *submission) sqscall.Entry {
 	return e
 }
 
-// attempted records the results of the attempts.
+// attempted records the answers of a request in the memory and in the submissions.
 func (c *courier) attempted(items []*item, answers []attempt.Answer) {
 	use := scratches.Get().(*scratch)
 	defer func() {
@@ -397,7 +404,7 @@ func (c *courier) attempted(items []*item, answers []attempt.Answer) {
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"} // otherwise the deduplication ID is the event's
+		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"} // an altered body has another content-based deduplication ID
 	}
 	now := c.memory.Attempted(ended)
 	for i, it := range items {

@@ -35,8 +35,9 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// The interval of an event in doubt begins with the first attempt, even if an earlier call
-// made it. A retry of a later call never starts after the end of this interval.
+// An event is in doubt after calls of Send without an answer. Its deduplication interval
+// begins with the first attempt of the first call. A later call never starts a retry
+// after the end of this interval.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -70,8 +71,9 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// An event is in doubt after several attempts. Its dedupe key stays taken for a full
-// interval after the last attempt, because SQS may have stored that attempt.
+// An event is in doubt after several attempts. For a full deduplication interval after
+// the last attempt, another event with its dedupe key is a conflict, because SQS may have
+// stored that attempt.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -91,7 +93,7 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 }
 
 // One request contains an event twice. SQS refuses the first copy and stores the second.
-// The refusal does not free the dedupe key.
+// Another event with the dedupe key is a conflict afterwards, despite the refusal.
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -110,8 +112,8 @@ func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// With Warn, an event that breaks a rule is sent. If SQS drops it as a duplicate, the
-// receipt says so.
+// With Warn, an event is sent although its body was sent before with other attributes.
+// SQS drops the message as a duplicate, and Receipt.Duplicate is true.
 func TestWarnedDuplicateIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -139,7 +141,8 @@ func TestWarnedDuplicateIsTold(t *testing.T) {
 	})
 }
 
-// Without sequence numbers, the producer recognises the duplicate by its message ID.
+// If the answers of SQS have no usable sequence numbers, the producer recognises a
+// duplicate of its own message by the message ID.
 func TestWarnedDuplicateWithoutNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -85,8 +85,8 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// F-009 b: a process can recognise a duplicate of another process's message by the sequence
-// number, once the process has seen a higher sequence number in the group.
+// A process can recognise a duplicate of another process's message by the sequence
+// number, once the process has seen a higher sequence number in the group (F-009).
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)

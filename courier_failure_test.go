@@ -22,7 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The answer is lost after the commit: SQS drops the retry, and the event is stored once.
+// SQS stores an event, but the answer is lost. SQS drops the retry as a duplicate, so the
+// event is stored once.
 func TestTimeoutAfterCommit(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		q.Inject(sqstest.LoseAnswer(), 2)
@@ -169,7 +170,8 @@ func TestContextEndsTheRetries(t *testing.T) {
 	})
 }
 
-// While an event is in doubt, no other event may use its key.
+// While an event is in doubt, another event with its dedupe key is a conflict. After the
+// doubt the key is free.
 func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

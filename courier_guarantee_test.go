@@ -85,10 +85,11 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// A copy of an event waits while the first copy becomes in doubt and the doubt ends. A
-// request for the waiting copy could then store the event twice. The producer makes no
-// such request, because it looks up waiting events once a minute and remembers the doubt.
-// The copy ends in doubt.
+// The first copy of an event ends in doubt. A second copy waits for ten minutes after
+// another event of its group, until the doubt of the first copy is over. A request with
+// the second copy could then store the event twice. The producer makes no such request,
+// because it looks up waiting events in its memory once a minute. The second copy ends in
+// doubt.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -113,8 +114,9 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 	})
 }
 
-// A resend waits until the events of 100 other groups are sent. By then an attempt might
-// arrive after the interval, so the producer makes none.
+// A resend waits until the events of 100 other groups are sent. An attempt might then
+// arrive after the deduplication interval of the first send, so the producer makes no
+// attempt.
 func TestResendThatWaitsInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -42,9 +42,10 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics reads all metrics. values has the total of each counter and the count of each
-// histogram. Its keys consist of the instrument, the unit, and the rule, action, outcome
-// and error type. attributes has the values of all attributes.
+// metrics reads all metrics. The map values has the total of each counter and the count
+// of each histogram. A key of this map consists of the instrument, the unit, and the
+// rule, action, outcome and error type. The slice attributes has the values of all
+// attributes.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -118,8 +119,8 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		for _, s := range all {
 			require.NoError(t, send(s))
 		}
-		require.NoError(t, send(all[0])) // a hit
-		require.NoError(t, send(all[0])) // a hit
+		require.NoError(t, send(all[0])) // a duplicate: adds to sqs_fifo.dedupe_window_hits
+		require.NoError(t, send(all[0])) // a duplicate: adds to sqs_fifo.dedupe_window_hits
 		reused := all[1]
 		reused.ID, reused.Cloud = all[1].ID, 5
 		require.Error(t, send(reused)) // a collision: another payload
@@ -131,7 +132,7 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 
 		values, attributes := o.metrics(t)
 		for name, value := range values { // TestStats checks the other instruments
-			if value == 0 { // an instrument that exists from the start
+			if value == 0 { // reported from the start, before the first event
 				delete(values, name)
 			}
 			if strings.HasPrefix(name, "sqs_fifo.producer.") && !strings.HasPrefix(name, "sqs_fifo.producer.violations") {
@@ -330,7 +331,7 @@ func TestTraceContextTakesOnlyTheRoomThatIsLeft(t *testing.T) {
 	}
 }
 
-// A traceparent set by the caller is kept.
+// If Config.Attributes returns a traceparent, the producer does not replace it.
 func TestTraceContextOfTheCallerWins(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
@@ -343,7 +344,8 @@ func TestTraceContextOfTheCallerWins(t *testing.T) {
 	assert.Equal(t, "mine", *q.Messages()[0].Attributes["traceparent"].StringValue)
 }
 
-// loudPropagator injects more headers than SQS accepts.
+// loudPropagator injects one valid header, and six headers whose name or value SQS does
+// not accept in an attribute.
 type loudPropagator struct{ propagation.TraceContext }
 
 func (loudPropagator) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
@@ -354,7 +356,8 @@ func (loudPropagator) Inject(_ context.Context, carrier propagation.TextMapCarri
 	}
 }
 
-// The header names of a propagator never make SQS refuse an event.
+// If a propagator injects a header that SQS does not accept as an attribute, the producer
+// sends the event without this header.
 func TestPropagatorCannotBreakAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

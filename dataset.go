@@ -28,8 +28,8 @@ type Dataset struct {
 	SourceURI string `json:"source_uri"`
 
 	// QueryParameters are the names of the meaningful query parameters of SourceURI. Any
-	// other parameter is refused, because noise in the query would give one source many
-	// keys.
+	// other parameter is refused: with a parameter that varies without meaning, for
+	// example a session ID, one source would have many keys.
 	QueryParameters []string `json:"query_parameters,omitempty"`
 
 	// ArtifactChecksum and CARELabel are for telemetry only.
@@ -99,7 +99,7 @@ func (d *Dataset) recorded() (id, version, key string) {
 		return d.ID, d.Version, ""
 	}
 	key, err = normal.IdempotencyKey()
-	if err != nil { // a normal form has a key
+	if err != nil { // cannot happen: a normalised dataset has a key
 		return d.ID, d.Version, ""
 	}
 	return normal.ID, normal.Version, key
@@ -116,7 +116,7 @@ func (d Dataset) Verify(key string) error {
 	if err != nil {
 		return err
 	}
-	if key != own { // a key that parses has one spelling
+	if key != own { // ParseIdempotencyKey accepts only one spelling of a key
 		return fmt.Errorf("sqsfifo: %w: got %s, recomputed %s", ErrKeyMismatch, key, own)
 	}
 	return nil
@@ -163,7 +163,7 @@ func componentRule(s string) string {
 	return textRule(s)
 }
 
-// normalizeVersion returns the v form of a semantic version (semver.org 2.0.0).
+// normalizeVersion returns a semantic version (semver.org 2.0.0) with a leading v.
 func normalizeVersion(version string) (string, error) {
 	v := strings.TrimSpace(version)
 	if rule := componentRule(v); rule != "" {

@@ -124,7 +124,8 @@ func TestEventsBeforeTheUnixEpochHaveDistinctIDs(t *testing.T) {
 	}
 }
 
-// All 74 free bits depend on the event.
+// An event ID has 74 bits apart from the timestamp, version and variant. Each of these
+// bits differs between some of the events.
 func TestEventIDUsesAllFreeBits(t *testing.T) {
 	var or, and uuid.UUID
 	for i := range and {

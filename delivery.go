@@ -98,9 +98,9 @@ type Delivery struct {
 // minutes of the deduplication interval. The zero value is the usual choice.
 type Memory struct {
 	// MaxKeys is the maximum number of remembered dedupe keys. A key takes about 75 bytes
-	// for five minutes. The producer never forgets a key early: it refuses an event that
-	// needs one more key with [ErrMemoryFull]. Zero means 33 million, the limit of the
-	// data structure.
+	// for five minutes. The producer never forgets a key early. If MaxKeys keys are
+	// remembered, an event with a further key is not sent, and its error wraps
+	// [ErrMemoryFull]. Zero means 33 million, the limit of the data structure.
 	MaxKeys int
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
@@ -148,7 +148,8 @@ func (d Delivery) validate(refuse func(field, rule string)) {
 // maxMessageBytes is the largest message of any queue, in bytes (F-073).
 const maxMessageBytes = 1 << 20
 
-// usualStartFor gives the network of a new pod time to start.
+// usualStartFor is the default of Delivery.StartFor. It gives the network of a new pod
+// time to start.
 const usualStartFor = 15 * time.Second
 
 // options returns the settings of the dispatcher, with defaults in place of zeros.

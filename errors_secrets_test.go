@@ -71,18 +71,18 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		send(event) // one body with two sets of attributes
 		attributes = map[string]string{"patient_uuid": "0" + secret}
 		key += "|3"
-		send(event) // SF001
+		send(event) // an attribute that breaks rule SF001
 		attributes = nil
 		other.Raw = func() { _ = secret }
-		send(other) // no JSON
+		send(other) // a func has no JSON form
 		other.Raw = []string{secret + "\xff"}
 		send(other) // invalid UTF-8
 		other.Raw = []int64{1<<53 + 1}
-		send(other) // a number that changes
+		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
 		send(other) // the same number, in a member whose name is data
 		key += "\x00"
-		send(event) // no key
+		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))
 
 		_, err = sqsfifo.DecodeEnvelope[patient](`{"payload":"` + secret + `"} {`)
@@ -107,7 +107,8 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 	})
 }
 
-// quoting is a client, store and sink whose errors quote their event.
+// quoting is a client and a store. Its errors quote the event, like the errors of
+// quotingSink.
 type quoting struct {
 	sqsfifo.Client
 	idempotency.Store

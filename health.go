@@ -32,7 +32,7 @@ type health struct {
 	cause    error // of the last failed request without an event; quotes no event
 }
 
-// The states of a health.
+// The values of health.state.
 const (
 	isNew     int32 = iota // no answer yet
 	isWell                 // answer to the last call
@@ -62,7 +62,7 @@ func (h *health) answered() {
 	h.failures, h.logged = 0, false
 }
 
-// failed records a failed call. The fault may be in the service, the network or the
+// failed records a failed call of the service. The cause may also be the network or the
 // configuration.
 func (h *health) failed(err error) {
 	now := time.Now()
@@ -98,7 +98,7 @@ func (h *health) note(err error) {
 // isUnproven reports whether the service has never answered.
 func (h *health) isUnproven() bool { return h.state.Load() == isNew }
 
-// explain notes the error of a request without an event.
+// explain keeps the error of a request without an event, for neverAnswered.
 func (h *health) explain(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -39,7 +39,8 @@ func (c unreachable) Do(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// during returns a fault that starts and ends at the given times from now.
+// during returns a function that returns err in the time between from and to, both
+// counted from now, and otherwise nil.
 func during(from, to time.Duration, err error) func() error {
 	began := time.Now()
 	return func() error {
@@ -261,8 +262,8 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// Of each group only the first waiting event fails after RetryFor, twice in
-				// ten minutes.
+				// During the ten minutes, the first waiting event of each of the 20
+				// groups fails after RetryFor, and later a second one.
 				assert.Equal(t, 2*20, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)

@@ -36,7 +36,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
 		s.began = time.Now()
 	}
-	if c.memory.HasStore() { // lookUp comes before identify, which would set submitted
+	if c.memory.HasStore() { // lookUp may take long; without a store, identify sets submitted
 		s.submitted = c.memory.Recently()
 	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
@@ -58,7 +58,8 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	return payload, !it.Refused
 }
 
-// enter looks up the event's message in the memory and starts the observation of the event.
+// enter looks up the event's message in the memory and adds the event's attributes to its
+// span.
 func (c *courier) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
@@ -81,7 +82,8 @@ func (c *courier) recheck(it *item) {
 	}
 }
 
-// lookUp looks up opened events in the store, before enter.
+// lookUp looks up events in the store. The caller has called open for them, and calls
+// enter afterwards.
 func (c *courier) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {
@@ -104,7 +106,7 @@ func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 	case memory.Collide:
 		s.refuse(collision)
 		it.Refused = true
-	default: // the claim decides later
+	default: // decided at the claim, before the first attempt
 	}
 	s.seen = s.known.WasSentElsewhere()
 }

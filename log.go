@@ -68,14 +68,16 @@ func (l *operatorLog) drifted(s *submission) {
 	}
 }
 
-// throttle logs a throttle of SQS: the first one, and then at most one a minute.
+// throttle logs that SQS throttled a request: the first time, and then at most once a
+// minute.
 func (l *operatorLog) throttle(code string) {
 	if l != nil && l.IsDue(&l.throttled) {
 		l.Add(slog.LevelWarn, "SQS throttles", slog.String("code", code))
 	}
 }
 
-// recordLost logs a lost provenance record: the first one, and then at most one a minute.
+// recordLost logs that a provenance record was lost: the first time, and then at most
+// once a minute.
 func (l *operatorLog) recordLost() {
 	if l != nil && l.IsDue(&l.lost) {
 		l.Add(slog.LevelError, "provenance records lost: the sink fails or is too slow")

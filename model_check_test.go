@@ -54,7 +54,8 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch submits an event only when the buffer has room.
+		// SendBatch may wait for room in the buffer before it submits an event. The event
+		// then counts as submitted at its last call of Identify.
 		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -154,12 +155,13 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	case s.err == nil:
 		m.checkReceipt(s, as, rs, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
-		// about this message, not the message with its key or body
+		// Such an error is true if this message was not stored, even if SQS has another
+		// message with its key or body.
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // decided before the message, possibly
+			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // the fate may be older than the message
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
 			}
@@ -181,7 +183,7 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			for _, r := range rs { // a request without proof, possibly suppressed by SQS
+			for _, r := range rs { // SQS may have suppressed a request without proof
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
@@ -213,8 +215,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 	}
 }
 
-// checkDoubt checks an InDoubtError: a request without a known answer is the reason,
-// and a resend before ResendBefore is safe.
+// checkDoubt checks an InDoubtError: at its time Since the producer sent a request
+// without a proven outcome, and a resend before ResendBefore is safe.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
@@ -243,7 +245,7 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 }
 
 // checkOrder checks that the events of a group are stored in the order of submission.
-// Exceptions must be reported.
+// Only the cases of the switch may be out of order.
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {
@@ -259,7 +261,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
 				continue // stored again, because SQS forgot the other producer's message
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				continue // the same with a wrong clock, which hid the message's time
+				continue // as above; a wrong clock hid the time of the other producer's message
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue
 			}
@@ -272,7 +274,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 
 func modelInDoubt(s *modelSub) bool { return sqsfifo.FateOf(s.err) == sqsfifo.InDoubt }
 
-// modelNote is a line of an event's history.
+// modelNote is one line of the history that the method report prints for an event.
 type modelNote struct {
 	at      time.Time
 	sub     *modelSub
@@ -280,7 +282,7 @@ type modelNote struct {
 	what    string
 }
 
-// note records an event. The caller holds the lock.
+// note adds a line to the history of a submission. The caller holds the lock.
 func (w *modelWorld) note(s *modelSub, r *modelRequest, what string) {
 	w.notes = append(w.notes, modelNote{w.on.now(), s, r, what})
 }
@@ -296,7 +298,7 @@ func (w *modelWorld) fail(s *modelSub, format string, args ...any) {
 	w.wrong = append(w.wrong, modelViolation{text: fmt.Sprintf(format, args...), sub: s})
 }
 
-// time formats a time for reports, as seconds since the world began.
+// time formats t as seconds since the start of the virtual time.
 func (w *modelWorld) time(t time.Time) string {
 	return fmt.Sprintf("%.3f s", t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds())
 }

@@ -19,13 +19,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// modelClient is one producer's client.
+// modelClient is the client of one producer. It sends requests through the simulated
+// network, modelWorld.
 type modelClient struct {
 	w        *modelWorld
 	producer int
 }
 
-// depart records that a request leaves the process.
+// depart records that a request leaves the process, and chooses the network's plan for
+// it.
 func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *modelRequest {
 	w := c.w
 	w.mu.Lock()
@@ -57,7 +59,8 @@ func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *mode
 	return r
 }
 
-// transmit makes a request and returns the result for the client.
+// transmit sends a request through the simulated network and returns the result of the
+// client.
 func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry, o []func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	r := c.depart(entries)
 	p := r.plan
@@ -107,7 +110,7 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 	return out, nil
 }
 
-// returns records that the client has returned to the producer.
+// The method returns records that the client has returned from request r to the producer.
 func (w *modelWorld) returns(r *modelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -151,7 +151,7 @@ func (m *modelMachine) pass(until time.Time) {
 	}
 }
 
-// step sets the wall clock.
+// step sets the wall clock to the true time plus the argument ahead.
 func (m *modelMachine) step(ahead time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

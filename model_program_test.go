@@ -129,7 +129,7 @@ func (m *modelRun) bystand(rng *rand.Rand) {
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			chance %= 2 // no Resume
+			chance %= 2 // chance is 0 or 5: no Resume
 			chance *= 5
 		}
 		switch chance {
@@ -309,15 +309,15 @@ func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *mo
 	return s
 }
 
-// together records that submissions belong to one call.
+// The method together records that the submissions were made by one call of SendBatch.
 func (m *modelRun) together(subs []*modelSub) {
 	for _, s := range subs {
 		s.call = subs[0].id + 1
 	}
 }
 
-// handed records that the submitting call has returned. Calls that start afterwards are
-// later submissions.
+// The method handed records that the call that submitted s has returned. Calls that start
+// afterwards are later submissions.
 func (m *modelRun) handed(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -343,7 +343,8 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	}
 }
 
-// end records an outcome.
+// The method end records the outcome of a submission, and may resend the event (see
+// follow).
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()
 	m.clock++

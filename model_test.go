@@ -34,7 +34,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// modelTotals counts the tested cases.
+// modelTotals counts what happened in the programs of all seeds.
 type modelTotals struct {
 	submissions, attempts, accepted, receipts, duplicates, inDoubt, notStored, again, minutes atomic.Int64
 }
@@ -59,20 +59,20 @@ const modelTag = "baggage"
 // modelSub is a submission of an event, with its outcome.
 type modelSub struct {
 	id, producer int
-	call, place  int // numbers of the SendBatch call and of the place in it
+	call, place  int // number of the SendBatch call; index of the event in it
 	how          string
 	e            modelEvent
 	body         string
 	withdrawn    bool // its context ends
 
-	madeAt, handedAt, reportedAt int // order of the call, of its return and of the outcome
+	madeAt, handedAt, reportedAt int // values of modelWorld.clock: start of the call, its return, outcome
 	made, reported               time.Time
 	outcomes                     int
 	receipt                      sqsfifo.Receipt
 	err                          error
 }
 
-// modelRun is a random program.
+// modelRun is one random program of TestModel.
 type modelRun struct {
 	*modelWorld
 	t         *testing.T

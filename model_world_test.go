@@ -23,7 +23,7 @@ type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
 	on   *modelMachine
-	odds map[string]float64 // chance of each fault on a day without weather
+	odds map[string]float64 // chance of each fault in modelFaults, see weather
 	days []modelDay
 
 	// strict limits a request to one event of a group.
@@ -54,7 +54,7 @@ type modelLane struct {
 	group    string
 }
 
-// modelRequest is a request under way.
+// modelRequest is one request to SQS, with its plan and the times of its start and end.
 type modelRequest struct {
 	n, producer int
 	subs        []*modelSub
@@ -88,7 +88,7 @@ type modelPlan struct {
 // modelDelivery is the longest delivery time of an honest network.
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a period of constant weather.
+// modelDay is a period with one kind of weather: "fair" or an element of modelWeather.
 type modelDay struct {
 	until time.Time
 	kind  string
@@ -139,7 +139,9 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// weather returns the current day's kind of fault, or "".
+// weather returns the fault of one request, or "" for none. On a day with bad weather it
+// is often a fault of this weather. Otherwise it is random, with the probabilities of
+// odds.
 func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.days {
 		if now.Before(d.until) {
@@ -161,9 +163,9 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides the fate of a request. The decision depends on the first body of the request
-// and on the number of earlier requests with this first body, so that two runs with one
-// seed are nearly equal.
+// plan decides whether and when a request arrives, and the answer of the client. The
+// decision depends on the first body of the request and on the number of earlier requests
+// with this first body, so that two runs with one seed are nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

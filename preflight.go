@@ -83,7 +83,7 @@ type inspector struct {
 // must not slow down each send.
 const askAgain = 10 * time.Second
 
-// describeFor is the longest wait of a send for the answer.
+// describeFor is the longest time for which a send waits for the queue's attributes.
 const describeFor = 5 * time.Second
 
 // maxSize returns the queue's limit for a message, in bytes.
@@ -95,8 +95,8 @@ func (i *inspector) maxSize() int {
 }
 
 // check returns a [*QueueError] if the queue cannot take the messages. It returns nil if
-// the queue can take them, or if the attributes are unknown. The first caller makes the
-// request; concurrent callers wait for the first answer, or for the end of ctx.
+// the queue can take them, or if the attributes are unknown. The first caller requests
+// the attributes; concurrent callers wait for the first answer, or for the end of ctx.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil
@@ -122,9 +122,9 @@ func (i *inspector) check(ctx context.Context) error {
 	return nil
 }
 
-// askLocked makes the request. The caller holds i.mu. askLocked releases the lock during
-// the request and takes the lock again afterwards, even if the client ends the
-// goroutine.
+// askLocked requests the queue's attributes. The caller holds i.mu. askLocked releases
+// the lock during the request and takes the lock again afterwards, even if the client
+// ends the goroutine.
 func (i *inspector) askLocked(ctx context.Context) {
 	i.asking = make(chan struct{})
 	i.mu.Unlock()
@@ -140,7 +140,8 @@ func (i *inspector) askLocked(ctx context.Context) {
 		case errors.As(err, &i.wrong):
 			i.again, i.vain = time.Now().Add(askAgain), true
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
-			// The next request would be refused too.
+			// Without the permission, the next request would be refused too. The queue
+			// counts as usable from now on.
 			i.health.explain(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:
@@ -179,8 +180,8 @@ func (i *inspector) ask(ctx context.Context, options ...func(*sqs.Options)) (Que
 	return r, nil
 }
 
-// attributes makes the request. A panic of the client, or an answer without a value, is
-// an ordinary error.
+// attributes calls GetQueueAttributes. A panic of the client, or an answer without a
+// value, is an ordinary error.
 func (i *inspector) attributes(ctx context.Context, options []func(*sqs.Options)) (attributes map[string]string, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -151,7 +151,7 @@ func TestSendBatch(t *testing.T) {
 }
 
 // assertOrder checks that the messages of each group are in the queue in the order of
-// the numbers in their events.
+// their scene IDs, which contain increasing numbers.
 func assertOrder(t *testing.T, q *sqstest.Queue) {
 	t.Helper()
 	last := map[string]string{}

@@ -42,7 +42,7 @@ type ProvenanceRecord struct {
 	ReplayTriggered   bool `json:"replay_triggered"`
 
 	// The following fields describe the event's Dataset. DatasetID and Version have the
-	// normalised form of the key.
+	// normalised form, which is also the form in the idempotency key.
 	DatasetID        string `json:"dataset_id,omitempty"`
 	Version          string `json:"version,omitempty"`
 	IdempotencyKey   string `json:"idempotency_key,omitempty"`

@@ -34,7 +34,7 @@ type Queue struct {
 	courier    *courier
 	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
-	limits     observe.Snapshot // only its limits are set
+	limits     observe.Snapshot // constant limits, for snapshot; the other fields are zero
 }
 
 // NewQueue returns a queue for several producers. The error joins one [*InvalidError]
@@ -54,8 +54,8 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue. In remember, the caller sets only the options of the memory
-// that do not follow from config; newQueue sets the others.
+// newQueue returns a queue. The argument remember has the options of the memory. The
+// caller sets only the options that do not follow from config; newQueue sets the others.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &courier{
@@ -250,7 +250,7 @@ func (q *Queue) Stats() Stats {
 	return s
 }
 
-// stats is Stats without RememberedKeys.
+// stats returns the same as Stats, except that RememberedKeys is 0.
 func (q *Queue) stats() Stats {
 	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{

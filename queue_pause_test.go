@@ -72,7 +72,8 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
-// The event that may end a pause is sent alone, because it may fail again.
+// In a paused group, a resend of the failed event would end the pause. This event is sent
+// in a request without later events of the group, because it may fail again.
 func TestPausedRun(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}
@@ -132,8 +133,9 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// SQS stores a part of a request, and the answer is lost. The sequence numbers in the
-// next answer show that the retry stored the missing event after the later events.
+// SQS stores all events of a request except the second, and the answer is lost. The
+// sequence numbers in the next answer show that the retry stored the second event after
+// the third, so its receipt has Overtaken set.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -146,8 +148,8 @@ func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	})
 }
 
-// If an event occurs twice in one request, SQS stores it once, and one of the two receipts
-// is a duplicate (F-009).
+// One SendBatch contains an event three times. SQS stores it once, and the receipts of
+// the other two copies are duplicates (F-009).
 func TestDuplicateInOneRequest(t *testing.T) {
 	for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
 		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {

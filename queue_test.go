@@ -22,7 +22,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Producers on one queue share the order of a group, and detect a key that two of them use.
+// Two producers on one Queue send the events of a group in the order of the calls. An
+// event of the second producer is a conflict if the first has used its dedupe key with
+// another payload.
 func TestProducersShareAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newQueue(t, sqstest.Config{})
@@ -159,7 +161,9 @@ func TestOnlyDoubtPauses(t *testing.T) {
 	})
 }
 
-// A full memory refuses events; it never forgets a key early.
+// If the memory has MaxKeys keys, an event with a new key is refused until the five
+// minutes of another key are over. Events with remembered keys are still recognised as
+// duplicates.
 func TestMaxKeysRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -40,10 +40,11 @@ func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 // Refresh looks up the event of a waiting item in the memory again.
 func (c *courier) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 
-// Paused reports that an item paused its message group.
+// Paused logs that a failed event paused its message group.
 func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
 
-// Sweep removes events forgotten by SQS from the memory. It reports whether more remain.
+// Sweep removes events forgotten by SQS from the memory. The result again is true if the
+// memory still has events.
 func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
 
 // Report reports the outcome of an event to telemetry, the provenance sink and the caller,

@@ -123,7 +123,8 @@ func (s *submission) take(msg *Message) error {
 	return nil
 }
 
-// submit submits an item. A refusal that is not nil becomes the item's outcome.
+// submit submits an item. If the argument refusal is not nil, it becomes the item's
+// outcome. If wait is false, submit does not block (TrySend).
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
 	q.courier.begin(ctx, it, refusal, wait)
@@ -199,7 +200,7 @@ func (q *Queue) conclude(it *item, cause error) {
 // directly, so done is not called, except if the event is known to be stored.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
-	s.refuse(nil) // a later submission reports the refusal
+	s.refuse(nil) // clears the refusal: a later submission reports it
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.courier.memory)
@@ -239,9 +240,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 
 	q.courier.keys.learn(ctx)
 
-	// Events are submitted in small groups. Single events would give the first event a
-	// request for itself; a submission of all events would need room for all of them in the
-	// buffer.
+	// Events are submitted in batches of up to 64. If each event were submitted alone,
+	// the first request would contain only one event. If all were submitted together, the
+	// buffer would need room for all of them.
 	const few = 64
 	ready := make([]*item, 0, min(few, n))
 	submit := func() {
@@ -283,7 +284,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 			}
 			continue
 		}
-		// With a store, one lookup serves up to few events, so they are collected first.
+		// With a store, one lookup serves up to 64 events (the constant few). The loop
+		// therefore collects events in the slice opened and looks them up together.
 		q.courier.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue

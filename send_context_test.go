@@ -49,7 +49,8 @@ func TestContextOfAnEvent(t *testing.T) {
 	})
 }
 
-// lateClient reads a message only after a signal.
+// lateClient waits for a signal on its channel look before it reads the message of a
+// request.
 type lateClient struct {
 	*sqstest.Queue
 	look chan struct{}
@@ -253,7 +254,8 @@ func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
 	})
 }
 
-// watchedContext counts its watchers. Its Done is slow.
+// watchedContext counts the calls of its AfterFunc, and of the stop functions that
+// AfterFunc returns. Its Done is slow.
 type watchedContext struct {
 	context.Context
 	slow         time.Duration

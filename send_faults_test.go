@@ -216,9 +216,9 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// A request leaves an event out, because an earlier event of its group is refused. SQS
-// already has the event that was left out, and the event ends as a duplicate, although the
-// client answers the request only after the interval.
+// SQS has stored an event. A second request omits a copy of this event, because an
+// earlier event of the group is refused. The client answers this request only after ten
+// minutes, longer than the deduplication interval. The copy still ends as a duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// randomProgram is a random program: several goroutines submit events to one producer by every
-// method, each goroutine with its own group, while the queue fails in every way. The method
-// check has the invariants.
+// randomProgram is a random program: several goroutines submit events to one producer by
+// every method, each goroutine with its own group, while the queue fails in every way.
+// The method check compares the outcomes with the messages in the queue.
 type randomProgram struct {
 	t        *testing.T
 	rng      *rand.Rand

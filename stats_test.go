@@ -22,20 +22,20 @@ func TestStats(t *testing.T) {
 			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
 		})
 		all := scenes(4, 2)
-		for _, s := range append(all, all[0]) { // four stored, one duplicate
+		for _, s := range append(all, all[0]) { // stored: 4, duplicates: 1
 			_, err := p.Send(t.Context(), s)
 			require.NoError(t, err)
 		}
 		reused := all[1]
 		reused.Cloud = 99
 		_, err := p.Send(t.Context(), reused)
-		require.Error(t, err) // one not stored
+		require.Error(t, err) // not stored: 1
 		_, err = p.Send(t.Context(), Scene{})
-		require.Error(t, err) // two not stored, this one without a message
+		require.Error(t, err) // the second not stored: an event without a key has no message
 		q.Inject(sqstest.Throttle(), 1)
-		_, err = p.Send(t.Context(), event("b", 1)) // five stored, one retry, one throttle
+		_, err = p.Send(t.Context(), event("b", 1)) // stored: 5, retries: 1, throttles: 1
 		require.NoError(t, err)
-		inDoubt(t, p, q, sqstest.LoseAnswer()) // with its retries
+		inDoubt(t, p, q, sqstest.LoseAnswer()) // in doubt: 1, and more retries
 		q.ClearFaults()
 		stats := p.Stats()
 		assert.Equal(t, sqsfifo.Outcomes{Stored: 5, Duplicates: 1, NotStored: 2, InDoubt: 1}, stats.Outcomes)

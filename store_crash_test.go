@@ -113,11 +113,12 @@ var (
 		}
 	}
 
-	// crashes lists the points between a claim and its completion.
+	// crashes lists the moments of a crash, from the claim of an event to the completion
+	// of the claim in the store.
 	crashes = []struct {
 		name   string
 		arm    func(*process)
-		stored int // number of messages
+		stored int // number of messages in the queue after the crash
 	}{
 		{"before the claim is durable", func(p *process) {
 			p.store.fail(func(call string) error {
@@ -227,7 +228,9 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 	}
 }
 
-// An operator who has found the message completes its record.
+// After a crash an event is unresolved. An operator has found its message in the queue
+// and completes the record in the store. A resend is then a duplicate with the message ID
+// of the record.
 func TestAnUnresolvedEventIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -72,7 +72,8 @@ func TestRetriesEndInTheInterval(t *testing.T) {
 	})
 }
 
-// A store slower than SQS slows the senders down and loses nothing.
+// A store needs a second to record results. The producer sends more slowly, so that fewer
+// than 1,000 results wait for the store, and loses no result.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -102,8 +103,9 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// A store refuses the events of a scope that has used its quota. An event whose earlier
-// attempt is in doubt is sent anyway, and then the scope has room again.
+// A producer crashes and leaves the claim of one event, which uses up the quota of the
+// scope. The store refuses another event of the scope. The event with the claim is sent
+// anyway, and then the scope has room again.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -130,7 +132,8 @@ func TestStoreOverQuota(t *testing.T) {
 	})
 }
 
-// A full store refuses events and drops nothing.
+// If the store has no room for another record, an event without a record is not sent, and
+// its error wraps a CapacityError.
 func TestStoreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Capacity: 1}
@@ -194,7 +197,8 @@ func TestAmbiguousClaim(t *testing.T) {
 	})
 }
 
-// If SQS refuses an event, its claim ends immediately.
+// If SQS refuses each attempt of an event, the claim ends immediately. A resend does not
+// wait for the lease of the claim.
 func TestRefusedAndSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -216,8 +220,9 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// SQS refuses the second attempt of an event. This proves nothing about the first attempt,
-// which had no answer.
+// A process crashes before it has the answer to its request. SQS then refuses the same
+// event from a second process. The refusal proves nothing about the first request, so the
+// event is in doubt.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -237,13 +242,14 @@ func TestRefusedAfterADoubt(t *testing.T) {
 	})
 }
 
-// If no request left this machine, the claim is released.
+// If no request with an event left this machine, the producer releases the claim, and the
+// store has no record of the event.
 func TestNothingLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		s := &testStore{Store: store}
 		client := sqs.New(sqs.Options{Region: "us-east-1", HTTPClient: modelRefuser{}})
-		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // the queue cannot be asked for its ARN
+		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // no request works, so the producer cannot learn the ARN
 		p := on(t, client, q, withStore(s, named), func(c *sqsfifo.Config[Scene]) { c.Delivery.RetryFor = time.Second })
 		_, err := p.Send(t.Context(), scene)
 		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)

@@ -161,9 +161,10 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// checkTwice checks that SQS accepts no event twice while the store remembers it: the TTL
-// starts at the first claim, and a suspension may delay the acceptance after that. A world with FailOpen
-// or UnresolvedResend (storeWorld.open) permits exceptions.
+// checkTwice checks that SQS accepts no event twice while the store remembers it. The
+// store counts the TTL from the first claim; a suspension may delay the acceptance after
+// that. In a world with FailOpen or UnresolvedResend (storeWorld.open), SQS may accept an
+// event twice.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {

@@ -39,7 +39,7 @@ func TestStoreModel(t *testing.T) {
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// storeTotals counts the tested cases.
+// storeTotals counts what happened in the programs of all seeds.
 type storeTotals struct {
 	submissions, accepted, receipts, duplicates, inDoubt, notStored, conflicts, held, crashes, faults, minutes atomic.Int64
 }
@@ -69,7 +69,7 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	order, handed, call int // numbers of the call's begin, of its return and of the call
+	order, handed, call int // storeWorld.clock at the call and at its return; number of the call
 
 	outcomes int
 	reported time.Time
@@ -82,12 +82,13 @@ type storeSub struct {
 type storeAccept struct {
 	sub       *storeSub
 	at        time.Time
-	until     time.Time // end of the event's TTL, counted from the last claim
+	until     time.Time // Record.Expires of the event at its last granted claim
 	id, body  string
-	processed int // order
+	processed int // value of storeWorld.clock at the acceptance
 }
 
-// storeWorld is the queue, the store, the network and the truth about all three.
+// storeWorld has the queue, the store and the network of a random program, and records
+// what really happened.
 type storeWorld struct {
 	t    *testing.T
 	seed uint64
@@ -114,7 +115,7 @@ type storeWorld struct {
 	// recorded has the message IDs of all results that the store took, and the keys of their
 	// events. It is needed because a report may come after the event's record has expired.
 	recorded map[string]bool
-	until    map[string]time.Time // end of each key's TTL, counted from its last claim
+	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 
 	started int
 	crashes int
@@ -183,7 +184,8 @@ func (w *storeWorld) start() *storeProcess {
 	return p
 }
 
-// crash disconnects a process. The caller holds the lock.
+// crash disconnects a process from the queue and the store for good. The caller holds the
+// lock.
 func (p *storeProcess) crash() {
 	if p.dead || p.w.calm {
 		return
@@ -314,7 +316,8 @@ func (s *storeOfProcess) Finish(ctx context.Context, ref idempotency.Ref, t idem
 	})
 }
 
-// run is the program.
+// run runs the random program: processes submit events, crash and restart. At the end it
+// calls finish and check.
 func (w *storeWorld) run(sum *storeTotals) {
 	begin := time.Now()
 	processes := make([]*storeProcess, 1+w.rng.IntN(3))
@@ -508,7 +511,8 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 	w.actors.Go(send)
 }
 
-// end records an outcome; after a crash it only counts the outcome.
+// end records the outcome of a submission. After a crash of its process it only counts
+// the outcome.
 func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -536,7 +540,7 @@ func (w *storeWorld) fail(format string, args ...any) {
 // storeNote is a line of an event's history.
 type storeNote struct{ key, text string }
 
-// note adds to the history of a key. The caller holds the lock.
+// note adds a line to the history of a dedupe key. The caller holds the lock.
 func (w *storeWorld) note(key, format string, args ...any) {
 	at := w.on.now().Sub(w.on.start)
 	w.notes = append(w.notes, storeNote{key, fmt.Sprintf("%12.3f s  ", at.Seconds()) + fmt.Sprintf(format, args...)})

@@ -25,7 +25,7 @@ type testStore struct {
 	lookups, claims, batches, settled atomic.Int64
 
 	mu     sync.Mutex
-	before func(call string) error // without effect on the store
+	before func(call string) error // runs first; an error prevents the call
 	after  func(call string) error // after the call took effect
 }
 
@@ -90,7 +90,8 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// only returns a function that fails calls with the given name with err, and no other call.
+// only returns a function for testStore.fail. The function fails each call with the given
+// name with err, and lets all other calls pass.
 func only(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {

@@ -94,8 +94,9 @@ func (s *submission) refusal() error {
 
 type item = dispatch.Item[submission]
 
-// receipt returns the receipt of a stored event. If the memory knew without a request
-// that the event is stored, the receipt has no message ID.
+// receipt returns the receipt of a stored event. If no request of this submission proved
+// that the event is stored, the message ID and the sequence number are those of the
+// store's record; without such a record they are empty.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 	if o.Fate != attempt.Stored {
 		return Receipt{}
@@ -179,8 +180,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError that wraps cause if the event may be stored. Otherwise
-// it returns the error otherwise.
+// If the event may be stored, inDoubtOr returns an InDoubtError that wraps the argument
+// cause. If not, it returns the argument otherwise unchanged.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {
@@ -194,7 +195,7 @@ func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, oth
 }
 
 // because returns the reason for making no further attempt, with the last attempt's error
-// added if there was an attempt.
+// added if an attempt was made.
 func because(reason, last error) error {
 	if last == nil {
 		return reason

@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// onMachine is on for a process of a machine that a test can suspend.
+// onMachine returns a producer, like the function on, and the machine of its process,
+// which the test can suspend.
 func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.Producer[Scene], *modelMachine) {
 	t.Helper()
 	machine := newModelMachine(0, q)
@@ -25,9 +26,9 @@ func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.
 	return p, machine
 }
 
-// If the machine sleeps while the credentials of a request are refreshed, the request is
-// not sent, because the time of the attempt is over. The event is admitted again before the
-// next request.
+// The machine is suspended for four minutes while the SDK fetches the credentials for a
+// request. The request is not sent, because the time of the attempt is over. The event is
+// admitted again before the next request.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -36,7 +37,7 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				switch refreshes++; refreshes {
-				case 2: // the first was for the attributes of the queue
+				case 2: // the first was for GetQueueAttributes
 					machine.suspend(4 * time.Minute)
 				case 3:
 					arrived = len(q.Messages())
@@ -74,7 +75,7 @@ func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 		var receipts []sqsfifo.Receipt
 		between := scene
 		between.ID = "between"
-		for _, s := range []Scene{scene, between, scene} { // the last one before any request
+		for _, s := range []Scene{scene, between, scene} { // the copy is submitted before the first request
 			p.SendAsync(t.Context(), s, func(r sqsfifo.Receipt, err error) {
 				require.NoError(t, err)
 				receipts = append(receipts, r)
@@ -106,7 +107,7 @@ func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 		refreshes := 0
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				if refreshes++; refreshes == 2 { // the first was for the attributes of the queue
+				if refreshes++; refreshes == 2 { // the first was for GetQueueAttributes
 					cancel()
 				}
 				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil

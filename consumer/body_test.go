@@ -67,8 +67,9 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// The same event in another form of body is a duplicate, because the fingerprint
-// depends only on the payload.
+// An event arrives twice: as an envelope, and as an SNS notification that contains the
+// envelope. The second message is a duplicate, because the fingerprint depends only on
+// the payload.
 func TestNotificationIsDuplicate(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)
@@ -86,7 +87,8 @@ func TestNotificationIsDuplicate(t *testing.T) {
 	})
 }
 
-// Without a key the MessageId is the identity.
+// JSON without a key function uses the MessageId as the identity, so an event that is
+// sent twice is handled twice.
 func TestJSONWithoutKey(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

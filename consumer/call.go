@@ -29,7 +29,8 @@ func called[O any](out *O, err error) (*O, error) {
 	return out, err
 }
 
-// codeOf returns SQS's error code, and whether SQS answered with an error.
+// codeOf returns the error code of SQS. answered is false for every other error, for
+// example of the network.
 func codeOf(err error) (code string, answered bool) {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -68,7 +69,7 @@ func backoff(base, most time.Duration, try int) time.Duration {
 	return time.Duration(rand.Int64N(int64(d))) + 1 // #nosec G404 -- jitter
 }
 
-// sleep returns false if ctx ended first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

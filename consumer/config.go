@@ -50,7 +50,9 @@ type Config[T any] struct {
 	// Store remembers handled keys. Nil handles each delivery.
 	Store idempotency.Store
 
-	// Once decides about a claim without an outcome.
+	// Once selects whether a message is handled again if the store has a claim of its
+	// key, but not its outcome. This happens if a consumer crashes while it handles the
+	// message. The default is AtLeastOnce.
 	Once Once
 
 	// Effect is the name of the handler's effect in the store. Consumers that share a
@@ -125,7 +127,8 @@ type TxStore interface {
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// Once decides about a claim whose claimant died between the claim and its outcome.
+// Once selects whether a message is handled again after its consumer died between the
+// claim of the key in the store and the record of the outcome.
 type Once uint8
 
 const (
@@ -217,7 +220,8 @@ type Telemetry struct {
 	ShowDedupeKeys bool
 }
 
-// ConfigError is a field of [Config] that breaks a rule. [New] joins one for each.
+// ConfigError names a field of [Config] that breaks a rule. [New] joins one ConfigError
+// for each such field.
 type ConfigError struct {
 	Field string
 	Rule  string // what is wrong, and how to correct it
@@ -262,8 +266,8 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Failure.Unresolved, ActionBlock)
 }
 
-// validate returns an error for each field that breaks a rule. It is called after
-// setDefaults.
+// validate returns an error for each field that breaks a rule. The caller has called
+// setDefaults before.
 func (c *Config[T]) validate() error {
 	var errs []error
 	check := func(ok bool, field, rule string, args ...any) {

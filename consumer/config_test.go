@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Each field that breaks a rule is named.
+// New returns an error that names each field of Config that breaks a rule.
 func TestConfigErrors(t *testing.T) {
 	const url = "https://sqs.us-east-1.test/000000000000/jobs.fifo"
 	handle := func(context.Context, consumer.Message[job]) error { return nil }

@@ -36,26 +36,27 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each ten waiting deletes. If now is true, or
-// if no handler and no delete call is running or waiting, flush also starts a call for the
-// remaining deletes: in the latter case no further delete will come soon. The caller holds
-// e.mu.
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. It also starts a
+// call for the remaining deletes if the argument now is true, or if no handler and no
+// delete call is running and no run waits for its turn: then no further delete will come
+// soon. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// The delete of a lost message is tried once. If another consumer has the message,
-		// SQS refuses the delete. If the visibility timeout has not really ended, SQS
-		// confirms the delete.
+		// A delete of a lost message is not repeated. The one try is useful: if the
+		// visibility timeout has not really ended, SQS confirms the delete, and if
+		// another consumer has the message, SQS refuses it.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// While a delete call is running, its groups will soon delete their next messages, so a
-	// batch can wait for these deletes.
+	// While a delete call is running, fewer than ten waiting deletes stay in the queue:
+	// the groups of the running call will soon delete their next messages, and one batch
+	// can contain both.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))
@@ -116,7 +117,7 @@ func (e *engine) deleteBatch(batch []*deletion) {
 	e.flush(false)
 }
 
-// callDelete makes a call and returns the result of each entry.
+// callDelete makes one DeleteMessageBatch call and returns the result of each entry.
 func (e *engine) callDelete(entries []types.DeleteMessageBatchRequestEntry) []changeResult {
 	results := make([]changeResult, len(entries))
 	ctx, cancel := context.WithTimeout(e.base, callTimeout)

@@ -27,7 +27,8 @@ func failing(n int, err error) func(context.Context, consumer.Message[job]) erro
 	}
 }
 
-// A parked message keeps group, body and attributes, and says why it was parked.
+// A parked message keeps its group, body and attributes, and gets an attribute with the
+// reason.
 func TestPark(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		body, group := `{"Group":"a","N":1}`, "a"
@@ -93,7 +94,8 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// A blocked group is held, without attempts, until an operator acts. Other groups go on.
+// A blocked group stays in the consumer, without further attempts, until a call of Retry
+// or ParkHead. Other groups continue.
 func TestBlock(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
@@ -202,7 +204,8 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// Qualified errors keep their cause; a qualified nil is nil.
+// An error qualified by Permanent, NotDone, Unresolved or Defer still matches its cause
+// with errors.Is. A qualified nil is nil.
 func TestQualifiedErrors(t *testing.T) {
 	cause := errors.New("cause")
 	for _, qualify := range []func(error) error{

@@ -37,9 +37,9 @@ type item struct {
 	gone           bool // deleted or released
 }
 
-// claim is the store's part of an item.
+// claim is an item's claim of its key in the store.
 type claim struct {
-	// The run's goroutine owns the first two fields.
+	// The run's goroutine owns the first three fields.
 	token    idempotency.Token
 	repeated bool
 	done     bool // the effect happened and the record of success is missing
@@ -109,19 +109,20 @@ type outcome struct {
 	err   error
 }
 
-// run is messages of one group from one receive, in order. One goroutine owns it.
+// run holds the messages of one group from one receive, in order. One goroutine handles
+// them.
 type run struct {
 	group    string
 	received time.Time
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	orders   chan order // orders of an operator; room for one
+	orders   chan order // from Retry and ParkHead; room for one order
 
 	// engine.mu guards the following fields.
 	items      []*item // the first is called the head
 	state      state
 	since      time.Time // start of the state
-	head       time.Time // when this message became the head
+	head       time.Time // when the first message became the head
 	cause      error     // the last failure of the head
 	key        string    // key of the head after a failure
 	tries      int       // number of attempts of the head

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Message is one delivery of an event. The handler must not change its map.
+// Message is one delivery of an event. The handler must not change the map Attributes.
 type Message[T any] struct {
 	// Envelope is the decoded body.
 	sqsfifo.Envelope[T]
@@ -17,7 +17,8 @@ type Message[T any] struct {
 	MessageID      string
 	SequenceNumber string
 
-	// DeduplicationID is SQS's. A redrive replaces it (F-113).
+	// DeduplicationID is the MessageDeduplicationId that SQS reports. A redrive replaces
+	// it (F-113).
 	DeduplicationID string
 
 	Body       string

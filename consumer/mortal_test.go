@@ -91,7 +91,8 @@ func (p *process) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o .
 	return alive(p, p.Client.SendMessage, ctx, in, o)
 }
 
-// mortalStore is the store of a process.
+// mortalStore is the store as one process sees it: after a kill of the process, its calls
+// fail.
 type mortalStore struct {
 	idempotency.Store
 	p *process

@@ -77,7 +77,7 @@ func TestRetryInHand(t *testing.T) {
 			}
 			return nil
 		})
-		c.Groups = 1 // a sleeping group does not occupy the place
+		c.Groups = 1 // one handler at a time; a sleeping group does not count
 		c.Visibility, c.Failure.Base, c.Failure.Most = 30*time.Second, 10*time.Minute, 10*time.Minute
 		running := w.run(c, time.Hour)
 		assert.ElementsMatch(w, []string{"a1", "b1"}, w.calls[:2])
@@ -91,7 +91,8 @@ func TestRetryInHand(t *testing.T) {
 	})
 }
 
-// A later message waits until the delete of the earlier one is confirmed.
+// The handler is called for a message only after SQS has confirmed the delete of the
+// earlier message of its group.
 func TestLaterWaitsForDelete(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
@@ -110,7 +111,7 @@ func TestLaterWaitsForDelete(t *testing.T) {
 	})
 }
 
-// A denied delete ends Run.
+// If SQS denies a delete, Run ends with a DeniedError.
 func TestDeniedDelete(t *testing.T) {
 	for name, f := range map[string]sqstest.Fault{
 		"entry": sqstest.FailEntries("AccessDenied", smithy.FaultClient, nil),
@@ -135,7 +136,8 @@ func TestDeniedDelete(t *testing.T) {
 	}
 }
 
-// A handler of two hours with a visibility of 30 s: no second delivery.
+// A handler runs for two hours with a visibility timeout of 30 s. SQS does not deliver
+// its message a second time.
 func TestLongHandler(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2)
@@ -157,8 +159,8 @@ func TestLongHandler(t *testing.T) {
 	})
 }
 
-// SQS gets no extension of the visibility timeout. The context of the handler ends with
-// ErrLost before the message is handled a second time.
+// The consumer's extensions of a visibility timeout do not reach SQS. The context of the
+// handler ends with ErrLost before a handler is called for the message a second time.
 func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
@@ -176,7 +178,7 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 			<-ctx.Done()
 			lost = time.Now()
 			assert.ErrorIs(w, context.Cause(ctx), consumer.ErrLost)
-			time.Sleep(time.Second) // to stop takes time
+			time.Sleep(time.Second) // the handler needs a second to stop
 			w.queue.ClearFaults()
 			return ctx.Err()
 		})
@@ -192,7 +194,8 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	})
 }
 
-// The longest hold ends a handler's context, and extensions never pass SQS's 12 hours.
+// At the end of Config.MaxHold the context of a handler ends with ErrHeldTooLong. The
+// extensions before that stay within the 12 hours of SQS, so Stats.Lost stays 0.
 func TestHeldTooLong(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)
@@ -213,7 +216,8 @@ func TestHeldTooLong(t *testing.T) {
 	})
 }
 
-// A consumer's contents stay within Messages and Bytes, whatever the sizes.
+// The messages in a consumer stay within Config.Messages and Config.Bytes, whatever their
+// sizes.
 func TestMemoryBounds(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		for n := range 200 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// pace waits until a call may start. After throttles, p limits the rate of calls. pace
-// returns the start of the call, and ok is false if ctx ended first.
+// pace waits until p allows another call of SQS: after throttles, p limits the rate of
+// calls. pace returns the start of the call. ok is false if ctx ended first.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()
@@ -29,7 +29,7 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// paced reports the answer to a call.
+// paced reports to p whether SQS throttled the call that began at the time began.
 func (e *engine) paced(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {

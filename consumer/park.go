@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// Attributes of parked messages.
+// The names of the attributes that the consumer adds to a parked message.
 const (
 	AttributeReason   = "parked_reason"
 	AttributeKey      = "parked_key"
@@ -31,9 +31,9 @@ const (
 )
 
 // park sends a copy of the first message of a run to the parking queue and ends the claim
-// of the message. It retries until SQS has confirmed the copy. It returns false if the run
-// has to end first. If an operator ordered the parking, park sends its result to done;
-// otherwise done is nil.
+// of the message. It retries until SQS has confirmed the copy. It returns false if the
+// run has to end first. If an operator ordered the parking, park sends the result to the
+// channel done; otherwise this channel is nil.
 func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
@@ -54,7 +54,7 @@ func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 			return true
 		}
 		if answers[0].Fate == attempt.NotStored && answers[0].Next != attempt.Retry {
-			extra = false // the parking queue may accept less than the consumer's
+			extra = false // the parking queue may accept only smaller messages
 		}
 		e.mu.Lock()
 		r.cause = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
@@ -73,7 +73,8 @@ func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 	}
 }
 
-// copyOf returns the parked form of a message.
+// copyOf returns the copy of a message for the parking queue. If extra is true, it adds
+// those of the parked attributes for which the message has room.
 func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	body := it.raw.Body
 	attributes := map[string]types.MessageAttributeValue{}

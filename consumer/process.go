@@ -261,8 +261,8 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 	return err
 }
 
-// abandon implements processor. The handler did not run, or its error asks for another
-// attempt.
+// abandon implements processor. It ends the claim as failed without an effect: the
+// handler did not run, or its error asks for another attempt.
 func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
 	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
 }

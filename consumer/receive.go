@@ -59,9 +59,9 @@ func (e *engine) receiver() {
 	e.checkIdle()
 }
 
-// reserve waits until another receive may start within the limits, and reserves room for
-// its messages. It returns the number of messages to receive, or 0 when the consumer shuts
-// down.
+// reserve waits until another receive may start within the limits of Config and of
+// caution, and reserves room for its messages. It returns the number of messages to
+// receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

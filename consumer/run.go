@@ -119,7 +119,7 @@ func (e *engine) handleHead(r *run, it *item) bool {
 	}
 }
 
-// attempt calls the handler under a span.
+// attempt makes one attempt to handle the message, in an OpenTelemetry span.
 func (e *engine) attempt(r *run, it *item) outcome {
 	ctx, done := e.watch.StartProcess(r.ctx, it.raw)
 	o := e.events.process(ctx, it)

@@ -64,7 +64,8 @@ func (e *engine) acquire(r *run, it *item) bool {
 	return false
 }
 
-// yield ends the turn of a run.
+// yield ends the turn of a run after the handler has returned, and sets the state of the
+// run to next.
 func (e *engine) yield(r *run, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,7 +82,8 @@ func (e *engine) leaveTurn(r *run) {
 	}
 }
 
-// grant gives turns to waiting runs. The caller holds e.mu.
+// grant gives turns to runs that wait to call their handler, as far as the limits allow.
+// The caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -114,8 +116,9 @@ func (e *engine) begin(t *turn) {
 	close(t.granted)
 }
 
-// adaptCaution limits the next receives if a received message has a high receive count: the
-// message may kill the process, and then fewer messages are in hand. The caller holds e.mu.
+// adaptCaution limits the next receives if a received message has a high receive count.
+// Such a message may kill the process. With the limit, the process then holds fewer
+// messages. The caller holds e.mu.
 func (e *engine) adaptCaution(it *item, now time.Time) {
 	switch {
 	case it.receives >= soloReceives:
@@ -135,7 +138,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the receivers at the time at, when adaptCaution's limit ends.
+// wakeReceiversAt wakes the receivers when the limit of adaptCaution ends, which is the
+// time in the argument at.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -163,9 +167,10 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseRun puts a run in state s and waits for d, or for an operator's order. If d is
-// negative, pauseRun waits without a limit. goOn is false if the run has to end. park is an
-// operator's order to park the first message, or nil.
+// pauseRun sets the state of a run to s and waits for the duration d, or until an
+// operator gives an order. If d is negative, pauseRun waits without a time limit. goOn is
+// false if the run has to end. park is the operator's order to park the first message, or
+// nil.
 func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *order) {
 	e.mu.Lock()
 	e.setState(r, s)

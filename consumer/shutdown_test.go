@@ -38,7 +38,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // After four fifths of the time for the shutdown, the contexts of handlers end. If a
-// handler ignores its context, the error names its message.
+// handler ignores its context, the ShutdownError names its group.
 func TestShutdownWithStuckHandlers(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("obeys", 1)
@@ -72,8 +72,8 @@ func TestShutdownWithStuckHandlers(t *testing.T) {
 	})
 }
 
-// The answer of a receive is still under way when the shutdown begins. The consumer
-// repeats the receive with the same attempt ID and releases its messages.
+// A shutdown begins while the answer of a receive is under way. The consumer repeats the
+// receive with the same attempt ID and releases the messages of the answer.
 func TestShutdownSalvagesReceive(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)

@@ -43,7 +43,7 @@ func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the type of the events. The
 // goroutine of the item's run calls process, abandon and describe; a separate goroutine
-// calls renew. No lock of the engine is held.
+// calls renew. The caller holds no lock of the engine.
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
@@ -69,9 +69,9 @@ type engine struct {
 	closing chan struct{}   // closed when Run begins to shut down
 	dead    chan struct{}   // closed when the time of the shutdown is over
 
-	// mu is never held during a call of the client, the store or the caller's code.
+	// The engine releases mu before it calls the client, the store or the caller's code.
 	mu   sync.Mutex
-	cond *sync.Cond // signals changes for receivers and releases
+	cond *sync.Cond // wakes waiting receivers and calls of release
 
 	runs    map[*run]struct{}
 	byGroup map[string][]*run // the first run is handled; later runs wait for its end
@@ -190,22 +190,24 @@ type intake struct {
 	throttled sink.OnceAMinute
 }
 
-// deletions collects the deletes of all groups into batches. engine.mu guards its fields.
+// deletions collects the messages to delete from all groups into batches. engine.mu
+// guards its fields.
 type deletions struct {
 	queue      []*deletion
-	deleting   int // calls under way
+	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
 	unreleased []string // groups whose messages were not released, so they come back later
 }
 
-// deletion is a message to delete.
+// deletion is one message that waits for its delete.
 type deletion struct {
 	item *item
 	done chan bool // true after SQS confirmed the delete; room for one
 	try  int
 }
 
-// setState notes a change of state. The caller holds e.mu.
+// setState changes the state of a run and updates e.count, the number of runs in each
+// state. The caller holds e.mu.
 func (e *engine) setState(r *run, s state) {
 	e.count[r.state]--
 	e.count[s]++

@@ -31,9 +31,9 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// After an ordinary error the handler is called again under the same claim. After parking,
-// the store does not count the message as handled: if the event is sent again, the handler
-// is called.
+// After an ordinary error the handler is called again under the same claim. After a
+// message was parked, the store does not count its event as handled: if the event is sent
+// again, the handler is called.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true
@@ -193,7 +193,8 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// The same key with another payload is a conflict: the message is parked.
+// A message has the key of a handled message and another payload. This is a conflict, and
+// the message is parked.
 func TestConflictIsParked(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

@@ -12,10 +12,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// Some of ten messages of one group always fail, and the queue has a redrive policy. The
+// Of ten messages of one group, some always fail, and the queue has a redrive policy. The
 // consumer parks exactly the failing messages, handles the other messages, and receives
-// each message once. If a consumer releases the whole batch after a failure, the redrive
-// policy moves healthy messages to the dead-letter queue.
+// each message once. A consumer that released the whole batch after a failure would raise
+// the receive counts, and the redrive policy would move healthy messages to the
+// dead-letter queue.
 func TestTrap(t *testing.T) {
 	for _, tc := range []struct {
 		perReceive, maxReceives, poison int

@@ -19,8 +19,9 @@ import (
 // request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat extends the visibility timeout of all messages of the consumer each time a
-// third of the timeout has passed, and marks lost messages. It runs until stop is closed.
+// heartbeat runs until stop is closed. It extends the visibility timeout of each message
+// that the consumer holds whenever a third of the timeout has passed, and marks lost
+// messages.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
@@ -36,7 +37,7 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 }
 
 // startDueExtensions starts the extensions of visibility timeouts and of leases that are
-// due. It returns the time of the next call.
+// due at the time now. It returns the time at which heartbeat calls it again.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,7 +144,8 @@ func (e *engine) extension(it *item, now time.Time) time.Duration {
 	return min(e.visibility, it.received.Add(visibilityLimit).Sub(now)-time.Second).Truncate(time.Second)
 }
 
-// extend makes one call for up to ten items. The caller has set changing for each item.
+// extend extends the visibility timeouts of up to ten items in one call. The caller has
+// set the field changing of each item.
 func (e *engine) extend(batch []*item) {
 	defer e.calls.Done()
 	started := time.Now()
@@ -187,7 +189,8 @@ const (
 	denied
 )
 
-// change makes a call and returns the result of each entry.
+// change makes one ChangeMessageVisibilityBatch call and returns the result of each
+// entry.
 func (e *engine) change(entries []types.ChangeMessageVisibilityBatchRequestEntry) []changeResult {
 	results := make([]changeResult, len(entries))
 	ctx, cancel := context.WithTimeout(e.base, min(callTimeout, e.visibility/3))

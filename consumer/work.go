@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// work runs until ctx ends or a call is denied, and shuts down.
+// work receives and handles messages until ctx ends or SQS denies a call. Then it shuts
+// the engine down.
 func (e *engine) work(ctx context.Context) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -91,7 +92,8 @@ func (e *engine) awaitCalls() {
 	}
 }
 
-// unreleasedError returns a [*ShutdownError], or nil after a complete shutdown.
+// unreleasedError returns a [*ShutdownError] with the groups whose handlers still run and
+// the groups with unreleased messages. It returns nil if neither exist.
 func (e *engine) unreleasedError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

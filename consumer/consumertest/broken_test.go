@@ -17,9 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// Each case has a consumer with one mistake, and the invariant that the suite must report.
-// A kill comes at a moment that depends on the scheduling of goroutines, so each case gets
-// five runs.
+// The suite finds broken consumers. Each case has a consumer with one mistake, and the
+// invariant that the suite must report as violated. A process is killed at a moment that
+// depends on the scheduling of goroutines, so each case gets five runs.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
 		invariant string
@@ -79,8 +79,8 @@ func with(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// over returns a Run of package consumer with a wrapped client, which hides some answers of
-// SQS.
+// over returns a Run of package consumer with the client that wrap returns. This client
+// hides some answers of SQS from the consumer.
 func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
@@ -91,7 +91,8 @@ func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	}
 }
 
-// changed returns an answer that reports success for every entry.
+// changed returns the answer of a call in which SQS has changed the visibility timeout of
+// every entry of in.
 func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibilityBatchOutput {
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {

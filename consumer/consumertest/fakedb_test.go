@@ -69,8 +69,8 @@ func (c *fakeConn) Begin() (driver.Tx, error) {
 	return c, nil
 }
 
-// ExecContext adds an effect to the open transaction. For an empty text it returns the
-// transaction.
+// ExecContext adds the effect to the open transaction. The result contains the number of
+// the transaction. An empty text only reads this number.
 func (c *fakeConn) ExecContext(_ context.Context, effect string, _ []driver.NamedValue) (driver.Result, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()

@@ -73,7 +73,7 @@ func (s *simulated) add(o simulated) {
 	s.most = max(s.most, o.most)
 }
 
-// simulation is the simulation of one seed.
+// simulation is one random run of TestSimulation, determined by a seed.
 type simulation struct {
 	*world
 	kind  string
@@ -167,7 +167,8 @@ func (s *simulation) result() (out simulated) {
 	return out
 }
 
-// maybeKill kills a process at one of 400 steps.
+// maybeKill kills a process with a probability of 1 in 400. The simulation calls it at
+// each step of a process. It does nothing unless the field deadly is set.
 func (s *simulation) maybeKill(p *process, _ string) {
 	s.mu.Lock()
 	deadly := s.deadly

@@ -79,7 +79,7 @@ func works(d time.Duration) func(context.Context, *process, Delivery) error {
 	}
 }
 
-// stop ends processes and checks I5 and I6.
+// stop ends the processes without a kill and checks I6.
 func (w *world) stop(processes ...*process) {
 	for _, p := range processes {
 		p.cancel()
@@ -248,7 +248,9 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills kills one of two consumers at each step, one after the other.
+// playKills runs the consumers a and b for four hours. It kills a after 3 steps of both
+// consumers, starts a again, kills a after 4 further steps, then after 5, and so on.
+// Kills thus come at every kind of step.
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)
@@ -398,9 +400,9 @@ func playMemory(w *world) {
 	w.stop(p)
 }
 
-// playStandard accepts a consumer that refuses a standard queue. A consumer that
-// accepts the queue has to handle every message, even after the first message of the
-// group failed.
+// playStandard runs a consumer on a standard queue. The consumer may refuse the queue. If
+// it accepts the queue, it has to handle every message, even after the first message of
+// the group failed.
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
@@ -461,7 +463,9 @@ func playQuota(w *world) {
 	w.stop(p)
 }
 
-// playOddities purges the queue, moves its clock and delivers an event twice.
+// playOddities moves the clock of the queue by an hour while a consumer handles messages,
+// so that these messages become visible again. Later it purges the queue. The consumer
+// must handle the messages sent before the move and after the purge.
 func playOddities(w *world) {
 	w.send("g", 5)
 	handle := works(2 * time.Second)

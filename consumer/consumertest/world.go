@@ -56,7 +56,7 @@ type Run func(ctx context.Context, e Env) error
 
 var errKilled = errors.New("consumertest: the process was killed")
 
-// world has the queues of a case and records handlers.
+// world has the queues of a case and records the calls of the handlers.
 type world struct {
 	t                    testing.TB
 	run                  Run
@@ -106,7 +106,8 @@ func (w *world) newQueue(c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// fail notes a violation, at most three of an invariant. The caller holds w.mu.
+// fail records a violation of an invariant, but at most three for each invariant. The
+// caller holds w.mu.
 func (w *world) fail(format string, args ...any) {
 	invariant, _, _ := strings.Cut(format, ":")
 	if w.broken[invariant]++; w.broken[invariant] <= 3 {
@@ -130,7 +131,7 @@ func (w *world) send(group string, n int) {
 	}
 }
 
-// process is a process of a consumer.
+// process is a simulated operating-system process that runs one consumer.
 type process struct {
 	w      *world
 	name   string
@@ -140,8 +141,8 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process whose handler calls handle. The checks of I1, I2 and I6 run around
-// each call.
+// start starts a process whose handler calls the argument handle. The checks of I1, I2
+// and I6 run before and after each call.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -202,7 +203,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	overtaken := context.AfterFunc(ctx, func() { // from now on another consumer may have the message
+	overtaken := context.AfterFunc(ctx, func() { // after this another consumer may handle the message
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over()

@@ -70,11 +70,11 @@ type VisibilityClient interface {
 	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
 }
 
-// Options are optional.
+// Options configures the function of [New]. The zero value is valid.
 type Options struct {
-	// Client makes failed and unhandled messages visible after RetryAfter. Without Client,
-	// a failed group waits for the end of the queue's visibility timeout. A missing
-	// permission sqs:ChangeMessageVisibility does no harm.
+	// Client makes failed and unhandled messages visible after RetryAfter. Without
+	// Client, a failed group waits for the end of the queue's visibility timeout. The
+	// group also waits if the permission sqs:ChangeMessageVisibility is missing.
 	Client   VisibilityClient
 	QueueURL string // required with Client
 

@@ -21,7 +21,8 @@ import (
 
 const fifoARN = "arn:aws:sqs:us-east-1:000000000000:jobs.fifo"
 
-// failing fails the records whose index is in fails, and notes the calls.
+// failing is a consumer. Its Attempt fails for record i of the batch if fails[i] is set.
+// calls[i] counts the calls for record i.
 type failing struct {
 	mu    sync.Mutex
 	fails [10]bool
@@ -68,10 +69,10 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks all combinations of first failures: in each group one record, or
-// none.
+// checkFailures checks every choice of first failures for one assignment of records to
+// groups: in each group, one record fails first, or none fails.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
-	var first [3]int // index in the batch, -1 for none
+	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)
 	choose = func(g int) {
 		if g == used {
