@@ -82,7 +82,8 @@ func arrayEncoder(t reflect.Type, with traits) encodeFunc {
 		if n == 0 {
 			out = append(out, '[')
 		}
-		// Each element is written after a comma. The first comma becomes the bracket.
+		// The loop writes a comma before each element. The first of these commas is
+		// then overwritten with the opening bracket.
 		first := len(out)
 		for i := range n {
 			var err *Error
@@ -124,7 +125,8 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
-			// The label starts with a comma. The first comma becomes the bracket.
+			// A label starts with a comma. The comma of the first label is overwritten
+			// with the opening bracket later.
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

@@ -19,8 +19,9 @@ type cyclic struct {
 
 type cyclicSlice []any
 
-// TestCyclesAreRefusedEarly compares the memory used before a cyclic value is refused
-// with the memory used by encoding/json.
+// TestCyclesAreRefusedEarly marshals values that contain themselves. Marshal refuses
+// each value and allocates at most as much memory as encoding/json does before it
+// refuses the value.
 func TestCyclesAreRefusedEarly(t *testing.T) {
 	allocated := func(do func()) uint64 {
 		runtime.GC() // the first collection empties pools only partly
@@ -41,7 +42,7 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		step  string // of the pointer, repeated
+		step  string // the part of Error.Pointer that repeats
 	}{
 		{"pointer", pointer, "/Next"},
 		{"slice", slice, "/1"},

@@ -19,14 +19,14 @@ type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 type traits uint8
 
 const (
-	// noTraits is a value without an address and without quotes.
+	// noTraits describes a value without an address and without quotes.
 	noTraits traits = 0
-	// addressable is a value with an address: methods with a pointer receiver count.
-	// The compiler of encoders derives this trait from the place of a value. The
-	// targets of pointers and the elements of slices are addressable, with all their
-	// parts. Values in maps and interfaces are not.
+	// addressable describes a value with an address: its marshal methods with a pointer
+	// receiver determine its form too. The compiler of encoders derives this trait from
+	// the place of a value. The targets of pointers and the elements of slices are
+	// addressable, with all their parts. Values in maps and interfaces are not.
 	addressable traits = 1 << 0
-	// inQuotes is a field with the tag option "string".
+	// inQuotes describes the value of a field with the tag option "string".
 	inQuotes traits = 1 << 1
 
 	traitSets = 4
@@ -49,7 +49,8 @@ func encoderOf(t reflect.Type, with traits) encodeFunc {
 	if f, ok := cache.Load(t); ok {
 		return f.(encodeFunc)
 	}
-	// A type that contains itself finds this entry while it is compiled.
+	// Store the entry before compiling: if t contains itself, the compilation of t
+	// looks up t and finds this entry.
 	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, with) })
 	if f, loaded := cache.LoadOrStore(t, encodeFunc(func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return compile()(e, out, v)
@@ -205,7 +206,8 @@ func encodeString(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return out, nil
 }
 
-// invalidAt describes the invalid bytes of s at offset at.
+// invalidAt returns a text for an error about the invalid bytes of s that start at the
+// offset at.
 func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }

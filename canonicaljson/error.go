@@ -15,8 +15,8 @@ var (
 	// the found bytes.
 	ErrSyntax = errors.New("not JSON (RFC 8259)")
 
-	// ErrTrailingData: bytes other than white space follow the value. The reader of a
-	// stream of values must separate the values.
+	// ErrTrailingData: bytes other than white space follow the value. A program that
+	// reads a stream of values must split the stream into single values first.
 	ErrTrailingData = errors.New("trailing data after the value: canonicalise one value at a time (RFC 8259 section 2)")
 
 	// ErrByteOrderMark: the text starts with U+FEFF, against RFC 8259 section 8.1.
@@ -66,10 +66,10 @@ var (
 // ErrDuplicateName) or, after a failed MarshalJSON or MarshalText method, the method's
 // own error.
 //
-// A text is read from front to back, and the first broken rule is reported. One
-// exception: a duplicate name is found at the end of its object. It is found
-// immediately if it directly follows the equal name, and the names of the object are in
-// UTF-16 order so far.
+// A text is read from front to back, and the first broken rule is reported. Duplicate
+// names are the exception: a duplicate name is reported only at the end of its object.
+// It is reported immediately if it directly follows the equal name and the names of the
+// object are in UTF-16 order so far.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes: the opening quote of a
 	// duplicate name, the first byte of a number, the backslash of an escape, the
@@ -129,8 +129,9 @@ func excerpt[T []byte | string](s T, limit int) string {
 	return strconv.Quote(string(s[:cut])) + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// fault is the fault found by a scan. newTextError makes an [Error] from the fault,
-// outside of the hot code.
+// fault is the first broken rule that a scan found: err is the rule, and at is its
+// offset in the text. For ErrSyntax, want describes the expected bytes. newTextError
+// makes an [Error] from a fault, so that the scan itself need not.
 type fault struct {
 	at   int
 	err  error
@@ -140,7 +141,7 @@ type fault struct {
 // newTextError returns the Error for a fault in src.
 func newTextError(src []byte, f fault) *Error {
 	e := &Error{Offset: int64(f.at), Err: f.err}
-	if f.err != ErrTooLong { // that text was not read
+	if f.err != ErrTooLong { // a text that is too long was not read
 		e.Pointer = pointerAt(src, f.at, f.err == ErrDuplicateName)
 	}
 	rest := src[min(f.at, len(src)):]

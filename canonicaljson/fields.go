@@ -162,8 +162,10 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField reads one field of a struct. It returns a member, the embedded struct type
-// with the members to use instead, or neither.
+// newField decides how the field sf of a struct appears in JSON. It returns a *field if
+// sf is a member. If sf is an embedded struct without a name in its tag, newField
+// returns the type of the struct, because the members of that struct replace sf. If
+// JSON leaves sf out, both results are nil.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -208,9 +210,9 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominantField returns the field that counts among fields with the same name, sorted by
-// depth. It returns false if several fields have equal right, because then none of them is
-// a member.
+// dominantField returns the field that becomes the member, among fields with the same
+// name, sorted by depth. It returns false if several fields take equal precedence,
+// because then none of them is a member.
 func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field
@@ -267,7 +269,8 @@ func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	case reflect.PointerTo(t).Implements(zeroerType):
 		return func(v reflect.Value) bool {
 			if !v.CanAddr() {
-				// The method needs an address, and may write to it.
+				// IsZero has a pointer receiver, but v has no address. Call IsZero on a
+				// copy, because it may write to its value.
 				held := reflect.New(t).Elem()
 				held.Set(v)
 				v = held

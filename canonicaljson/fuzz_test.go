@@ -87,8 +87,8 @@ func checkError(t *testing.T, src []byte, err error) {
 	}
 }
 
-// FuzzPermutation reorders the members of every object, rewrites strings and numbers,
-// and expects the same bytes.
+// FuzzPermutation reorders the members of every object in a text and writes its strings
+// and numbers in another way. Canonicalize returns the same bytes for both texts.
 func FuzzPermutation(f *testing.F) {
 	for _, v := range vectors(f, "[nsx]*.jsonl") {
 		if text := v.text(f); len(text) < 1000 && v.Expect == "ok" {
@@ -111,7 +111,9 @@ func FuzzPermutation(f *testing.F) {
 	})
 }
 
-// rewrite reads one value and appends it in another form to dst.
+// rewrite reads one value from d and appends the same value to dst, written in another
+// way: with the members of objects shuffled, other escapes, other forms of numbers and
+// white space.
 func rewrite(t *testing.T, r *rand.Rand, d *json.Decoder, dst []byte) []byte {
 	token, err := d.Token()
 	if err != nil {
@@ -167,7 +169,9 @@ func rewrite(t *testing.T, r *rand.Rand, d *json.Decoder, dst []byte) []byte {
 	return dst
 }
 
-// FuzzString compares AppendString with the strings of a text.
+// FuzzString checks that AppendString refuses exactly the strings with invalid UTF-8.
+// For other strings, its result decodes to the same string and equals the result of
+// json.Marshal after Canonicalize.
 func FuzzString(f *testing.F) {
 	for _, s := range []string{"", "plain", "é€😀\uffff", "\x00\x1f\x7f\"\\/", "\xff", "12345678\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\u2028"} {
 		f.Add(s)

@@ -23,7 +23,8 @@ func FuzzValue(f *testing.F) {
 		f.Add(uint16(seed), seed)
 	}
 	f.Fuzz(func(t *testing.T, typ uint16, value uint64) {
-		// Go never frees a type, so the number of types is bounded.
+		// Go never frees a type that reflect made, so the test makes at most 4096
+		// types.
 		g := generator{rand.New(rand.NewPCG(uint64(typ%4096), 8785))}
 		v := reflect.New(g.typ(4)).Elem()
 		g.r = rand.New(rand.NewPCG(value, 8785))
@@ -47,7 +48,8 @@ func checkValue(t *testing.T, v any) {
 	case err == nil || errJSON != nil:
 	case errors.Is(err, canonicaljson.ErrInvalidUTF8):
 	case errors.Is(err, canonicaljson.ErrInexactInteger):
-		// 2^53 and beyond, even where the text would be exact.
+		// Marshal refuses every integer from 2^53 on, even if the canonical text would
+		// denote the same integer.
 		var e *canonicaljson.Error
 		errors.As(err, &e)
 		var n big.Int

@@ -2,10 +2,11 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the value at offset at of src, or of
-// the innermost value around that offset. The bytes before at are scanned and well
-// formed. With isName, at is the offset of a duplicate name, and the pointer is that
-// member's.
+// pointerAt returns the JSON pointer (RFC 6901) of the value that starts in src at the
+// offset at. If no value starts there, it returns the pointer of the innermost value
+// around the offset. The bytes before the offset were scanned and are well formed. If
+// isName is true, a duplicate name starts at the offset, and pointerAt returns the
+// pointer of the member with this name.
 //
 // pointerAt runs only for errors, so the scanner need not track the current path.
 func pointerAt(src []byte, at int, isName bool) string {

@@ -75,7 +75,8 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 		b.values = reflect.MakeSlice(b.values.Type(), n, n)
 	}
 	values := b.values.Slice(0, n)
-	// Inner maps push their entries on the same stack, above these entries.
+	// e.entries is a stack. Maps inside this map push their entries above the entries
+	// of this map.
 	base := len(e.entries)
 	i := 0
 	for iter := v.MapRange(); i < n && iter.Next(); i++ {

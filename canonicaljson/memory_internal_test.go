@@ -9,12 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Repetitions of largeUnits make texts that fill one buffer or another.
+// largeUnits are parts of texts. The tests repeat one part to make a large text. Texts
+// of different parts fill different buffers of a scanner.
 var largeUnits = []string{
 	`{"z":1,"a":{"y":2,"b":3}},`, `{"\u007a":1.50,"\u0061":2},`, `[[[[[]]]]],`, `{"":{}},`, `1.50,`, `"\u0041",`, `0.1000000000000000000000001,`, ` 1 ,`,
 }
 
-// TestIdleScannersAreBounded measures the bytes of scanners in the pool.
+// TestIdleScannersAreBounded scans large texts. After free, the buffers of each scanner
+// take at most maxKeptBytes.
 func TestIdleScannersAreBounded(t *testing.T) {
 	for _, unit := range largeUnits {
 		for _, size := range []int{smallText - 10, 1 << 20, 8 << 20} {
@@ -61,7 +63,8 @@ func memoryOf(v reflect.Value) int {
 	return n
 }
 
-// TestIdleEncodersAreBounded measures the bytes of encoders in the pool.
+// TestIdleEncodersAreBounded encodes large values. After free, the buffers of each
+// encoder take at most maxKeptBytes.
 func TestIdleEncodersAreBounded(t *testing.T) {
 	type quoted struct {
 		S string `json:",string"`
@@ -85,7 +88,8 @@ func TestIdleEncodersAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleMapBuffersAreBounded writes a map of few but large values.
+// TestIdleMapBuffersAreBounded encodes maps of few but large values, and then measures
+// the memory that the idle map buffers keep.
 func TestIdleMapBuffersAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")

@@ -54,7 +54,8 @@ func numberEncoder(quoted bool) encodeFunc {
 	}
 }
 
-// encodeTime writes the result of MarshalJSON of the type without its allocation.
+// encodeTime writes a time.Time like its method MarshalJSON, without the allocation of
+// that method.
 func encodeTime(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	t, _ := reflect.TypeAssert[time.Time](v)
 	out, err := t.AppendText(append(out, '"'))

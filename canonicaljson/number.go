@@ -126,8 +126,9 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	return -1, ""
 }
 
-// readDigits reads digits from i on and appends their values to w. It returns the
-// offset of the first byte other than a digit.
+// readDigits reads the decimal digits from the offset i on and appends them to the
+// decimal number w, modulo 2^64. It returns the offset of the first byte other than a
+// digit, and the number.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
 		values, others := word.Others(word.Load64(src, i))
@@ -214,7 +215,8 @@ func (s *scanner) scanNumber(start int) int {
 	return l.end
 }
 
-// scanLongNumber is scanNumber for numbers that need their value computed.
+// scanLongNumber does the work of scanNumber for numbers whose double must be computed,
+// such as numbers with an exponent or with more than 15 digits.
 func (s *scanner) scanLongNumber(start int, l *literal) int {
 	src := s.src
 	integer := l.places == 0 && !l.exponent

@@ -229,7 +229,8 @@ func (j *numberJudge) ten(n int) *big.Int {
 	return j.tens[n]
 }
 
-// fault describes the fault in the text of f, or returns "".
+// fault returns the reason why text is not the text of f that ECMA-262 defines, or ""
+// if it is.
 func (j *numberJudge) fault(f float64, text string) string {
 	if f == 0 {
 		if text != "0" {
@@ -300,7 +301,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 		return "fewer digits denote it too"
 	}
 	for _, other := range []int64{d - 1, d + 1} {
-		// Replacing 9 by 10 would change the number of digits.
+		// Skip an integer with another number of digits, such as 10 next to 9.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}
@@ -326,8 +327,9 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout returns the digits of a text and their power of ten. why names the
-// deviation from the layout of ECMA-262: n digits that stand for 0.digits times
+// readLayout returns the digits of a text and their power of ten. If the text does not
+// have the layout of ECMA-262, the result why names the deviation. The layout depends
+// on the number of digits and on the magnitude: the value is 0.digits times
 // 10^magnitude.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")

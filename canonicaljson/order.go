@@ -155,7 +155,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is the largest number of members with its own cached order.
+// maxCached is the largest number of members for which orderCache keeps a separate
+// order. All larger objects share one.
 const maxCached = 64
 
 // orderCache remembers the last order for each number of members. Texts often have many
@@ -178,9 +179,9 @@ func (c *orderCache) lastOrder(n int) []uint32 {
 	return c.small[n]
 }
 
-// sort returns the order of the members by their names, as indices that stay valid until
-// the next call. If two members have the same name, sort returns the second of these
-// members instead.
+// sort returns the order of the members by their names, as indices that stay valid
+// until the next call. If two members have the same name, sort returns no order, and
+// returns the second of these two members.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
 	order := s.orders.lastOrder(len(members))
 	if s.isSortedBy(members, order) {
@@ -279,7 +280,8 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// The last object of the part, and the rest of the text.
+			// Write the text after the last object of this part and the object's
+			// closing brace. The members of the object come next.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -232,7 +232,9 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// Often enough that the clock and other programs hardly count.
+			// enough returns how often to repeat the work so that it takes two
+			// milliseconds. The resolution of the clock and other programs then hardly
+			// matter.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {

@@ -79,7 +79,7 @@ func TestRefusedValues(t *testing.T) {
 		value   any
 		rule    error
 		pointer string
-		says    string // part of the message
+		says    string // part of the error's text
 	}{
 		{"NaN", []float64{0, math.NaN()}, canonicaljson.ErrNumberRange, "/1", "NaN"},
 		{"infinity", math.Inf(-1), canonicaljson.ErrNumberRange, "", "-Inf"},

@@ -19,9 +19,9 @@ import (
 // and a final pass writes every byte once (writeSorted).
 type scanner struct {
 	src   []byte
-	out   []byte // the normalised text before the pending run
-	run   int    // start of the pending run in src
-	shift int    // offset in the normalised text minus offset in src, in the pending run
+	out   []byte // the normalised text before the pending bytes
+	run   int    // start of the pending bytes in src
+	shift int    // offset of a pending byte in the normalised text minus its offset in src
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
@@ -46,7 +46,7 @@ type scanner struct {
 type frame struct {
 	at    uint32 // offset in the normalised text
 	first uint32 // index of the first inner object in scanner.unsorted
-	base  uint32 // base and kind of the scan outside of this frame
+	base  uint32 // values of base and kind in scan for the frame around this one
 	kind  uint8
 }
 
@@ -73,13 +73,14 @@ func (s *scanner) scan(src []byte) bool {
 	i := skipSpace(src, 0)
 	s.run, s.shift, s.differ = i, -i, i > 0
 	kind := inNothing
-	base := 0 // the first member of the innermost object in s.members
+	base := 0 // index in s.members of the innermost object's first member
 	for {
 		if s.differ && s.verify {
 			return true
 		}
 		if kind >= inObject {
-			// The name of a member, up to its value.
+			// Read the name of a member, the colon and the white space before the
+			// value.
 			if i >= len(src) || src[i] != '"' {
 				return s.fail(i, ErrSyntax, "a name in quotes")
 			}

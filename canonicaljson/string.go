@@ -199,8 +199,9 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// Three bytes. The fifth bit of the second byte marks overlong forms after E0
-			// and surrogates after ED.
+			// The sequence has three bytes. The bit 0x20 of the second byte is clear in
+			// an overlong form, which starts with E0, and set in a surrogate, which
+			// starts with ED.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}

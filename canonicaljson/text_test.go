@@ -48,7 +48,8 @@ func TestTooLong(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector would touch all of the memory")
 	}
-	// Only the length is looked at, so most of the pages are never used.
+	// Canonicalize reads only the length of this text, so most pages of the slice are
+	// never used.
 	text := make([]byte, canonicaljson.MaxLength+1)
 	text[0] = ']'
 	_, err := canonicaljson.Canonicalize(text)
@@ -56,8 +57,9 @@ func TestTooLong(t *testing.T) {
 	assert.False(t, canonicaljson.IsCanonical(text))
 }
 
-// TestInputIsLeftAlone canonicalises, then overwrites the input, then looks at
-// the output.
+// TestInputIsLeftAlone checks that Canonicalize does not change its input and returns
+// separate memory. After the call, a change of the input does not change the result,
+// and a change of the result does not change the input.
 func TestInputIsLeftAlone(t *testing.T) {
 	for _, text := range []string{`{"a":"canonical"}`, `{"b":1,"a":"moved"}`, ` {"a" : "spread"} `, `"plain"`, `1`, `{"b":[{"d":1,"c":2}], "a":1.0}`} {
 		src := []byte(text)
@@ -76,8 +78,9 @@ func TestInputIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOutputIsOurs keeps a result during later calls: pooled memory must not be part of
-// a result.
+// TestOutputIsOurs keeps results of Canonicalize and Marshal during later calls, which
+// use the same pooled buffers. The results do not change, so they contain no pooled
+// memory.
 func TestOutputIsOurs(t *testing.T) {
 	text, err := canonicaljson.Canonicalize([]byte(`{"b":1.0, "a":"\u0041"}`))
 	require.NoError(t, err)
@@ -185,7 +188,8 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%250_000 == 0 {
-			// No collection: the memory of the pool is in use.
+			// A single collection does not free the scanners in the pool, so HeapAlloc
+			// includes their memory.
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)

@@ -85,7 +85,7 @@ type reference struct {
 	length int // of a slice, because a part of a slice is another value
 }
 
-// containsItself is the detail of the error for such a value.
+// containsItself is Error.Detail for a value that contains itself.
 const containsItself = "the value contains itself"
 
 // checksCycles reports whether the encoder is so deep that it must search for cycles.
@@ -113,7 +113,7 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 func (e *encoder) free() {
 	e.levels, e.indirections = 0, 0
 	if len(e.path) > 0 || len(e.entries) > 0 {
-		// Left by an error or by a panic of a method.
+		// An error or a panic of a method left entries in the buffers.
 		clear(e.path)
 		clear(e.entries)
 		e.path, e.entries = e.path[:0], e.entries[:0]

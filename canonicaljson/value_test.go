@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// valueMethod and pointerMethod have their MarshalJSON on the value and on the
-// pointer; valueText and pointerText their MarshalText.
+// valueMethod has the method MarshalJSON with a value receiver, pointerMethod with a
+// pointer receiver. valueText and pointerText have MarshalText in the same way.
 type (
 	valueMethod   struct{ N int }
 	pointerMethod struct{ N int }
@@ -81,7 +81,8 @@ type (
 	}
 )
 
-// agree holds Marshal against encoding/json followed by CanonicalizeStrict.
+// agree checks that Marshal and AppendValue return the same text for v as encoding/json
+// followed by CanonicalizeStrict.
 func agree(t testing.TB, v any) {
 	t.Helper()
 	text, err := json.Marshal(v)

@@ -59,7 +59,8 @@ func (v vector) text(t testing.TB) []byte {
 	return []byte(v.Input)
 }
 
-// vectors returns the rows of the files that match.
+// vectors returns the rows of all files in testdata/vectors whose names match the
+// pattern.
 func vectors(t testing.TB, pattern string) []vector {
 	t.Helper()
 	files, err := filepath.Glob("testdata/vectors/" + pattern)
@@ -90,7 +91,7 @@ var classes = map[string]error{
 	"depth":           canonicaljson.ErrDepth,
 }
 
-// class returns the outcome class of err.
+// class returns the name of err in the map classes, or "ok" if err is nil.
 func class(t testing.TB, err error) string {
 	t.Helper()
 	if err == nil {
@@ -109,7 +110,8 @@ func class(t testing.TB, err error) string {
 	return found
 }
 
-// tally counts vectors by their outcome class.
+// tally counts vectors by the class of their expected outcome, such as "ok" or
+// "syntax".
 type tally struct{ passed, all map[string]int }
 
 func newTally() tally { return tally{map[string]int{}, map[string]int{}} }

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: errors without a recording (marked "unrecorded" in
-// the code) have the fake's own message texts.
+// Deviations from AWS in this file: the fake has its own texts for the errors of AWS
+// that were not recorded. The code marks these texts "unrecorded".
 
 import (
 	"fmt"
@@ -103,7 +103,8 @@ var (
 	}
 )
 
-// apiError is one refusal, independent of the API.
+// apiError is a refusal of a call. The wire format and the in-process API each convert
+// it into their own form of error.
 type apiError struct {
 	class   *errorClass
 	message string
@@ -123,7 +124,8 @@ func invalidValue(value any, parameter, reason string) *apiError {
 	return invalidParameterValue.because("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
-// sdkType returns the innermost error of the SDK's chain.
+// sdkType returns the innermost of the errors that an *sqs.Client wraps around each
+// other for this refusal.
 func (e *apiError) sdkType() error {
 	if e.class.modelled == nil {
 		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}
@@ -132,7 +134,8 @@ func (e *apiError) sdkType() error {
 	return e.class.modelled(&e.message, &code)
 }
 
-// entry returns the refusal as an entry in Failed of a batch answer (F-058, F-059, F-063).
+// entry returns the refusal in the form of an entry of the list Failed in a batch
+// answer (F-058, F-059, F-063).
 func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	code := e.class.query
 	return types.BatchResultErrorEntry{
@@ -149,8 +152,8 @@ func (e *connectionError) Error() string {
 }
 func (e *connectionError) Unwrap() error { return e.cause }
 
-// sdkError wraps an error of the in-process API in the types of an *sqs.Client's error,
-// so callers classify both errors alike.
+// sdkError wraps an error of the in-process API in the same types as an *sqs.Client
+// wraps its errors, so that callers classify both alike.
 func sdkError(operation string, err error) error {
 	answer := &smithyhttp.Response{Response: &http.Response{Header: http.Header{}, Body: http.NoBody}}
 	wrapped := &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: answer}}

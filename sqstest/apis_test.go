@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// client has the calls for one queue that both APIs have: the in-process API and AWS's wire
-// format.
+// client has the calls for one queue. Both APIs have these calls: the in-process API
+// and AWS's wire format.
 type client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -63,7 +63,8 @@ type testAccount struct {
 	server *sqstest.Server
 }
 
-// accountFact is a fact about several queues.
+// accountFact is the test of a fact in FACTS.md that concerns several queues. Its name
+// starts with the number of the fact.
 type accountFact struct {
 	name string
 	test func(o testAccount)
@@ -104,8 +105,8 @@ func (o testAccount) tryCreate(name string, attributes map[string]string) (strin
 	return *out.QueueUrl, nil
 }
 
-// create makes a queue, FIFO if its name ends in ".fifo". pairs are names and values of
-// attributes, alternating.
+// create makes a queue, FIFO if its name ends in ".fifo". The arguments pairs are names
+// and values of attributes, alternating.
 func (o testAccount) create(name string, pairs ...string) testQueue {
 	o.Helper()
 	attributes := map[string]string{}
@@ -143,8 +144,9 @@ func (d testQueue) receiveAll() []types.Message {
 	})
 }
 
-// testQueue is the queue of one test behind one of the two APIs, with short methods for the
-// tests of facts. An error fails the test unless the method returns the error.
+// testQueue is the queue of one test, reached through one of the two APIs. It has short
+// methods for the tests of facts. An error fails the test unless the method returns the
+// error.
 type testQueue struct {
 	*testing.T
 	client
@@ -259,8 +261,9 @@ func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 	return out.Messages
 }
 
-// refusesAttempt asserts that a receive is refused, because its attempt ID can no longer be
-// used (F-151).
+// refusesAttempt asserts that the queue refuses a receive, because its
+// ReceiveRequestAttemptId can no longer be used (F-151). The text when describes the
+// situation for the failure message.
 func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())

@@ -58,8 +58,9 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 	return out, nil
 }
 
-// describe returns the attributes of F-120. Messages behind a message in flight count as
-// visible, although no receive would return them (F-104).
+// describe returns the attributes of F-120. While an earlier message of the same group
+// is in flight, a message counts as visible, although no receive would return it
+// (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
@@ -85,7 +86,8 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.setting.Lock()
 	defer q.setting.Unlock()
-	// The method with reads the queues that a policy names, so q.mu is not locked yet.
+	// settings.with reads the queues that a RedrivePolicy names, so q.mu is not locked
+	// yet.
 	before := q.settings.Load()
 	next, err := before.with(in.Attributes, q.ARN(), find)
 	if err != nil {

@@ -17,7 +17,8 @@ func good(id string) types.SendMessageBatchRequestEntry {
 	return msg{body: "body " + id, group: "g"}.entry(id)
 }
 
-// refusesBatch asserts that a refused batch stored nothing.
+// refusesBatch sends a batch. It asserts that the queue refuses the whole batch with
+// the given code and text, and stores nothing.
 func (d testQueue) refusesBatch(code, text string, entries ...types.SendMessageBatchRequestEntry) {
 	d.Helper()
 	_, err := d.tryBatch(entries...)

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the whole file. AWS does not report which message
-// groups are blocked.
+// Deviations from AWS in this file: AWS has nothing like [Queue.Blocked]. It does not
+// report which message groups are blocked.
 
 import (
 	"cmp"

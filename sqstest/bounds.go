@@ -28,8 +28,8 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// These limits apply to deleted messages and suppressions in a queue with
-	// Config.DiscardDeleted.
+	// These limits bound the deleted messages, suppressions and receipt handles that a
+	// queue with Config.DiscardDeleted keeps.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000

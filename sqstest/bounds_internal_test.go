@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A limit applies to the total size of all request bodies that are being read.
+// The server answers a request with status 503 if the bodies of all requests that it is
+// reading exceed maxReading bytes in total.
 func TestBodiesThatAreBeingRead(t *testing.T) {
 	s := NewServer()
 	call := func() int {
@@ -65,7 +66,8 @@ func TestWhatIsKeptForNobodyIsBounded(t *testing.T) {
 	})
 }
 
-// A server forgets old move tasks that no list can show.
+// A server keeps only the newest move tasks of a source, as many as
+// ListMessageMoveTasks can return.
 func TestOldMoveTasksAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead, err := NewQueue(Config{Name: "dead.fifo"})

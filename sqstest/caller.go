@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// caller has the values of a request that its answer depends on, in addition to the input.
+// caller has the values of a request over HTTP, besides the input of the operation, on
+// which the answer depends.
 type caller struct {
-	base   string // start of the URLs of queues, as the client knows it
+	base   string // address at which the client reached the server; queue URLs start with it
 	region string // region in ARNs
 	trace  string // value of the header X-Amzn-Trace-Id (F-143)
 }

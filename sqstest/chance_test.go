@@ -101,7 +101,8 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	})
 }
 
-// With the same seed, the same calls have the same random faults.
+// Two queues get the same calls, with random faults of the same seed. The same calls
+// fail in both.
 func TestChanceIsRepeatable(t *testing.T) {
 	outcomes := func() (out []bool) {
 		q, err := sqstest.NewQueue(sqstest.Config{})
@@ -121,7 +122,8 @@ func TestChanceIsRepeatable(t *testing.T) {
 	assert.Contains(t, first, false)
 }
 
-// Over a real socket the sender gets the errors of a socket.
+// Over a real socket, the faults that break a connection give the sender the errors of
+// a broken socket.
 func TestConnectionFaultsOverASocket(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

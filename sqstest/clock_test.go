@@ -31,7 +31,8 @@ func accepted(t *testing.T, q *sqstest.Queue) time.Time {
 	return all[len(all)-1].AcceptedAt
 }
 
-// However often the clock is advanced, it does not overflow, which would set it back.
+// However often a test advances the queue's clock, its offset does not overflow. An
+// overflow would set the clock back.
 func TestClockStopsBeforeItOverflows(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	s := sqstest.NewServer(q)

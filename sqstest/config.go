@@ -1,7 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: if no recording shows how AWS behaves, a field
-// selects the behaviour. The zero value selects the behaviour with the best evidence.
+// Deviations from AWS in this file: where no recording of AWS shows its behaviour, a
+// field of Config selects one. The zero value selects the behaviour with the best
+// evidence.
 
 import (
 	"errors"

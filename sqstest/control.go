@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the whole file. AWS has no such endpoint. The paths
-// of the endpoint begin with a prefix that no queue URL has.
+// Deviations from AWS in this file: AWS has no control endpoint. The paths of the
+// endpoint begin with a prefix that no queue URL has.
 
 import (
 	"encoding/json"
@@ -25,12 +25,14 @@ const (
 	maxControlBytes = 4096
 	defaultLimit    = 1000
 
-	// maxAdvance keeps the queue's clock in the range of sequence numbers.
+	// maxAdvance is the longest step of the clock in one request. It keeps the queue's
+	// clock in the range of sequence numbers.
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 
-// maxAhead is the largest offset of a clock. Without the limit, many requests could
-// overflow the offset, and the clock would be set back.
+// maxAhead is the largest offset between a queue's clock and the machine's clock.
+// Without this limit, many requests could overflow the offset, and the clock would be
+// set back.
 const maxAhead = 200 * 365 * 24 * time.Hour
 
 func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAhead-offset) }
@@ -80,7 +82,8 @@ func (q *Queue) Window() []WindowEntry {
 	return out
 }
 
-// controlError sets the status of the answer {"error": ...}.
+// controlError is an error of the control endpoint. It sets the status of the answer
+// and the text in its body, {"error": text}.
 type controlError struct {
 	status int
 	text   string

@@ -1,6 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: the whole file, see control.go.
+// Deviations from AWS in this file: AWS has no such endpoint, see control.go.
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// The names of the faults over HTTP.
+// The names of the faults in requests and answers of the control endpoint.
 const (
 	faultLoseAnswer      = "lose_answer"
 	faultDropRequest     = "drop_request"
@@ -41,7 +41,8 @@ var plainFaults = map[string]func() Fault{
 	faultPass:            func() Fault { return Fault{} },
 }
 
-// callNames are the kinds of calls over HTTP.
+// callNames has the name of each kind of [Calls] in requests and answers of the control
+// endpoint.
 var callNames = [numberOfCalls]string{CallsSend: "send", CallsReceive: "receive", CallsDelete: "delete", CallsVisibility: "visibility"}
 
 const maxFaultDelay = time.Minute

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// In valid text, the scan and encoding/json find the same key.
+// In every valid JSON text, scanDedupeKey and encoding/json find the same dedupe_key.
 func FuzzDedupeKey(f *testing.F) {
 	for _, body := range []string{
 		`{"dedupe_key":"a"}`, `{"a":{"dedupe_key":"no"},"dedupe_key":"yes"}`, `{"dedupe_key":"a","dedupe_key":"b"}`,

@@ -38,10 +38,10 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	hideCount   uint64 // the order in which messages with one visibleAt were hidden
+	hideCount   uint64 // of messages with equal visibleAt, the lower was hidden first
 
-	// turn is the message's place in the line in which groups wait for a receive (F-140). A
-	// lower number is served first.
+	// turn is the message's place in the line in which groups wait for a receive
+	// (F-140). The group whose first message has the lowest turn is served first.
 	turn uint64
 
 	receives       int
@@ -176,7 +176,7 @@ func (d *delivery) nextTurn() uint64 {
 }
 
 // moveToBack moves a message that becomes visible again to the back of the line, if the
-// queue rotates.
+// field rotates is set.
 func (d *delivery) moveToBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
@@ -231,8 +231,8 @@ func (d *delivery) clear() {
 	d.wake()
 }
 
-// updateReady adds a group to the ready groups if its first message is visible, and removes
-// it otherwise.
+// updateReady adds the group to the heap ready if the first message of the group is
+// visible, and removes the group otherwise.
 func (d *delivery) updateReady(g *group) {
 	ready := g.head != nil && g.head.hiddenIndex == notInHeap
 	switch {
@@ -245,8 +245,8 @@ func (d *delivery) updateReady(g *group) {
 	}
 }
 
-// settle updates the state to the instant now: it shows the messages whose hidden time is
-// over and removes expired messages.
+// settle brings the state up to the time now: it shows the messages whose hidden time
+// is over and removes expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
@@ -263,10 +263,11 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take hides up to limit messages for the given time and returns them. It takes as many
-// messages as possible of one group before it continues with the next group (F-090). If
-// a message already had maxReceives receives in this queue, take returns it in dead
-// instead, and the caller must remove it. Zero for maxReceives means no limit.
+// take receives up to limit messages: it hides them for the given time and returns them
+// in taken. It takes as many messages as possible of one group before it continues with
+// the next group (F-090). A message that already had maxReceives receives in this queue
+// is returned in dead instead, and the caller must remove it. Zero for maxReceives
+// means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

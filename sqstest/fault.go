@@ -98,13 +98,15 @@ func ServerError() Fault {
 	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
-// FailEntries fails the valid entries chosen by choose, each with the given code, and
-// stores the other entries. fault sets SenderFault: smithy.FaultClient blames the
-// sender, any other value the service. A nil choose chooses every entry.
+// FailEntries fails the valid entries for which choose returns true, each with the
+// given code, and stores the other entries. The parameter fault sets SenderFault:
+// smithy.FaultClient blames the sender, any other value the service. A nil choose fails
+// every entry.
 //
-// A SendMessage counts as a batch of one entry without an Id: a chosen SendMessage
-// fails with the code, status 400 or 500. With [CallsDelete] and [CallsVisibility] the
-// entry has only an Id, which a call without a batch lacks. Receives have no entries.
+// A SendMessage counts as a batch of one entry without an Id: if choose returns true,
+// it fails with the code, status 400 or 500. With [CallsDelete] and [CallsVisibility]
+// the entry has only an Id, which a call without a batch lacks. Receives have no
+// entries.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -125,11 +127,12 @@ type scripted struct {
 // faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject adds f to the end of the queue's script, for the given number of calls. Each
-// SendMessage and SendMessageBatch to the queue takes the next step of the script in
-// the order of arrival, in either API. After the last step calls pass again. Receives,
-// deletes and changes of visibility have similar scripts, chosen by [Fault.On]. An SDK
-// client with a retryer takes a step for each attempt. A count below one adds nothing.
+// Inject adds the fault f to the end of the queue's script of faults, as one step for
+// each of the given number of calls. Each SendMessage and SendMessageBatch to the queue
+// takes the next step of the script in the order of arrival, in either API. After the
+// last step calls pass again. Receives, deletes and changes of visibility have similar
+// scripts, chosen by [Fault.On]. An SDK client with a retryer takes a step for each
+// attempt. A count below one adds nothing.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -174,10 +177,10 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 }
 
 // SetQuota refuses calls above callsPerSecond on the queue's clock, like [Throttle]. A
-// batch counts as one call. Without on, the quota is for sends. Otherwise each named
-// kind of calls has a separate allowance, as SQS counts each action. Unused calls
-// accumulate, up to the calls of one second; the allowance starts full. Zero ends the
-// quota.
+// batch counts as one call. Without the argument on, the quota is for sends. Otherwise
+// each kind of calls in on has a separate allowance, as SQS counts each action. Unused
+// calls accumulate, up to the calls of one second; the allowance starts full. Zero
+// calls per second ends the quota.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -258,7 +261,8 @@ func (q *Queue) nextFault(calls Calls) Fault {
 	return Fault{}
 }
 
-// faulty runs a call with the next injected fault for this kind of calls.
+// faulty runs a call of the given kind and applies the next fault that was injected for
+// this kind.
 func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (*O, error)) (*O, error) {
 	fault := q.nextFault(calls)
 	if fault.early != nil {
@@ -268,7 +272,8 @@ func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (
 	return answer(ctx, fault, out, err)
 }
 
-// answer changes the result of a call as the fault f demands.
+// answer applies the part of the fault f that concerns the answer: it replaces the
+// result of a call by an error, or delays it.
 func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) {
 	switch {
 	case f.late != nil:
@@ -295,7 +300,8 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID does the same as entry, for an entry of a delete or of a change of visibility.
+// entryID is like entry, for an entry of a delete or of a change of visibility. Such an
+// entry has only an ID.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

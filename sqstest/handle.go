@@ -1,6 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: see receive.go, the source of the handles.
+// Deviations from AWS in this file: see the list in receive.go.
 
 import (
 	"context"
@@ -26,9 +26,10 @@ func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 }
 
 // ChangeMessageVisibility makes a received message visible the given number of seconds
-// from now; zero means now (F-092, F-093). On a standard queue any handle of the
-// message works, and the call succeeds even if the message is visible again (F-141). On
-// a FIFO queue the message must be in flight.
+// from now; zero means now (F-092, F-093). On a FIFO queue the message must be in
+// flight, and the handle must be from its last receive. On a standard queue any receipt
+// handle of an undeleted message is accepted, and the call succeeds even if the message
+// is visible again (F-141).
 func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	return inProcess(ctx, "ChangeMessageVisibility", in, requireChange, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
 		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
@@ -144,7 +145,8 @@ func unknownHandle(handle string) *apiError {
 	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // fact F-107 in FACTS.md
 }
 
-// changeRequest has a pointer for the timeout, because a request over HTTP can omit it.
+// changeRequest has a pointer for VisibilityTimeout, because a request over HTTP can
+// omit the value. The SDK's input cannot.
 type changeRequest struct {
 	sqs.ChangeMessageVisibilityInput
 	VisibilityTimeout *int32
@@ -215,7 +217,7 @@ func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibili
 		case err != nil:
 		case !ok:
 			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // fact F-063 in FACTS.md
-		case !q.settings.Load().fifo && r.message.deleted: // fact F-141 in FACTS.md
+		case !q.settings.Load().fifo && r.message.deleted: // such an entry fails, as recorded (F-141)
 			err = receiptHandleIsInvalid.because("Message does not exist or is not available for visibility timeout change")
 		default:
 			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)
@@ -244,11 +246,12 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
 		return nil // F-141; the message stays visible, which is unrecorded
 	case standard && !r.message.deleted:
-		// Any handle changes a message in flight (F-141).
+		// On a standard queue, any receipt handle of a message in flight may change its
+		// visibility (F-141).
 	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
-	// The limit counts from the receive (F-152).
+	// The limit of 12 hours starts at the last receive of the message (F-152).
 	if until := now.Add(time.Duration(seconds) * time.Second); until.After(r.message.lastReceived.Add(maxVisibility * time.Second)) {
 		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
 	}

@@ -65,8 +65,9 @@ type response struct {
 	wasReset bool
 }
 
-// run runs the handler. It reports whether the handler aborted the connection with
-// http.ErrAbortHandler. Other panics reach the caller.
+// run calls the handler with a as its ResponseWriter. It reports whether the handler
+// aborted the connection by a panic with http.ErrAbortHandler. Other panics reach the
+// caller.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -84,7 +85,8 @@ func (a *response) Header() http.Header         { return a.header }
 func (a *response) WriteHeader(status int)      { a.status = status }
 func (a *response) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// reset makes the response end like a connection that the server resets.
+// reset makes the client see a connection that the server has reset, in place of a
+// response.
 func (a *response) reset() { a.wasReset = true }
 
 func (a *response) broken() error {
@@ -103,7 +105,8 @@ func (a *response) length() int64 {
 	return int64(a.body.Len())
 }
 
-// cutOff is a reader that fails where a truncated body ends.
+// cutOff is the reader after the last byte of a truncated body: it fails as a broken
+// connection does.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

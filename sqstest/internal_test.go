@@ -43,8 +43,9 @@ func TestSequenceNumbersCarryOver(t *testing.T) {
 	})
 }
 
-// With ten thousand groups, a receive is still quick: it does not read blocked groups,
-// and the queue does not keep empty groups.
+// A receive does not read blocked groups: a group whose first message is in flight is
+// not in the heap ready. A group without messages takes no memory, because the queue
+// forgets it.
 func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -99,8 +100,8 @@ func TestInFlightLimit(t *testing.T) {
 	})
 }
 
-// The SDK contains AWS's service model. The fake's errors have the status, code and name of
-// the model.
+// The fake's errors have the status, code and name of the errors in AWS's service
+// model, which the SDK contains.
 func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	for _, tc := range []struct {
 		class  *errorClass

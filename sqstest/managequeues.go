@@ -27,14 +27,15 @@ const (
 	maxListedQueues = 1000
 )
 
-// missingQueue answers the calls for every queue that does not exist.
+// missingQueue stands for every queue that does not exist. Its calls fail as AWS's
+// calls for an unknown queue do.
 var missingQueue = func() *Queue {
 	q := newQueue(Config{}.withDefaults(), 0)
 	q.gone.Store(true)
 	return q
 }()
 
-// queueAt returns the queue with the URL.
+// queueAt returns the queue with the URL, or missingQueue.
 func (s *Server) queueAt(queueURL *string) *Queue {
 	if name, ok := queueName(aws.ToString(queueURL)); ok {
 		if q := s.Queue(name); q != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink removes steps while fails remains true for the other steps. It first tries to
-// remove half of the steps at once, then smaller parts, and at last single steps.
+// shrink removes steps from the list as long as the function fails returns true for the
+// remaining steps. It first tries to remove half of the steps at once, then smaller
+// parts, and at last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false
@@ -33,7 +34,9 @@ func shrink(steps []step, fails func([]step) bool) []step {
 	return steps
 }
 
-// holdToModel plays the steps and fails with the shortest differing steps.
+// holdToModel plays the steps on the queue and on the model. If their results differ,
+// it searches for a shorter list of steps with a difference and fails the test with
+// this list.
 func holdToModel(t *testing.T, variant int, steps []step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +95,8 @@ func TestAgainstToyModel(t *testing.T) {
 	}
 }
 
-// These sequences of steps once gave different results in the queue and the model.
+// Each of these lists of steps once gave different results in the queue and in the
+// model.
 func TestModelRegressions(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"a duplicate after a delete":                              {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
@@ -126,7 +130,8 @@ func TestModelFindsAndShrinks(t *testing.T) {
 	})
 }
 
-// FuzzModel decodes steps from bytes and compares the queue with the model.
+// FuzzModel decodes a list of steps from bytes, plays the steps on the queue and on the
+// model, and compares the results.
 func FuzzModel(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 1, 1, 0, 8, 5, 0, 0, 0, 1, 1, 0, 8, 6, 0, 0, 0, 1, 1, 0})
 	f.Add(uint8(2), []byte{1, 1, 1, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 7, 0, 0, 0, 8, 0, 0, 0, 3, 9, 9, 2, 6, 0, 0, 0})

@@ -32,9 +32,9 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the message's place in the line (F-140). away is zero unless the message is
-	// hidden after a receive. Otherwise away numbers the hidden messages in the order in
-	// which they were hidden.
+	// The field turn is the message's place in the line (F-140). The field away numbers
+	// the hidden messages in the order in which they were hidden. It is zero for a
+	// message that is not hidden after a receive.
 	turn, away int
 }
 
@@ -96,7 +96,8 @@ func (q *modelQueue) settle(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *modelMessage) bool { return m.deleted })
 }
 
-// original returns the original of m if m is a duplicate, otherwise nil.
+// original returns the stored message of which m is a duplicate, or nil if m is not a
+// duplicate.
 func (q *modelQueue) original(now time.Time, m *modelMessage) *modelMessage {
 	for _, r := range q.window {
 		if r.id == m.dedupID && (!q.groupScope || r.group == m.group) && now.Before(r.at.Add(q.interval)) {

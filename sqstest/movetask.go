@@ -37,7 +37,8 @@ const (
 	maxMoveRate    = 500
 	maxListedTasks = 10
 
-	// heldGroupRetry is the interval between checks of a group with a head in flight.
+	// heldGroupRetry is the time after which a task looks for messages again if the
+	// first message of every group was hidden.
 	heldGroupRetry = time.Second
 )
 
@@ -61,7 +62,7 @@ type moveTask struct {
 	due    time.Time
 }
 
-// run makes the moves that are due.
+// run moves the messages that the task should have moved by now.
 func (t *moveTask) run() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,8 +84,8 @@ func (t *moveTask) run() {
 	}
 }
 
-// step moves one message or ends the task. wait is true if the source has messages but
-// the first message of every group is hidden, so that no message can move.
+// step moves one message or ends the task. The result wait is true if the source has
+// messages but the first message of every group is hidden, so that no message can move.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
 	t.source.settle(t.source.now())
@@ -171,7 +172,8 @@ func (t *moveTask) entry(region string) types.ListMessageMoveTasksResultEntry {
 	return e
 }
 
-// moves holds the running tasks that may touch a queue. The zero value is ready.
+// moves holds the running move tasks that may take messages from a queue or add
+// messages to it. The zero value is ready.
 type moves struct {
 	mu      sync.Mutex
 	tasks   []*moveTask
@@ -203,8 +205,8 @@ func (m *moves) all() []*moveTask {
 	return m.tasks[:len(m.tasks):len(m.tasks)]
 }
 
-// run makes the moves of all tasks that are due, and forgets ended tasks. The caller holds
-// no queue lock.
+// run runs every task, so that each moves the messages that are due, and forgets the
+// tasks that have ended. The caller holds no queue lock.
 func (m *moves) run() {
 	if m.running.Load() == 0 {
 		return // the usual case; every call comes here
@@ -375,7 +377,7 @@ func (s *Server) cancelMove(_ context.Context, in *sqs.CancelMessageMoveTaskInpu
 		return nil, missing("TaskHandle")
 	}
 	source, ok := sourceOfTask(*in.TaskHandle)
-	switch { // fact F-142 in FACTS.md
+	switch { // AWS's texts for a bad handle (F-142)
 	case !ok:
 		return nil, invalidParameterValue.because("Value for parameter TaskHandle is invalid.")
 	case s.byARN(source) == nil:

@@ -126,8 +126,8 @@ func (q *Queue) removePermission(_ context.Context, in *sqs.RemovePermissionInpu
 	})
 }
 
-// changePolicy changes the queue's Policy by the function change. A policy without
-// statements is removed.
+// changePolicy calls the function change with the queue's Policy and stores the changed
+// policy. A policy without statements is removed.
 func (q *Queue) changePolicy(change func(*policy) error) error {
 	q.setting.Lock()
 	defer q.setting.Unlock()

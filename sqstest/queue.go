@@ -47,7 +47,9 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// settings is replaced under both mutexes; setting serialises the changes.
+	// The field settings is replaced while the mutexes setting and mu are both held. A
+	// change holds setting from its first read of the settings on, so changes run one
+	// after another.
 	settings atomic.Pointer[settings]
 	setting  sync.Mutex
 	moves    moves
@@ -135,7 +137,7 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle updates the queue to the instant now: hidden messages become visible when their
+// settle brings the queue up to the time now: hidden messages become visible when their
 // time is over, and expired messages are removed. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
@@ -220,7 +222,8 @@ func (q *Queue) Messages() []Message {
 // Suppression is one send that the queue answered with success and did not store. AWS
 // shows no suppressions (F-001); the fake reports the reason.
 type Suppression struct {
-	// Original is the stored message; the sender got its MessageID and SequenceNumber.
+	// Original is the message that the queue had stored before. The answer to the
+	// suppressed send had its MessageID and SequenceNumber.
 	Original Message
 
 	// GroupID, Body and Attributes belong to the suppressed send. Any difference from

@@ -46,8 +46,8 @@ func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	})
 }
 
-// receiveRequest has pointers, because a request over HTTP can omit the values. The
-// SDK's input cannot.
+// receiveRequest has pointers for some members, because a request over HTTP can omit
+// them. The SDK's input cannot.
 type receiveRequest struct {
 	sqs.ReceiveMessageInput
 	MaxNumberOfMessages *int32
@@ -80,7 +80,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	if in.VisibilityTimeout != nil {
 		visibility = time.Duration(*in.VisibilityTimeout) * time.Second
 	}
-	switch { // fact F-102 in FACTS.md
+	switch { // the permitted ranges (F-102)
 	case limit < 1 || limit > maxBatchEntries:
 		return nil, invalidValue(limit, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	case wait < 0 || wait > maxWaitSeconds*time.Second:
@@ -101,7 +101,8 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	})
 }
 
-// poll waits up to wait for messages. It returns an empty answer if none came.
+// poll waits for messages, at most for the duration wait. It returns an empty answer if
+// none came.
 func (q *Queue) poll(ctx context.Context, in *receiveRequest, limit int, wait, visibility time.Duration, attempt string) (*sqs.ReceiveMessageOutput, error) {
 	deadline := q.clock().Add(wait)
 	w := newWaiter()
@@ -129,19 +130,20 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow returns messages if there are any. Otherwise it puts w into the line of
-// waiting polls; pause is then the longest time until the next try, and first reports
-// whether w is the first in line.
+// receiveNow returns an answer if there are messages or the deadline has passed.
+// Otherwise it returns a nil answer and puts w into the line of waiting polls. The
+// result pause is then the longest time until the next try, and the result first
+// reports whether w is the first in the line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
 	if deadLetters == q {
-		deadLetters = nil // fact F-146 in FACTS.md
+		deadLetters = nil // messages stay in a queue that is its own dead-letter queue (F-146)
 	}
 	now := q.now()
 	q.settle(now)
 	taken, replayed, spent := q.attempts.replay(&q.delivery, attempt, now, visibility)
-	if spent { // fact F-151 in FACTS.md
+	if spent { // the receive cannot be repeated any more (F-151)
 		return nil, 0, false, invalidValue(attempt, "ReceiveRequestAttemptId", "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 	}
 	if !replayed {

@@ -31,8 +31,10 @@ type attempted struct {
 	changes int
 }
 
-// replay returns the messages of an earlier attempt if the attempt can be repeated.
-// spent is true if the ID is remembered and its attempt cannot be repeated.
+// replay returns the messages that an earlier receive with the attempt ID returned, if
+// all of them are still in flight and no receiver changed their visibility. If
+// visibility is above zero, it hides these messages for that time again. The result
+// spent is true if the queue remembers the ID but the receive cannot be repeated.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

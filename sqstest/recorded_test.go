@@ -143,7 +143,8 @@ func (b bindings) plain(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string { return b[p[2:len(p)-1]] })
 }
 
-// quoted replaces placeholders inside a JSON text.
+// quoted replaces each placeholder in a JSON text by its value, escaped for a JSON
+// string.
 func (b bindings) quoted(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 		value, _ := json.Marshal(b[p[2:len(p)-1]])

@@ -86,7 +86,7 @@ func parseRedrive(value, own string, fifo bool, find func(string) *Queue) (*redr
 	switch {
 	case target == nil:
 		return refused("Dead letter target does not exist.")
-	case target.settings.Load().fifo != fifo: // fact F-115 in FACTS.md
+	case target.settings.Load().fifo != fifo: // both must be FIFO queues, or both standard (F-115)
 		return refused("Dead-letter queue must be same type of queue as the source.")
 	case !target.settings.Load().allow.admits(own):
 		return refused("The dead-letter queue's RedriveAllowPolicy does not admit this source queue.")
@@ -192,7 +192,7 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		buried.DeduplicationID = m.MessageID // fact F-110 in FACTS.md
+		buried.DeduplicationID = m.MessageID // the old MessageId is the new ID for deduplication (F-110)
 		buried.agesFrom = now                // AWS documents this for FIFO queues only
 	}
 	q.addMoved(now, buried)

@@ -20,8 +20,8 @@ func policy(dlq testQueue, maxReceives int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), maxReceives)
 }
 
-// withDeadLetters makes a source that moves messages to the dead-letter queue after one
-// receive.
+// withDeadLetters makes a queue, source, and its dead-letter queue, dlq. A message
+// moves to dlq after one receive without a delete.
 func (o testAccount) withDeadLetters(pairs ...string) (source, dlq testQueue) {
 	o.Helper()
 	dlq = o.create("dead.fifo", pairs...)
@@ -208,7 +208,8 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// A Config can name a dead-letter queue without a server.
+// Config.DeadLetterQueue gives a queue a dead-letter queue. Neither queue needs to
+// belong to a Server first.
 func TestDeadLetterQueueInConfig(t *testing.T) {
 	dlq := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	bothAPIs(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d testQueue) {

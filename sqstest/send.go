@@ -1,16 +1,17 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Sequence numbers follow the formula of F-008. Here n grows by one with each send
-//     of a millisecond; AWS was seen to leave gaps.
+//   - Sequence numbers follow the formula of F-008. Here the sends of one millisecond
+//     have consecutive numbers; AWS was seen to leave gaps.
 //   - The interval ends exactly 300 s after the accepted send. AWS documents "5
 //     minutes"; the boundary was not recorded (F-019). Config.DuplicateRestartsInterval
 //     decides whether a duplicate restarts the interval.
 //   - After a change of the deduplication scope, a message with an earlier ID can be
 //     accepted once more, because the window has the ID under the previous scope.
 //   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
-//     the message's header wins here, which was not recorded. The in-process API has no
-//     request headers. The header alone was recorded on 2025-06-27 (LocalStack, F-143).
+//     the message keeps its AWSTraceHeader here, which was not recorded. A request with
+//     the header alone was recorded on 2025-06-27 (LocalStack, F-143). The in-process
+//     API has no request headers.
 //   - The order of arrival at the queue decides between concurrent duplicates; AWS's
 //     decision was not recorded.
 
@@ -164,8 +165,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
-	// One lock for the batch: its entries share the millisecond and have consecutive
-	// sequence numbers (F-043).
+	// Lock once for the whole batch, so that its entries share the millisecond and have
+	// consecutive sequence numbers (F-043).
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
@@ -193,7 +194,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
-// outgoing is a valid send with everything computed before the lock.
+// outgoing is a valid send with the values that are computed before the queue is
+// locked.
 type outgoing struct {
 	sendEntry
 	id                       string // deduplication ID, or "" in a standard queue
@@ -210,7 +212,7 @@ func prepare(set *settings, e sendEntry, trace string) outgoing {
 	p := outgoing{
 		sendEntry:     e,
 		trace:         trace,
-		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // fact F-080 in FACTS.md
+		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // receivers get numbers in another form (F-080)
 		bodyMD5:       digest.Body(*e.MessageBody),
 		attributesMD5: digest.Attributes(e.MessageAttributes),
 		systemMD5:     digest.SystemAttributes(e.MessageSystemAttributes),
@@ -227,7 +229,7 @@ func prepare(set *settings, e sendEntry, trace string) outgoing {
 // deduplicationID returns the explicit ID, or the hash of the body.
 func deduplicationID(e sendEntry) string {
 	if e.MessageDeduplicationId != nil {
-		return *e.MessageDeduplicationId // fact F-013 in FACTS.md
+		return *e.MessageDeduplicationId // an explicit ID replaces the hash (F-013)
 	}
 	// textview.Bytes avoids a copy: the body may be a megabyte.
 	sum := sha256.Sum256(textview.Bytes(*e.MessageBody))
@@ -236,8 +238,9 @@ func deduplicationID(e sendEntry) string {
 	return string(id[:]) // F-011; attributes never take part, F-012
 }
 
-// accept returns the message whose IDs the sender gets: the original of a duplicate,
-// otherwise a new message. The caller holds q.mu.
+// accept stores the message p unless it is a duplicate. It returns the message whose
+// IDs the sender gets: the original of a duplicate, otherwise the new message. The
+// caller holds q.mu.
 func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, error) {
 	m := &message{
 		Message: Message{
@@ -283,7 +286,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	return m, nil
 }
 
-func newMessageID() string { return uuid.NewString() } // fact F-044 in FACTS.md
+func newMessageID() string { return uuid.NewString() } // message IDs are UUIDs (F-044)
 
 // dedupKey returns the window's key for a deduplication ID, in the scope that is in effect
 // at now.
@@ -340,7 +343,8 @@ func (m *message) shownSequence() *string {
 	return aws.String(m.SequenceNumber)
 }
 
-// sequencesPerMilli and sequenceBase are the constants of F-008.
+// sequencesPerMilli and sequenceBase are the constants in the formula of sequence
+// numbers (F-008).
 const sequencesPerMilli = 256_000
 
 var sequenceBase = new(big.Int).Lsh(big.NewInt(1), 64)

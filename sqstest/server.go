@@ -143,7 +143,8 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on returns an operation of one queue.
+// on returns the operation that decodes an input, finds the queue with the URL that
+// queueURL returns for the input, and calls run on the queue.
 func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURL(in)
@@ -154,7 +155,8 @@ func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *
 	})
 }
 
-// onServer returns an operation that concerns the account and not one queue.
+// onServer returns the operation that decodes an input and calls run on the server. It
+// is for operations without a single queue.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
@@ -247,8 +249,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 
 var errTooMuchReading = errors.New("too many bodies at a time")
 
-// accounted reads a request body. It fails if all bodies being read together exceed
-// maxReading.
+// accounted is a reader of a request body. Its Read fails if the bodies of all requests
+// that are being read exceed maxReading bytes in total.
 type accounted struct {
 	from  io.Reader
 	total *atomic.Int64

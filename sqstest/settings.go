@@ -113,9 +113,9 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 	return out
 }
 
-// with returns the settings after replacing the given attributes, or the first fault in
-// alphabetical order of the names. own is the queue's ARN; find returns the other
-// queues of the account.
+// with returns a copy of the settings with the given attributes replaced. If several
+// attributes are faulty, it returns the error of the first by name. The parameter own
+// is the queue's ARN, and the function find returns the other queues of the account.
 func (s *settings) with(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -147,11 +147,12 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 	return &next, nil
 }
 
-// assign sets one attribute. Call assign only on a copy.
+// assign sets one attribute of s. A settings value that a queue uses must not change,
+// so call assign only on a copy.
 func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	switch name {
 	case types.QueueAttributeNameFifoQueue, types.QueueAttributeNameContentBasedDeduplication:
-		if !s.fifo { // fact F-123 in FACTS.md
+		if !s.fifo { // a standard queue does not have these attributes (F-123)
 			return unknownAttribute(name)
 		}
 	case types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
@@ -161,7 +162,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	}
 	ok := true
 	switch name {
-	case types.QueueAttributeNameFifoQueue: // fact F-124 in FACTS.md
+	case types.QueueAttributeNameFifoQueue: // the type of a queue never changes (F-124)
 		var on bool
 		if on, ok = boolean(value); ok && !on {
 			return invalidAttributeValue.because("Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
@@ -194,7 +195,8 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// Policies name other queues, so the method with handles these two attributes.
+		// RedrivePolicy and RedriveAllowPolicy are set in settings.with, because they
+		// may name other queues.
 	default:
 		return unknownAttribute(name)
 	}
@@ -208,7 +210,7 @@ func unknownAttribute(name types.QueueAttributeName) error {
 	return invalidAttributeName.because("Unknown Attribute %s.", name)
 }
 
-// boolean accepts any case, like AWS (F-121).
+// boolean parses "true" or "false" in upper or lower case, like AWS (F-121).
 func boolean(s string) (value, ok bool) {
 	value = strings.EqualFold(s, "true")
 	return value, value || strings.EqualFold(s, "false")

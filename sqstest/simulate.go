@@ -99,12 +99,13 @@ type Simulation struct {
 	seed     maphash.Seed
 	sent     *window.Window[simulated]
 
-	// keys is the interval by dedupe_key, which SQS does not read.
+	// keys remembers each dedupe_key for the deduplication interval. SQS does not read
+	// the dedupe_key.
 	keys *window.Window[keyed]
 }
 
-// simulated is the memory of a delivered message. Texts are hashes, because the
-// simulation compares texts only for equality.
+// simulated is the data that the simulation keeps of a delivered message. Texts are
+// hashes, because the simulation compares texts only for equality.
 type simulated struct {
 	index                   int
 	group, body, attributes uint64
@@ -230,8 +231,8 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	return out
 }
 
-// collides notes the dedupe_key of message i. It returns the index of the last message
-// within the interval that has the same key and another body, or -1.
+// collides records message i under its dedupe_key in s.keys. It returns the index of
+// the last message within the interval that has the same key and another body, or -1.
 func (s *Simulation) collides(i int, p PreparedMessage) int {
 	is := keyed{last: i, other: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {
@@ -249,7 +250,8 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 	return -1
 }
 
-// significant returns a hash of the attributes that may bear identity.
+// significant returns a hash of the attributes, except those that never bear identity,
+// such as trace context.
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {

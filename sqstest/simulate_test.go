@@ -182,7 +182,8 @@ func TestPreparedMessages(t *testing.T) {
 				}
 			})
 		}
-		// Many messages are sent in between, at much earlier times.
+		// Send many messages with much earlier times while the goroutines prepare
+		// theirs.
 		for i := range 200 {
 			_, err := s.Send(sqstest.TimedMessage{At: noon.Add(-time.Hour), GroupID: "a", Body: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
 			require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 
 // accepted is the part of a message that the window stores: everything that the answer
 // to a duplicate contains. It has no pointers, so the garbage collector does not scan
-// millions of records. The history has the whole message until the message is
-// forgotten.
+// millions of records. Queue.stored has the whole message until the queue forgets the
+// message.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
@@ -51,15 +51,16 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether a list with listed messages, of which live are not
-// deleted, should be searched for deleted messages. The searches are rare: divided by the
-// number of calls, each call visits only a few messages.
+// tooManyDeleted reports whether to search a list for deleted messages and remove them.
+// listed is the length of the list, and live is the number of messages in it that are
+// not deleted. Searches are rare: on average, each call of the queue visits only a few
+// messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
 
-// find returns the message with the sequence number, or nil if the history no longer
-// has it. The caller holds q.mu.
+// find returns the message with the sequence number, or nil if q.stored no longer has
+// the message. The caller holds q.mu.
 func (q *Queue) find(sequence uint64) *message {
 	i := sort.Search(len(q.stored), func(i int) bool { return q.stored[i].sequence >= sequence })
 	if i < len(q.stored) && q.stored[i].sequence == sequence {
@@ -68,8 +69,9 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the original of a duplicate send. If the history no longer has the
-// message, only the fields in the window's record are set. The caller holds q.mu.
+// original returns the message of which the send is a duplicate. If q.stored no longer
+// has the message, only the fields in the window's record are set. The caller holds
+// q.mu.
 func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m
@@ -85,7 +87,9 @@ func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	return m
 }
 
-// recordSuppression adds a suppressed send to the list. The caller holds q.mu.
+// recordSuppression adds a suppressed send to q.suppressions. With
+// Config.DiscardDeleted it first drops old entries and entries beyond the limits. The
+// caller holds q.mu.
 func (q *Queue) recordSuppression(s Suppression) {
 	if q.config.DiscardDeleted {
 		over := 0

@@ -7,8 +7,8 @@ package sqstest
 //     F-052). Faults of the contents fail their entry, unless
 //     Config.ContentsRefuseBatch is set. AWS was recorded to fail the entry on standard
 //     queues only (F-058, F-059).
-//   - Texts about attribute names, types and numbers are unrecorded, as is the refusal
-//     of the reserved list values.
+//   - No recording shows AWS's texts about attribute names, types and numbers, or its
+//     refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. Such a body
 //     cannot reach AWS at all, because an SDK replaces the bad bytes.
 
@@ -128,7 +128,8 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
 	if len(e.MessageAttributes) > 0 { // avoids a sorted list for most messages
-		// Sorted, so a message with two faults always gets the same refusal.
+		// Check the attributes in the order of their names, so that a message with two
+		// faults always gets the same refusal.
 		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
 				return err
@@ -143,7 +144,8 @@ func messageSize(e types.SendMessageBatchRequestEntry) int {
 	return len(aws.ToString(e.MessageBody)) + attributesSize(e.MessageAttributes)
 }
 
-// acceptedText reports whether s is UTF-8 with only the characters of F-072.
+// acceptedText reports whether s is valid UTF-8 and has only the characters that SQS
+// accepts in a text (F-072).
 func acceptedText(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -198,7 +200,8 @@ func validateAttribute(name string, a types.MessageAttributeValue) *apiError {
 	return nil
 }
 
-// attributeName reports whether the name keeps the rule of F-078.
+// attributeName reports whether the name is a valid name of a message attribute
+// (F-078).
 func attributeName(name string) bool {
 	if name == "" || utf8.RuneCountInString(name) > maxNameLength || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
 		return false

@@ -17,7 +17,8 @@ import (
 
 const visibleASCII = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// refusesSend asserts that a refused send stored nothing.
+// refusesSend sends a message. It asserts that the queue refuses the message with the
+// given code and text, and stores nothing.
 func (d testQueue) refusesSend(m msg, code, text string) {
 	d.Helper()
 	stored := len(d.stored())

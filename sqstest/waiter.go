@@ -28,7 +28,7 @@ func newWaiter() *waiter { return &waiter{signal: make(chan struct{}, 1)} }
 func (w *waiter) wake() {
 	select {
 	case w.signal <- struct{}{}:
-	default: // w was woken before and has not looked since
+	default: // w was woken earlier and has not looked for messages since
 	}
 }
 
@@ -60,8 +60,8 @@ func (ws *waiters) wake() {
 	}
 }
 
-// wakeAll makes every poll look again, after a move of the clock or the delete of the
-// queue.
+// wakeAll makes every poll look for messages again. The queue calls it after a move of
+// its clock or after its delete.
 func (ws *waiters) wakeAll() {
 	for e := ws.inLine.Front(); e != nil; e = e.Next() {
 		e.Value.(*waiter).wake()

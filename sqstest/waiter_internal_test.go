@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A change of a queue wakes only the first poll.
+// If 2000 polls wait in line, a change of the queue wakes only the first of them.
 func TestOnlyTheFirstPollIsWoken(t *testing.T) {
 	var line waiters
 	polls := make([]*waiter, 2000)

@@ -107,7 +107,8 @@ func TestPollsInLine(t *testing.T) {
 	})
 }
 
-// A send costs the same with no polls and with thousands of polls.
+// BenchmarkSendWhilePolling measures a send with no waiting polls and a send with
+// thousands. Both should take the same time.
 func BenchmarkSendWhilePolling(b *testing.B) {
 	for _, polls := range []int{0, 2000} {
 		b.Run(strconv.Itoa(polls), func(b *testing.B) {

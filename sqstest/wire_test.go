@@ -54,8 +54,9 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// The test compares the lengths of answers with the recorded lengths of AWS's answers.
-// Equal lengths show that the answers have the same members and no spaces.
+// TestWire compares the lengths of the fake's answers with the recorded lengths of
+// AWS's answers. Equal lengths show that the answers have the same members and no
+// spaces.
 func TestWire(t *testing.T) {
 	t.Run("F-001 a duplicate has the shape and length of a fresh send", func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
@@ -226,7 +227,8 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A client of the older query protocol reads only XML.
+// A request in the older query protocol is refused in XML, because clients of that
+// protocol read only XML.
 func TestQueryProtocolIsRefusedInXML(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("Action=SendMessage&MessageBody=a"))

@@ -24,11 +24,11 @@ const (
 	batch               // bodies a, a+1, a (again), group b
 	receive             // at most a messages, for b seconds, attempt c
 	bury                // like receive, but from the dead-letter queue
-	remove              // deletes the message received a receives ago
-	change              // changes the visibility of the message received a receives ago to b s
+	remove              // deletes a message; a counts back from the message received last
+	change              // changes the visibility of such a message (a as in remove) to b seconds
 	purge
 	redrive // starts a message move task
-	sleep   // waits for pauses[a]
+	sleep   // waits for the duration pauses[a]
 	kinds
 )
 
@@ -122,7 +122,8 @@ type difference struct {
 func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
 func (d *difference) Unwrap() error { return d.why }
 
-// play plays the steps and returns the first difference. It must run inside a bubble.
+// play plays the steps on the queue and on the model, and returns the first difference
+// of their results. It must run inside a bubble.
 func play(variant int, window time.Duration, steps []step) error {
 	w, err := newWorld(variant, window)
 	if err != nil {
@@ -189,7 +190,8 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			// On a standard queue any handle changes a message in flight (F-141).
+			// On a standard queue, any receipt handle of a message in flight may change
+			// its visibility (F-141).
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
@@ -299,7 +301,7 @@ func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error
 	return nil
 }
 
-// move makes the moves of the model's move task that are due (F-113).
+// move moves the messages that the model's move task should have moved by now (F-113).
 func (w *world) move(now time.Time) {
 	dead := w.model.dead
 	if !w.moving {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Benign reports whether an attribute of this name never bears identity: trace context,
-// content types, versions, schema IDs, or the run of the replay command. Case does not
-// matter.
+// Benign reports whether an attribute of this name never bears identity. Such
+// attributes are trace context, content types, versions, schema IDs, and the ID of a
+// run of the replay command (sqsfifo-replay-run). Case does not matter.
 func Benign(name string) bool {
 	name = lower(name)
 	switch name {
@@ -20,10 +20,10 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// An attribute names an identity if its name ends in a stem and a noun, joined or with
-// one separator between (eventId, dedupe_key, message-uuid). The lists are short on
-// purpose: any *_id or *_key would also match aggregate IDs, shard keys and other
-// routing hints, and attributes are the right place for routing hints.
+// A name bears identity if it ends in a stem and a noun, joined directly or by one
+// separator (eventId, dedupe_key, message-uuid). The lists are short on purpose: any
+// *_id or *_key would also match aggregate IDs, shard keys and other routing hints, and
+// attributes are the right place for routing hints.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",

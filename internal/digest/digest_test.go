@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// A body equals its own digest and no other. Tests of package sqstest compare digests of
-// attributes with recorded answers of AWS.
+// A digest matches the body from which it was computed and no other body. Tests of
+// package sqstest compare digests of attributes with recorded answers of AWS.
 func TestSum(t *testing.T) {
 	for _, body := range []string{"", "hello", "{\"a\":1}"} {
 		assert.True(t, digest.Of(body).Is(digest.Body(body)), body)

@@ -34,7 +34,8 @@ const (
 	inService = "com.amazonaws.sqs#"
 )
 
-// A single message counts as stored only if the answer has every part of the proof.
+// A single message counts as stored only if the answer proves it: status 200, a message
+// ID, a sequence number, and the digest of the message's body and attributes.
 func TestProofOfOne(t *testing.T) {
 	whole := success(entries(1)[0])
 	for _, test := range []struct {
@@ -180,7 +181,8 @@ func TestProofInABatch(t *testing.T) {
 	}
 }
 
-// Entries with equal bodies have equal digests, so they are not mixed up.
+// A batch with two equal bodies does not fail with ErrMixedUp, although the digest of
+// each entry also matches the other entry.
 func TestEqualBodiesAreNotMixedUp(t *testing.T) {
 	es := entries(2)
 	es[1] = es[0]
@@ -276,9 +278,9 @@ func TestProofOfRefusal(t *testing.T) {
 	}
 }
 
-// classify knows each code of the service model, by the name of its shape and by its
-// name in the query protocol. It also knows each throttle code of the SDK. The other
-// codes here have the expected class.
+// classify knows each code in SQS's service model, by the name of its shape and by its
+// name in the query protocol. It also knows each throttle code of the SDK. The codes
+// listed in this test have the expected class.
 func TestCodes(t *testing.T) {
 	for id, entry := range sqs.TypeRegistry.Entries {
 		err, ok := entry.New().(smithy.APIError)

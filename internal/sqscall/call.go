@@ -84,18 +84,19 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	return load, err
 }
 
-// SendIf is Send with a condition, the argument may. SendIf calls the condition before
-// it calls the client and, with the SDK's client, again when the request is signed and
-// about to go to the network. If the condition is false, SendIf drops the request, and
-// each answer is NotStored and Retry with ErrNotAllowed. The condition must be quick;
-// nil always allows the request. The Exchange describes the HTTP answer.
+// SendIf is Send with a condition, the function may. SendIf calls may before it calls
+// the client and, with the SDK's client, again when the request is signed and about to
+// go to the network. If may returns false, SendIf drops the request, and each answer is
+// NotStored and Retry with ErrNotAllowed. may must return quickly; nil always allows
+// the request. The result of describes the HTTP answer.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
 		return attempt.Passed, of, errEntryCount
 	}
-	// The answers in case the client ends the goroutine.
+	// Set every answer in advance. If the client ends the goroutine, the answers stay
+	// as set here.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -225,7 +226,8 @@ func addMiddleware(stack *middleware.Stack) error {
 
 var entryIDs = [MaxEntries]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
-// entryIndex is the reverse of entryIDs, for a request of n entries.
+// entryIndex returns the index of the entry that has the given ID in a request of n
+// entries. It returns false for any other ID.
 func entryIndex(id *string, n int) (int, bool) {
 	if id == nil || len(*id) != 1 {
 		return 0, false

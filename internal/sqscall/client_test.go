@@ -23,7 +23,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// stub is a Client that is not the SDK's.
+// stub is a Client made of two functions, without any code of the SDK's client.
 type stub struct {
 	one   func(context.Context) (*sqs.SendMessageOutput, error)
 	batch func(context.Context) (*sqs.SendMessageBatchOutput, error)
@@ -214,8 +214,8 @@ func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
-// A wrapper that drops the options leaves more entries in doubt. The other answers are
-// right.
+// If a wrapper of the SDK's client drops the options, Send reports more entries as in
+// doubt. Its other answers are right.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// Errors of answers with an incomplete proof wrap ErrUnproven. The message may be
-	// stored.
+	// ErrUnproven is wrapped by the error of an answer that does not prove that the
+	// message was stored. The message may be stored all the same.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
 	// ErrNotAllowed is the error of a request that SendIf did not send, because its

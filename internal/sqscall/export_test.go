@@ -18,5 +18,5 @@ const (
 	Unknown  = unknown
 )
 
-// Classify is classify.
+// Classify gives the external tests the function classify.
 var Classify = classify

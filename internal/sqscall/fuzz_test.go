@@ -13,7 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// For any status and body of an answer, no fate is stronger than its proof.
+// For any status and body of an answer, Send reports an entry as stored or not stored
+// only if the answer proves it.
 func FuzzAnswer(f *testing.F) {
 	for _, n := range []int{1, 2} {
 		for _, body := range []string{

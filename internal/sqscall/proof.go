@@ -108,17 +108,18 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = doubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// IDs in this answer are unreliable, and a refusal has no digest by which to
-			// check its entry.
+			// The entry IDs in this answer are unreliable. A refusal has no digest that
+			// would show to which entry it belongs.
 			answers[i] = mixedUp()
 		}
 	}
 }
 
-// refuse returns the answer for an entry in Failed. The entry was not stored after a
-// throttle or a sender's fault: SQS detects both before it executes the entry. The entry
-// is in doubt after any other fault, and after a sender's fault without a code or with
-// the code of a service failure.
+// refuse returns the answer for an entry that SQS lists in Failed, the refused entries
+// of a batch. After a throttle or a sender's fault the entry was not stored, because
+// SQS detects both before it executes the entry. After any other fault the entry is in
+// doubt. It is also in doubt after a sender's fault without a code or with the code of
+// a service failure.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -180,11 +181,11 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	return a
 }
 
-// judgeUnseen does the work of judge for a client that skipped the middleware, such as a
-// fake or a wrapper that drops the options. An API error counts as a refusal by SQS if its
-// code, fault and status agree. The exception is an error that contains an HTTP request:
-// the SDK then made the request without our options, so it may have retried, and the error
-// of the last try proves nothing about the earlier tries.
+// judgeUnseen does the work of judge for a client that skipped the middleware, such as
+// a fake or a wrapper that drops the options. An API error counts as a refusal by SQS
+// if its code, fault and status agree. The exception is an error that contains an HTTP
+// request: the SDK then made the request without our options. It may have retried, and
+// the error of the last try proves nothing about the earlier tries.
 //
 // Other errors prove nothing. Even a failure to connect may come from a retry, after a
 // first request that arrived.

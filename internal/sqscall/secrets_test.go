@@ -111,7 +111,8 @@ func TestNoTextQuotesAMessage(t *testing.T) {
 	}
 }
 
-// The texts contain the facts for an operator: codes, statuses, errors of the network.
+// The texts of errors contain what an operator needs to know: codes, statuses and
+// errors of the network.
 func TestTextsOfKnownErrors(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()

@@ -24,7 +24,8 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
 
-// want is the part of an answer that a test expects; got returns this part of an answer.
+// want is an expected answer, without the fields that tests do not compare. The
+// function got makes a want from an answer.
 type want struct {
 	fate attempt.Fate
 	next attempt.Next

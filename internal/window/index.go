@@ -2,11 +2,12 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key. A slot has a tag of 12 bits, which avoids most
-// reads of records of other keys, and a position of 20 bits. A key has its slot in one
-// of two buckets; each bucket is a cache line. A slot is free as soon as its position is
-// before the head of the ring. Unlike a table with probing, an index therefore needs no
-// deletion and no chains. A miss costs two cache lines.
+// index finds the position of a key's record in the shard's ring. A slot has a tag of
+// 12 bits, which avoids most reads of records of other keys, and a position of 20 bits.
+// A key has its slot in one of two buckets; each bucket is a cache line. A slot is free
+// as soon as its position is before the head of the ring. Unlike a table with probing,
+// an index therefore needs no deletion and no chains. The lookup of a key without a
+// record reads two cache lines.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -74,9 +75,9 @@ func (s *shard[V]) grow() {
 	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
 }
 
-// reindex begins an index for n records and keeps the current index as the older one.
-// Each later insertion copies up to indexedPerPut records before position end; until
-// then the older index finds them.
+// reindex begins an index for n records and keeps the current index as the field older.
+// Each later insertion copies up to indexedPerPut records to the new index, until all
+// records before the position end are copied. Until then, older finds these records.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end
@@ -102,7 +103,8 @@ func (s *shard[V]) carryOver() {
 	}
 }
 
-// rebuild indexes all records at once.
+// rebuild makes a new index for at least n records and enters all records of the shard
+// in one call.
 func (s *shard[V]) rebuild(n int) {
 	s.older = nil
 	for ; ; n += n/8 + 1 {

@@ -49,7 +49,7 @@ func sweep[V any](w *window.Window[V], now time.Time) int {
 	}
 }
 
-// load is one way to use a window.
+// load describes the random operations of one test on a window.
 type load struct {
 	name  string
 	steps int

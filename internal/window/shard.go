@@ -9,7 +9,8 @@ import (
 // offset is an instant: nanoseconds since the origin of the window.
 type offset int64
 
-// The limits keep differences of offsets within 64 bits.
+// Window.offset limits every time to the range from farPast to farFuture, so the
+// difference of two times fits into 64 bits.
 const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
@@ -22,8 +23,8 @@ func (w *Window[V]) offset(t time.Time) offset {
 	return min(max(offset(t.Sub(w.origin)), farPast), farFuture)
 }
 
-// record has 32 bytes and the value. With a value of 32 bytes without pointers a record
-// fills a cache line.
+// record is a Record with its key. It takes 32 bytes plus the value. With a value of 32
+// bytes without pointers, a record fills a cache line.
 type record[V any] struct {
 	key      Key
 	from, to offset
@@ -73,7 +74,7 @@ const slabsPerShard = 64
 
 // age describes a chunk without reading its records.
 type age struct {
-	newest offset // when the last record was added
+	newest offset // arrival of the last record in the chunk
 
 	// mixed is set if a record's From or To was later than its arrival (the To of an
 	// unanswered record is in the future), or if the record was set again or released
@@ -259,13 +260,15 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether all records of the first chunk have expired, except unanswered
-// records and records answered or set again after their arrival.
+// isDue reports whether the interval of every record in the first chunk has ended. It
+// ignores unanswered records, and records that were answered or set again after their
+// arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }
 
-// moveOn moves the oldest record to the end. The caller called extend.
+// moveOn moves the oldest record to the end of the ring. The caller has called extend,
+// so there is a free position.
 func (s *shard[V]) moveOn(now offset) {
 	r := s.at(s.head)
 	kept := *r

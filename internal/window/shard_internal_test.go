@@ -22,7 +22,8 @@ func put[V any](t *testing.T, w *Window[V], now time.Time, id string, r Record[V
 	}
 }
 
-// A Put copies a few records to a larger index, never all records.
+// While an index grows, each Put copies at most a few records to the larger index,
+// never all records at once.
 func TestIndexesGrowInSteps(t *testing.T) {
 	w := New[nothing](Options{})
 	one := &shard[nothing]{index: newIndex(0)}
@@ -53,7 +54,7 @@ func TestIndexesGrowInSteps(t *testing.T) {
 	assert.Less(t, len(one.index)*bucketLen, 100_000*5/2)
 }
 
-// A window returns the memory of many expired records to a few later records.
+// After many records have expired, a few later Puts let the window free their memory.
 func TestIndexesShrink(t *testing.T) {
 	w := New[nothing](Options{})
 	for i := range 200_000 {
@@ -193,8 +194,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
-// A shard without free positions refuses a record. It never drops a live record, even if
-// the record's chunk is due and the record has no free position at the end of the ring.
+// A shard that has used all its positions refuses a new record. It never drops a live
+// record. This holds even if the first chunk is due and a live record in it cannot move
+// to the end of the ring.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")

@@ -46,9 +46,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the records of a shard that are Outside at now. budget is the number of
-// records left to check. sweep returns the number of freed records that were not
-// released, and whether the shard is finished.
+// sweep frees the records of the shard that are Outside at the time now. *budget is the
+// number of records that it may still check. sweep returns the number of freed records
+// that were not released before, and whether it finished the shard.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -72,9 +72,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the records of the first chunk that are Outside at now, although
-// the oldest record is not Outside. The records of later chunks arrived later and are
-// not Outside.
+// releaseFirst releases the records of the first chunk that are Outside at the time
+// now. The oldest record is not Outside, so the whole chunk cannot be dropped. The
+// records of later chunks arrived later and are not Outside.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {
@@ -86,7 +86,7 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		s.rebuild(s.len()) // no Put may ever copy the rest
+		s.rebuild(s.len()) // only Puts copy the rest, and there may be no more Puts
 	}
 	return freed
 }
@@ -106,6 +106,6 @@ func (w *Window[V]) gather() {
 	slices.SortStableFunc(few, func(a, b kept) int { return cmp.Compare(a.came, b.came) })
 	w.shards = newShards[V](1)
 	for _, k := range few {
-		w.shards[0].add(k.came, k.record) // too few to fill one
+		w.shards[0].add(k.came, k.record) // cannot fail: too few records to fill a shard
 	}
 }

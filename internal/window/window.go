@@ -40,7 +40,8 @@ type Record[V any] struct {
 	// the arrival of the answer; To is zero without an answer.
 	From, To time.Time
 
-	// Value belongs to the owner: SQS's answer to a duplicate.
+	// Value is the owner's data about the send, such as the answer that SQS gives to a
+	// duplicate.
 	Value V
 }
 
@@ -138,8 +139,8 @@ type Place uint64
 // plus 1.
 const nowhere Place = 1 << 63
 
-// LookupAt is [Window.Lookup] from a known place. It returns the place for the next
-// call.
+// LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
+// or zero. It returns the Place for the next call.
 func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, Place) {
 	r, at := w.find(k, at)
 	if r == nil {
@@ -175,7 +176,8 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	return err
 }
 
-// PutAt is [Window.Put] from a known place. It returns the place of the record.
+// PutAt is [Window.Put] with a Place that an earlier call returned for the key, or
+// zero. It returns the Place of the record.
 func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
@@ -218,8 +220,8 @@ func (w *Window[V]) Delete(k Key) {
 	}
 }
 
-// Held returns the number of records in memory, as Options.Limit counts them. It may
-// include records outside. Held takes constant time.
+// Held returns the number of records in memory, as Options.Limit counts them. The
+// number may include records that are already [Outside]. Held takes constant time.
 func (w *Window[V]) Held() int { return w.live }
 
 // Len returns the number of records that are [Inside] or [Unsure] at now. Len reads
@@ -251,8 +253,8 @@ func (w *Window[V]) shard(k Key) *shard[V] {
 	return &w.shards[k.shard()&(len(w.shards)-1)]
 }
 
-// makeRoom frees due records of any shard, within bounds, and reports whether it freed
-// one.
+// makeRoom frees a bounded number of expired records, from any shard. It reports
+// whether it freed at least one.
 func (w *Window[V]) makeRoom(at offset) bool {
 	for i := range w.shards {
 		if n := w.shards[i].sift(at, w.options.Slack); n > 0 {
@@ -268,7 +270,7 @@ func (w *Window[V]) spread() {
 	few := &w.shards[0]
 	w.shards = newShards[V](mostShards)
 	for newest, r := range few.all() {
-		w.shard(r.key).add(newest, *r) // too few to fill one
+		w.shard(r.key).add(newest, *r) // cannot fail: too few records to fill a shard
 	}
 }
 

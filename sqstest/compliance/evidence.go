@@ -18,29 +18,34 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// evidence is everything that the producer sent. The cases judge the evidence; they
-// send no events themselves.
+// evidence has the messages that the producer sent and the sends that the queues
+// suppressed. The cases of the suite judge the evidence; they do not call Send.
 type evidence struct {
 	organization string
 
 	first, again []sqstest.Message // each event, and each event again at the same instant
 	later        []sqstest.Message // each event an hour later
 
-	// One queue gets every event, then event 0 immediately, after three minutes, and
-	// five minutes after the first.
+	// The producer sends every event to one queue. It sends event 0 again immediately,
+	// after three minutes, and five minutes after the first send. The field delivered
+	// has the messages that the queue stored, and suppressed has the sends that it
+	// suppressed.
 	delivered  []sqstest.Message
 	suppressed []sqstest.Suppression
 
-	// Event 0, sent until Send reports success; the first answer is lost.
+	// afterTimeout has the messages of event 0. The first answer of the queue is lost,
+	// and the suite calls Send until it reports success.
 	afterTimeout []sqstest.Message
 
-	// Each event, sent until Send reports success; the first calls are throttled.
+	// ordered has the messages of all events. The queue throttles the first calls, and
+	// the suite calls Send for each event until it reports success.
 	ordered []sqstest.Message
 
 	storm loadCounts
 }
 
-// gather sends the events. later advances the producer's clock.
+// gather calls Send for the events in each situation and returns the evidence. The
+// function later advances the producer's clock.
 func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -70,10 +75,11 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 	return e, nil
 }
 
-// queues counts the queues of this process.
+// queues is the number of queues that newQueue has made in this process. It makes their
+// names unique.
 var queues atomic.Int64
 
-// newQueue returns a queue with its own name.
+// newQueue returns a queue with a name that no other queue of the suite has.
 func newQueue() (*sqstest.Queue, error) {
 	return sqstest.NewQueue(sqstest.Config{Name: fmt.Sprintf("compliance-%d.fifo", queues.Add(1))})
 }
@@ -85,7 +91,8 @@ func (s Suite[T]) send(ctx context.Context, q *sqstest.Queue, event int) error {
 	return nil
 }
 
-// each sends every event to a separate queue and returns the messages.
+// each sends every event to a new queue and returns the stored messages, one for each
+// event.
 func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	var out []sqstest.Message
 	for i := range s.Events {
@@ -126,7 +133,8 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 	return q.Messages(), q.Suppressed(), nil
 }
 
-// throttledCalls is more than the SDK's retryer tries, so Send sees the throttle.
+// throttledCalls is larger than the three tries of the SDK's retryer, so that Send
+// itself gets the throttle as an error.
 const throttledCalls = 4
 
 // underFault sends the first events to a queue whose first calls fail. If Send returns
@@ -151,8 +159,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether all cases except the retry storm have passed or could not be
-// judged. After a failure the retry storm is not run, because it would show nothing new.
+// hasNoFailure reports whether no case of the suite, except the retry storm, has
+// failed. A case that could not be judged has not failed. After a failure the retry
+// storm is not run, because it would show nothing new.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError

@@ -25,7 +25,8 @@ func Failures[T any](ctx context.Context, s Suite[T]) (map[string]error, error) 
 	return out, nil
 }
 
-// RetryStorm returns the figures of the suite's storm.
+// RetryStorm runs the suite. It returns the numbers of events, of duplicate attempts
+// and of stored duplicates in the retry storm.
 func RetryStorm[T any](ctx context.Context, s Suite[T]) (events, duplicates, accepted int, err error) {
 	e, err := s.gather(ctx, time.Sleep)
 	if err != nil {

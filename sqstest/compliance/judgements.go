@@ -19,12 +19,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// This rule of package lint has a separate case in the suite.
+// attrOnlyIdentity is the rule of package lint for which the suite has a separate case.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message with a description.
+// all yields every message of the fields first, again and later, each with a text that
+// names its event and send.
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
@@ -66,7 +67,8 @@ func hashBehavior(e *evidence) error {
 func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		// Attribute Ignorance reports pairs with different attributes.
+		// Pairs with equal bodies and different attributes fail in the case Attribute
+		// Ignorance.
 		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
 			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
@@ -193,8 +195,9 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// hiddenBy returns the reason why the suite cannot judge several sends of one event, or
-// nil. For each such reason another case fails.
+// hiddenBy returns a notJudgedError if a defect of the producer keeps the suite from
+// judging several sends of one event, and nil otherwise. Each such defect fails another
+// case.
 func (e *evidence) hiddenBy() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -297,8 +300,8 @@ func sameMessage(a, b sqstest.Message) error {
 	return nil
 }
 
-// normal returns the canonical form of a body, or the body itself without a canonical
-// form.
+// normal returns the canonical form of a body. If the body has no canonical form,
+// normal returns the body itself.
 func normal(body string) string {
 	out, err := canonicaljson.Canonicalize([]byte(body))
 	if err != nil {
@@ -307,7 +310,8 @@ func normal(body string) string {
 	return string(out)
 }
 
-// bodyHash returns the ID of the body by content-based deduplication (F-011).
+// bodyHash returns the deduplication ID that a queue with content-based deduplication
+// gives the body (F-011).
 func bodyHash(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
@@ -317,8 +321,8 @@ func dedupeKey(body string) string {
 	var e struct {
 		DedupeKey string `json:"dedupe_key"`
 	}
-	// A body without a key has the empty key; Envelope Contract reports the missing
-	// key.
+	// A body without a key has the empty key. The case Envelope Contract reports the
+	// missing key.
 	_ = json.Unmarshal([]byte(body), &e)
 	return e.DedupeKey
 }

@@ -179,7 +179,8 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why a defect found by another case hides this one, or "".
+	// NotJudged is the reason why the case could not be judged: a defect that another
+	// case reports. It is "" for a judged case.
 	NotJudged string
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
-// Refresh is the event of these tests.
+// Refresh is the type of the events that the producers of these tests send.
 type Refresh struct {
 	Tile string         `json:"tile"`
 	At   time.Time      `json:"at"`
@@ -39,7 +39,7 @@ func identifyRefresh(r Refresh) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err
 }
 
-// sendRefresh is a producer that keeps the contract.
+// sendRefresh is the Send function of a producer that keeps the contract.
 func sendRefresh(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 	return sendWith(ctx, client, queueURL, r, identifyRefresh)
 }
@@ -98,7 +98,8 @@ func raw(ctx context.Context, client *sqs.Client, queueURL, group, body string, 
 	return err
 }
 
-// envelope writes the body by hand, in canonical order.
+// envelope returns a message body in canonical form, made without this module's
+// encoder.
 func envelope(key, id string, at time.Time, payload string) string {
 	return fmt.Sprintf(`{"dedupe_key":%q,"event_id":%q,"event_source":"kfm.soils.refresh","event_time":%q,"payload":%s}`,
 		key, id, at.UTC().Format(time.RFC3339Nano), payload)
@@ -320,7 +321,7 @@ func TestCheckProducer(t *testing.T) {
 	})
 }
 
-// A tool without *testing.T judges a producer by the error.
+// A tool without a *testing.T checks a producer by the error of CheckProducer.
 func ExampleCheckProducer() {
 	err := compliance.CheckProducer(context.Background(), compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 	fmt.Println(err)

@@ -66,7 +66,7 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		exact = false // half way, if the product is exact
+		exact = false // the value is half way between two doubles, if the product is exact
 	}
 	mantissa += mantissa & 1
 	mantissa >>= 1
@@ -170,7 +170,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// The value is below the middle above b, but may be that below it, or less.
+	// The value is now below the middle between b and the next double. While the value
+	// is also below the middle between b and the previous double, step down.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

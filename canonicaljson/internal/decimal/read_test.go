@@ -54,7 +54,7 @@ func TestReadingNearTheMiddle(t *testing.T) {
 		case 0, 1:
 			b = r.Uint64N(1 << uint(r.IntN(53)))
 		case 2:
-			b = uint64(r.IntN(2047)) << 52 // its lower neighbour is nearer
+			b = uint64(r.IntN(2047)) << 52 // a power of two: its lower neighbour is nearer than the upper one
 		}
 		low := new(big.Rat).SetFloat64(math.Float64frombits(b))
 		high := new(big.Rat).SetFloat64(math.MaxFloat64)
@@ -68,7 +68,7 @@ func TestReadingNearTheMiddle(t *testing.T) {
 		places, _ := middle.FloatPrec()
 		whole, fraction, _ := strings.Cut(middle.FloatString(places), ".")
 		digits := strings.TrimLeft(whole+fraction, "0")
-		power := len(digits) - places // of 0.digits
+		power := len(digits) - places // the value is 0.digits times 10^power
 		for _, size := range []int{1, 5, 15, 16, 17, 18, 19, 20, 21, 25, 40, 100, 400, 767, 768, 799, 800, 801, 900} {
 			text := digits
 			if size < len(text) {
@@ -80,7 +80,7 @@ func TestReadingNearTheMiddle(t *testing.T) {
 			for _, c := range []byte{last, '0' + (last-'0'+1)%10, '0' + (last-'0'+9)%10} {
 				mantissa := "0." + text[:len(text)-1] + string(c)
 				require.Equal(t, exactly(t, mantissa, power), nearest(t, mantissa, power), "%se%d", mantissa, power)
-				// The same digits with the point elsewhere.
+				// Read the same digits again with the point elsewhere.
 				if at := r.IntN(len(text)); at > 0 {
 					moved := text[:at] + "." + text[at:len(text)-1] + string(c)
 					require.Equal(t, exactly(t, moved, power-at), nearest(t, moved, power-at), "%se%d", moved, power-at)
@@ -115,8 +115,8 @@ func TestReadingTheEnds(t *testing.T) {
 	}
 }
 
-// FuzzParse compares Parse with strconv, which reads exponents of up to four digits in
-// the same way.
+// FuzzParse compares Parse with strconv.ParseFloat. The exponents have up to four
+// digits, which both functions read in the same way.
 func FuzzParse(f *testing.F) {
 	f.Add(uint64(5), uint64(0), -324, 1)
 	f.Add(uint64(9007199254740993), uint64(1), 0, 3)

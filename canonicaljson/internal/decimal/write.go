@@ -25,7 +25,9 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// The bounds of the interval and the double itself in quarters of its unit.
+	// lower and upper are the bounds of the interval that rounds to the double, and
+	// middle is the double. The unit of all three is a quarter of the double's last
+	// bit.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -49,7 +51,8 @@ func Shortest(b uint64) (d uint64, k int) {
 
 	s := middle / 4
 	if s >= 10 {
-		// One digit less: at most one of the two neighbours can be inside.
+		// Try one digit less. At most one of the neighbours t and t+1 can be inside the
+		// interval.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -66,7 +69,8 @@ func Shortest(b uint64) (d uint64, k int) {
 		}
 		return trimZeros(s, k)
 	}
-	// Both or neither: the nearer one, and of two as near the even one.
+	// Both s and s+1 are inside the interval, or neither is: choose the nearer one, or
+	// the even one if both are equally near.
 	if half := 4*s + 2; middle > half || middle == half && s&1 != 0 {
 		s++
 	}
@@ -114,7 +118,7 @@ var Pow10 = [...]uint64{
 
 // Len returns how many decimal digits d > 0 has.
 func Len(d uint64) int {
-	n := bits.Len64(d) * 1233 >> 12 // log10(2), rounded to the right side
+	n := bits.Len64(d) * 1233 >> 12 // 1233/4096 is log10(2), rounded
 	if d >= Pow10[n] {
 		n++
 	}

@@ -15,8 +15,9 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others marks the bytes of w other than decimal digits in their highest bits, and
-// returns the values of the digits. Only the lowest mark is exact.
+// Others finds the bytes of w that are not decimal digits: marks has the highest bit of
+// each such byte set. The other bytes of values have the values of the digits. Only the
+// lowest mark is exact.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
@@ -33,8 +34,8 @@ func Digits(d uint64) uint64 {
 	return d | '0'*Low
 }
 
-// Number returns the number of eight digits. The word holds their values, as [Others]
-// returns them.
+// Number returns the decimal number that eight digits form. The word has the values of
+// the digits, as [Others] returns them.
 func Number(values uint64) uint64 {
 	w := values*10 + values>>8
 	return ((w&0xFF000000FF)*(100+1000000<<32) + (w>>16&0xFF000000FF)*(1+10000<<32)) >> 32

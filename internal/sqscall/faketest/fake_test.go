@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		fault         sqstest.Fault
-		first, second want // of a batch; a single message has the first
+		first, second want // answers for two entries of a batch; a single message gets the first
 	}{
 		{"none", sqstest.Fault{}, stored, stored},
 		{"LoseAnswer", sqstest.LoseAnswer(), doubt, doubt},
