@@ -16,8 +16,8 @@ func good() lint.Message {
 	return lint.Message{Body: goodBody, GroupID: "p28r33"}
 }
 
-// body returns a message whose body is goodBody with old replaced. old must occur once in
-// goodBody.
+// body returns a message whose body is goodBody with the text old replaced by the text
+// replacement. The text old must occur once in goodBody.
 func body(old, replacement string) lint.Message {
 	if strings.Count(goodBody, old) != 1 {
 		panic(old + " does not occur once")

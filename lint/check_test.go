@@ -99,8 +99,8 @@ func TestCheckIsSafeForConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// An ordinary message is checked before each send. The check allocates little more
-// memory than the parser's copy of the body.
+// Check makes at most ten allocations for an ordinary message. It must be cheap, because a
+// producer checks each message before the send.
 func TestCheckOfAnOrdinaryMessageAllocatesLittle(t *testing.T) {
 	m := attribute("traceparent", text("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { lint.Check(m) }), 10.0)
@@ -172,7 +172,8 @@ func TestCheckFindsTheFirstRefusedCharacter(t *testing.T) {
 	}
 }
 
-// A finding quotes the body unchanged if the body is one readable line.
+// A finding quotes a body unchanged if the body is one readable line. It quotes any other
+// body as a Go string.
 func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":"é"}`:        `the body {"a":"é"}, so`,
@@ -185,7 +186,8 @@ func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 	}
 }
 
-// CheckBody returns the findings of Check about the body, except its size.
+// CheckBody returns the findings of Check about the body, except findings about the size of
+// the message.
 func TestCheckBodyAgreesWithCheck(t *testing.T) {
 	for _, c := range cases {
 		for _, bad := range c.bad {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// KFM is the organization of the Kansas Frontier Matrix, the default one.
+// KFM is the default organization, the Kansas Frontier Matrix.
 const KFM = "kfm"
 
 // Contract is the KFM contract of one organization. The zero value is the contract of

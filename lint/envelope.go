@@ -85,8 +85,8 @@ func checkMembers(ms []member) []Finding {
 		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
 	}
 
-	// A body other than an envelope may have many other members. A finding names at most
-	// named of them.
+	// A body other than an envelope may have many other members. The finding lists only the
+	// first eight of them.
 	const named = 8
 	var unknown []string
 	var first member
@@ -138,8 +138,8 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember returns a check for a member: the member must be a string, and fault
-// must return "" for its value.
+// stringMember returns a check for a member: the member must be a string, and the function
+// fault must return "" for its value.
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]

@@ -14,8 +14,8 @@ type Fact struct {
 
 var factRange = regexp.MustCompile(`F-(\d{3})(?: to F-(\d{3}))?`)
 
-// Facts returns the facts in Source, in the order of their numbers. The caller owns the
-// slice.
+// Facts returns the facts about SQS whose numbers occur in r.Source, in the order of their
+// numbers. The caller owns the slice.
 func (r Rule) Facts() []Fact {
 	var found []Fact
 	for _, m := range factRange.FindAllStringSubmatch(r.Source, -1) {

@@ -106,8 +106,9 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt returns the start of a body for a message. JSON stays readable, because quoting
-// would escape each quotation mark.
+// excerpt returns the start of a body for the text of a finding. It quotes the body only if
+// the body has unprintable characters, because quoting would escape each quotation mark in
+// JSON.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

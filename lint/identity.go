@@ -79,8 +79,8 @@ func bodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// spellings returns the possible texts of the value; the body must contain one of the
-// texts. A binary value is bytes in the attribute, and text or base64 in JSON.
+// spellings returns the possible texts of the attribute's value; the body must contain one
+// of them. A binary value is bytes in the attribute, and text or base64 in JSON.
 func (a Attribute) spellings() []string {
 	var s []string
 	if a.StringValue != "" {

@@ -30,7 +30,8 @@ func only(rule string, fs []lint.Finding) []lint.Finding {
 
 const kfmKey = "landsat-2025-12-04T00:00Z"
 
-// The contract forbids this message in section 5 of KFM v11.2.3.
+// Check reports the example message that section 5 of KFM v11.2.3 forbids: its identity is
+// only in an attribute.
 func TestForbiddenExampleOfTheContract(t *testing.T) {
 	const forbidden = `{"collection":"landsat","tile":"p32r29"}`
 	got := only("SF001", lint.Check(lint.Message{

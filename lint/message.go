@@ -83,7 +83,8 @@ func checkAround(m Message, b body) []Finding {
 	)
 }
 
-// CheckBody is [Contract.CheckBody] of the Kansas Frontier Matrix.
+// CheckBody is [Contract.CheckBody] for the zero Contract, the contract of the Kansas
+// Frontier Matrix.
 func CheckBody(body string) []Finding { return Contract{}.CheckBody(body) }
 
 // Size returns the size of a message by SQS's count for limits (F-073): the bytes of
@@ -127,8 +128,8 @@ func checkDeduplicationID(id string) []Finding {
 	return checkID("MessageDeduplicationId", id)
 }
 
-// checkID reports an ID with a character outside of F-017 or with a wrong length. F-017
-// allows ASCII from "!" to "~", all of them.
+// checkID reports an ID with a character that F-017 does not allow, or with more than 128
+// characters. F-017 allows each ASCII character from "!" to "~".
 func checkID(field, id string) []Finding {
 	for at, c := range id {
 		if c <= ' ' || c > '~' {

@@ -84,7 +84,8 @@ type Rule struct {
 	// specific one.
 	Fix string
 
-	// Limits are the shapes of source beyond the pass over source, one sentence each.
+	// Limits describe the Go source in which the pass over source misses violations, one
+	// sentence each.
 	Limits []string
 
 	// Passes are the passes that check the rule.

@@ -1,6 +1,7 @@
 package lint
 
-// messageRules have a form on one message; some also have a form on source.
+// messageRules are the rules that Check checks on one message. Package fifovet checks some
+// of them on Go source too.
 var messageRules = []Rule{
 	{
 		ID: attrOnlyIdentity, Name: "attr-only-identity", Severity: Error,

@@ -1,7 +1,8 @@
 package lint
 
-// sourceRules have a form only on Go source. Package fifovet checks all of them except
-// SF020. "sqsfifo vet" checks SF020, because SF020 needs a package with its tests.
+// sourceRules are the rules that are checked only on Go source. Package fifovet checks all
+// of them except SF020. "sqsfifo vet" checks SF020, because SF020 needs a package with its
+// tests.
 var sourceRules = []Rule{
 	{
 		ID: nondeterministicID, Name: "nondeterministic-dedup-id", Severity: Error,

@@ -1,6 +1,6 @@
 package lint
 
-// streamRules need a message and the earlier messages.
+// streamRules are the rules on a message and the earlier messages of the same queue.
 var streamRules = []Rule{
 	{
 		ID: bodyWithOtherAttr, Name: "body-with-other-attributes", Severity: Error,

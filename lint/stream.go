@@ -48,8 +48,8 @@ func NewStream() *Stream {
 }
 
 // Check returns the findings of [Check] and the findings SF060 to SF064, which name the
-// time and the number of the earlier message, counted from 1. At is the time of the
-// send, no earlier than in the previous call.
+// time and the number of the earlier message, counted from 1. The parameter at is the time
+// of the send, no earlier than in the previous call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
@@ -102,8 +102,8 @@ func (s *Stream) Unseen() int {
 	return s.unseen
 }
 
-// earlier returns the remembered message with the ID. If there is none, earlier
-// remembers this message under the ID.
+// earlier returns the message that the window w remembers under the ID, and the time of its
+// send. If there is none, earlier remembers the message in the parameter is under the ID.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {

@@ -51,9 +51,9 @@ type ArchivedRow struct {
 // archivePage is the number of rows per read.
 const archivePage = 500
 
-// Archived yields the archived messages ordered by group and position. It has no
-// snapshot: it may miss messages archived or purged meanwhile. Archived stops after the
-// first error.
+// Archived yields the archived messages ordered by group and position. It reads page by
+// page and not in one snapshot, so it may miss messages archived or purged meanwhile.
+// Archived stops after the first error.
 func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	return func(yield func(ArchivedRow, error) bool) {
 		var last Place

@@ -16,7 +16,8 @@ var errDeposed = errors.New("outbox: another relay leads")
 // than pickBytes is read alone.
 const pickBytes = 16 << 20
 
-// change is a group with a range of positions, in the JSON form of the statements.
+// change is a group with a range of positions, in the JSON form that the SQL statements
+// read.
 type change struct {
 	Group string `json:"g"`
 	From  int64  `json:"f,omitempty"`
@@ -114,9 +115,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 	return p.runs, nil
 }
 
-// pick reads the first rows of up to n groups that have rows and are not busy. It begins
-// after the last group of the previous call (t.cursor), so that every group has its turn.
-// cursor is the value of t.cursor for the next call.
+// pick reads the first rows of up to n groups that have rows and are not busy (see busy).
+// It begins after the last group of the previous call (t.cursor), so that every group has
+// its turn. cursor is the value of t.cursor for the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)

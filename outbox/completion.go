@@ -16,7 +16,8 @@ type completion struct {
 	SequenceNumber string  `json:"s"`
 }
 
-// remove deletes rows from the outbox and archives them with ArchiveSent.
+// remove deletes rows from the outbox. With ArchiveSent it first copies them to the
+// archive.
 func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {
 	list := toJSON(rows)
 	if o.config.Sent == ArchiveSent {
@@ -28,7 +29,8 @@ func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) erro
 	return err
 }
 
-// toJSON encodes list. Encoding cannot fail for groups and numbers.
+// toJSON encodes list. Encoding cannot fail, because the lists contain only strings and
+// numbers.
 func toJSON[T any](list []T) string {
 	if len(list) == 0 {
 		return "[]"

@@ -127,7 +127,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	var left sql.NullInt64 // time until late; <= 0 if late, 0 if unmarked
+	var left sql.NullInt64 // microseconds until the message is late; 0 or less if it is late, 0 if it is unmarked
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}

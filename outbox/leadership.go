@@ -46,15 +46,15 @@ func newLeadership(ctx context.Context, s *shared, fence int64, until clock.Inst
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
-// renewed notes that the lease was renewed: the new lease began at asked.
+// renewed records that the lease was renewed. The new lease began at the time asked.
 func (t *leadership) renewed(asked clock.Instant) {
 	t.failures = 0
 	t.renewedAt = asked
 	t.expiry.Reset(asked.Add(t.config.Lease))
 }
 
-// shortenMark makes the next commit shorten the mark of a group, so that the mark ends at
-// position to. The rows after to then count as never sent.
+// shortenMark makes the next commit shorten the mark of a group. The mark then ends at the
+// position in the parameter to, and the rows after this position count as never sent.
 func (t *leadership) shortenMark(group string, to int64) {
 	if was, ok := t.shortened[group]; ok {
 		to = min(to, was)

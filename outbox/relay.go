@@ -71,7 +71,7 @@ var ErrRan = errors.New("outbox: the relay runs or ran before; make another one"
 // errors, and Stats reports them.
 //
 // When ctx ends, Run withdraws the messages in flight and commits known outcomes within
-// five seconds. Close ends Run more gently.
+// five seconds. Close instead waits for the outcomes of messages in flight.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		if r.stopping() {

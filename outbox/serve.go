@@ -47,7 +47,8 @@ func (t *leadership) serve(ctx context.Context) {
 	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
 }
 
-// finish waits for all messages in flight until Close gives up.
+// finish waits for all messages in flight until the context of Close ends. Then it
+// withdraws the messages that are still in flight.
 func (t *leadership) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
@@ -94,7 +95,7 @@ func (t *leadership) work(ctx context.Context) error {
 		if t.sends.Err() != nil {
 			return context.Cause(t.sends)
 		}
-		select { // this commit also finds the messages of an earlier signal
+		select { // clears an earlier signal: the next look at the database finds its messages
 		case <-t.wake:
 			look = true
 		default:

@@ -51,8 +51,9 @@ type RelayStats struct {
 	Fence   int64 // fence of the last leadership of this relay
 	Terms   int64
 
-	// Sent and Duplicates count messages that left the outbox. For Duplicates, the
-	// producer reported that SQS had stored an earlier attempt.
+	// Sent and Duplicates count messages for which the producer returned a receipt. The
+	// next commit removes their rows. For Duplicates, the producer reported that SQS had
+	// stored an earlier attempt.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.
@@ -73,9 +74,9 @@ type RelayStats struct {
 	Stopped []Stopped
 }
 
-// Stopped is a message group that waits because its first message failed or is held. At
-// the time Until, the relay reads the message's row again, and sends the message again
-// if a resend is permitted.
+// Stopped is a message group that waits because its first message failed or is held. At the
+// time in the field Until, the relay reads the message's row again, and sends the message
+// again if a resend is permitted.
 type Stopped struct {
 	Group     string
 	Position  int64

@@ -14,8 +14,8 @@ import (
 )
 
 // The machine is suspended beyond the end of the lease, or beyond the time in which a
-// message may be sent again. Then no message may be sent, and running sends are cancelled
-// within a second.
+// message may be sent again. Then the relay sends no further message, and cancels the
+// running sends within a second.
 func TestSuspension(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asleep     time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// archive implements the source of NewArchive.
+// archive is the Source that NewArchive returns.
 type archive struct {
 	name string
 	box  *outbox.Outbox

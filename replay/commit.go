@@ -68,7 +68,7 @@ func (r *runner) judge(l *groupQueue, now time.Time) *try {
 }
 
 // apply carries out a decision about the first item of a group. It returns a try if the
-// decision is to send.
+// decision is to send, and nil otherwise.
 func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 	m := &mark{Item: item.Number, Reason: d.reason}
 	switch d.action {
@@ -89,8 +89,8 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 	return nil
 }
 
-// load reads the messages of the tries. It removes the tries whose message differs from its
-// record.
+// load reads the messages of the tries from the source. It removes a try if the message is
+// missing, differs from its record or the plan, or need not be sent any more (see recheck).
 func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try, error) {
 	if len(tries) == 0 {
 		return nil, nil
@@ -210,7 +210,7 @@ func (r *runner) send(t *try) {
 	r.submit(t, &m)
 }
 
-// maxAttributes is the largest number of attributes of a message.
+// maxAttributes is the largest number of attributes that SQS accepts in a message.
 const maxAttributes = 10
 
 func (r *runner) submit(t *try, m *sqsfifo.Message) {
@@ -278,8 +278,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record records the outcome of a group's first item. Then it moves the group to the
-// next item, or stops the group.
+// record adds the mark m with the outcome of a group's first item to the unsaved marks.
+// Then it moves the group to the next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *mark) {
 	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

@@ -22,7 +22,7 @@ type Sender interface {
 
 // Config configures [Run]. Source, Sender and Journal are required.
 type Config struct {
-	// Source is the source of the plan, or another one with its name.
+	// Source is the source of the plan, or another source with the same name.
 	Source  Source
 	Sender  Sender
 	Journal *Journal

@@ -50,7 +50,7 @@ type Step struct {
 	Action Action
 	Reason string
 
-	// Resend reports that an earlier run tried the item without an answer.
+	// Resend reports that an earlier run tried the item and got no answer.
 	Resend bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A consumer lost yesterday's events of one group. They are in a file and are sent again
-// in order.
+// A consumer lost yesterday's events of one group. A file has these events, and a replay
+// sends them again in order.
 func Example() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})

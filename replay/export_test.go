@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// These exports are for the external tests.
+// The names in this file are for the tests in package replay_test.
 type Mark = mark
 
 const (
@@ -114,5 +114,5 @@ func (d *memoryDisk) Truncate(size int64) error {
 func (d *memoryDisk) Sync() error  { return nil }
 func (d *memoryDisk) Close() error { return nil }
 
-// Label returns the label at now.
+// Label returns the label, at the time now, of a message that SQS accepted in the range s.
 func (s Sent) Label(now time.Time) Label { return s.label(now) }

@@ -5,8 +5,9 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds the different messages of each event: for each event it has the index of
-// the first item with each message.
+// variants lists the different messages of each event. For an event, the field first has
+// one index in the field all for each message: the index of the first item with the
+// message.
 type variants struct {
 	all   []PlannedItem
 	first map[eventKey][]int
@@ -33,7 +34,7 @@ next:
 		}
 		v.first[k] = append(v.first[k], i)
 	}
-	for i := range all { // equal records, so that a filter selects all or none of them
+	for i := range all { // repeated items get the joined record, so that a filter selects all or none of them
 		if item := &all[i]; item.Reason == reasonRepeated {
 			for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
 				if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
@@ -87,9 +88,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. It also refuses an item whose event belongs to another
-// message: to the delivered message of the event or, if no message was delivered, to the
-// first message.
+// judge skips a repeated item. It makes an item a conflict if its event has another message
+// that takes precedence: the delivered message of the event or, if no message was
+// delivered, the first message.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

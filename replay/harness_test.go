@@ -63,7 +63,8 @@ var builder = func() *sqsfifo.Producer[Event] {
 	return p
 }()
 
-// line returns a line with an event.
+// line returns a line of a source with a pending event. The functions in change then edit
+// the line.
 func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})
@@ -104,7 +105,8 @@ func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 }
 
-// many returns n pending events for each group, one of each group in turn.
+// many returns lines with n pending events for each group: first one event of every group,
+// then the next event of every group, and so on.
 func many(t testing.TB, groups, n int) []replay.Line {
 	t.Helper()
 	var out []replay.Line
@@ -179,7 +181,7 @@ func sent(t testing.TB, q *sqstest.Queue) map[string][]string {
 	return out
 }
 
-// planned returns the dedupe keys of items with the actions, by group.
+// planned returns, by group, the dedupe keys of the items that have one of the actions.
 func planned(p *replay.Plan, actions ...replay.Action) map[string][]string {
 	out := map[string][]string{}
 	for _, it := range p.Items {

@@ -16,10 +16,10 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the records of all runs of one plan. Marks written together
-// take one write and one fsync, and each line has a checksum. A crash may cut off the
-// last write. [OpenJournal] then removes the incomplete write: a run sends a message
-// only after a complete write. A Journal is for one goroutine at a time.
+// Journal is the file with the records of all runs of one plan. A record is a mark, in one
+// line with a checksum. Marks written together take one write and one fsync. A crash may
+// cut off the last write. [OpenJournal] then removes the incomplete write: a run sends a
+// message only after a complete write. A Journal is for one goroutine at a time.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only

@@ -13,8 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Line is a line of [JSONLines]: a message from Build, with optional members for the
-// records about the message.
+// Line is a line of [JSONLines]: a message from Build and, optionally, the records about
+// this message. These are the hash of its body, its status, the time of its send and its
+// message ID.
 type Line struct {
 	sqsfifo.Message
 
@@ -45,8 +46,8 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 	return &JSONLines{name: name, r: r, size: size}
 }
 
-// Assume sets the records of lines without a status, and returns s. Call it before the
-// first Scan, with the same arguments for each run of a plan.
+// Assume sets the Status and the Sent time of all lines without a status, and returns s.
+// Call it before the first Scan, with the same arguments for each run of a plan.
 //
 // Without Assume, such a line is Unknown and may have been sent at any time until the
 // plan is made, so it counts as at the edge of the window, and [WindowSkip] skips it.

@@ -45,7 +45,7 @@ const (
 	childOwner    = "REPLAY_TEST_OWNER"
 )
 
-// openFiles opens the input of parent and child.
+// openFiles opens the events and reads the plan that TestKilled has written to dir.
 func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
@@ -84,9 +84,10 @@ func TestRunForTheParentProcess(t *testing.T) {
 	t.Log(report)
 }
 
-// A replay is killed at random moments. 5 % of its messages are refused permanently, and
-// answers of other messages are lost. At the end each item of the plan is delivered once,
-// in group order, byte for byte. During a run, a second run is refused.
+// A process with a replay is killed at random moments, and another process continues the
+// replay. The queue refuses 5 % of the messages permanently, and loses some answers. At the
+// end each item of the plan is delivered once, in group order, byte for byte. During a run,
+// a second run is refused.
 func TestKilled(t *testing.T) {
 	groups, items, kills := *killGroups, *killItems, *killKills
 	if testing.Short() {

@@ -17,8 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// With few and with many groups, the messages and calls of each second stay within the
-// limits.
+// A run with MessagesPerSecond sends no more messages in any second than this limit, plus a
+// burst of a tenth of a second. A run with CallsPerSecond stays within this limit on
+// average.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
@@ -49,7 +50,8 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// Bodies in flight are bounded, and a larger body is sent alone.
+// The bodies in flight together have at most BytesInFlight bytes. A body above this limit
+// is sent alone.
 func TestBytesInFlight(t *testing.T) {
 	s := sourceOf(t, many(t, 30, 4)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())

@@ -37,7 +37,7 @@ type mark struct {
 type markKind string
 
 const (
-	markBegin   markKind = "begin"   // a run begins; has Plan and Run
+	markBegin   markKind = "begin"   // a run begins; only this mark has Plan and Run
 	markTry     markKind = "try"     // the item may be sent from now on; durable before the send
 	markEnd     markKind = "end"     // the item has an Outcome
 	markResolve markKind = "resolve" // an operator resolved the item; see [Resolve]
@@ -58,7 +58,7 @@ const (
 	// attempt as a duplicate.
 	OutcomeSuppressed Outcome = "suppressed"
 
-	// OutcomeSkipped: the plan skips the item, or an earlier item of its group stopped.
+	// OutcomeSkipped: the plan skips the item, or an earlier item stopped the group.
 	OutcomeSkipped Outcome = "skipped"
 
 	// OutcomeConflict: the dedupe key belongs to another message. The item was not sent.
@@ -83,7 +83,7 @@ func (o Outcome) Stops() bool {
 	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeUnresolved || o == OutcomeFailed
 }
 
-// check returns an error for a mark with an unknown word.
+// check returns an error if the mark has an unknown kind, outcome, label or resolution.
 func (m *mark) check() error {
 	err := known("kind", m.Kind, []markKind{markBegin, markTry, markEnd, markResolve})
 	if m.Outcome != OutcomeNone {

@@ -83,11 +83,11 @@ func (w *world) Sync() error {
 
 func (w *world) crash() {
 	switch rest := w.pending; w.rng.IntN(4) {
-	case 0: // keep all
+	case 0: // keep all unsynced bytes
 		w.synced = append(w.synced, rest...)
-	case 1: // keep the beginning
+	case 1: // keep the beginning of the unsynced bytes
 		w.synced = append(w.synced, rest[:w.rng.IntN(len(rest)+1)]...)
-	case 2: // leave a hole
+	case 2: // leave a hole in the unsynced bytes
 		if len(rest) > 1 {
 			from := w.rng.IntN(len(rest))
 			clear(rest[from : from+1+w.rng.IntN(len(rest)-from)])
@@ -274,8 +274,8 @@ func (w *world) program() (crashes, unresolved, resent int) {
 	return crashes, unresolved, resent
 }
 
-// run runs the plan in a process that may crash or be interrupted. It returns the
-// report that a reader gets afterwards.
+// run runs the plan in a process that may crash or be interrupted. It returns the report
+// and the results that ReadReport gives after the end of the process.
 func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	var report Report
 	interrupted := false

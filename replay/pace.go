@@ -37,11 +37,11 @@ func newPace(c *Config) pace {
 	return p
 }
 
-// callMessages is the largest number of messages in a call.
+// callMessages is the largest number of messages in one call of SendMessageBatch.
 const callMessages = 10
 
-// allows returns how many of n messages may be sent now. inFlight is the number of messages
-// in flight.
+// allows returns how many of n messages may be sent now, if inFlight messages are in
+// flight.
 func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.messages != nil {
 		n = max(0, min(n, int(p.messages.TokensAt(now))))

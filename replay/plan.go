@@ -51,7 +51,8 @@ func selects[T comparable](list []T, v T) bool { return len(list) == 0 || slices
 type Options struct {
 	Filter Filter `json:"filter,omitzero"`
 
-	// Window is the policy for items recently stored, or possibly stored.
+	// Window is the policy for items that SQS suppresses, or may suppress, because it
+	// stored them recently.
 	Window WindowPolicy `json:"window"`
 
 	// Redeliver also sends items recorded as delivered.
@@ -96,7 +97,7 @@ const (
 	reasonDiscarded    = "discarded"     // an operator decided not to send the item
 	reasonRepeated     = "repeated"      // the plan has the same message earlier
 	reasonWindow       = "window"        // SQS suppresses the item, or may suppress it
-	reasonGroupStopped = "group stopped" // an earlier item of the group was not sent
+	reasonGroupStopped = "group stopped" // an earlier item stopped the group
 )
 
 // PlannedItem is one line of a plan. It has no payload.

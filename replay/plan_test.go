@@ -208,7 +208,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A plan is a function of source, options and time, and its text contains the whole plan.
+// Equal sources, options and times give equal plans. ReadPlan restores a plan from the text
+// of Write, and refuses a text with any of the changes below.
 func TestPlanText(t *testing.T) {
 	lines := many(t, 3, 5)
 	lines[4] = line(t, "x", "g001", deliveredAt(noon.Add(-time.Hour)))

@@ -13,11 +13,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Bodies returns the body with the given SHA-256 in hexadecimal, from a provenance
-// record, and whether the body exists. It is called by one goroutine at a time.
+// Bodies returns the body with the given SHA-256 in hexadecimal, and whether the body
+// exists. The hash comes from a provenance record. Only one goroutine at a time calls
+// Bodies.
 type Bodies func(ctx context.Context, hash string) (body string, ok bool, err error)
 
-// provenance is the source of NewProvenance.
+// provenance is the Source that NewProvenance returns.
 type provenance struct {
 	name    string
 	records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error]

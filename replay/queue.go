@@ -62,7 +62,7 @@ type QueueConfig struct {
 	// Logger gets the records of the consumer and of each group that stops. Nil means none.
 	Logger *slog.Logger
 
-	// MeterProvider is that of [Config].MeterProvider.
+	// MeterProvider creates the run's instrument, like [Config].MeterProvider.
 	MeterProvider metric.MeterProvider
 }
 
@@ -100,7 +100,7 @@ type QueueReport struct {
 
 	Deleted int
 
-	// Left is SQS's approximate number of messages in the source after the run.
+	// Left is the number of messages in the source after the run, as approximated by SQS.
 	Left int
 }
 
@@ -251,13 +251,13 @@ func (r *queueRun) send(ctx context.Context, m *sqsfifo.Message) (receipt sqsfif
 	return receipt, err
 }
 
-// end records the outcome of a message.
+// end records the outcome of a message that was submitted to the sender.
 func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) error {
 	result.Outcome, result.MessageID, result.SequenceNumber = outcomeOf(receipt, err), receipt.MessageID, receipt.SequenceNumber
 	return r.note(result, err)
 }
 
-// refuse records a message that was not sent.
+// refuse records that this run does not send a message. The outcome is OutcomeFailed.
 func (r *queueRun) refuse(result QueueResult, err error) error {
 	result.Outcome = OutcomeFailed
 	return r.note(result, err)

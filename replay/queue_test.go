@@ -22,7 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// parked is a parking queue with messages, and the queue that they came from.
+// parked has a parking queue with messages (source), and the queue to which RunQueue sends
+// the messages (target).
 type parked struct {
 	*testing.T
 	source, target *sqstest.Queue

@@ -115,7 +115,7 @@ func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Rep
 	return t.report, results, t.report.check()
 }
 
-// tallied has the outcome of each item, and the report as their sum.
+// tallied has the outcome of each item and its reason. The report counts these outcomes.
 type tallied struct {
 	outcomes []Outcome
 	reasons  []string
@@ -180,8 +180,8 @@ func (r *Report) count(o Outcome) *int {
 	return &r.Remaining
 }
 
-// judge returns the outcome of an item and the reason, without regard to the other items of
-// its group.
+// judge returns the outcome of an item and the reason. It ignores the other items of the
+// group, one of which may have stopped the group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
 	case p.done():

@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ErrNotStopped is wrapped by errors of [Resolve]: the item did not stop its group.
+// Errors of [Resolve] wrap ErrNotStopped if the item did not stop its group.
 var ErrNotStopped = errors.New("the item did not stop its group")
 
 // Resolve records an operator's decision about an unresolved, conflicting, drifted or

@@ -98,7 +98,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// An item in doubt that leaves the window between plan and send is not sent.
+// An item in doubt is inside the window when the plan is made, and outside when the run
+// begins. The run does not send it.
 func TestDoubtThatGrowsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sourceOf(t, line(t, "a", "g", doubtAt(time.Now())), line(t, "b", "g"))
@@ -118,7 +119,9 @@ func TestDoubtThatGrowsOld(t *testing.T) {
 	})
 }
 
-// Each resolution lets the group continue in a different way.
+// Resolve lets the group of an unresolved item continue. The item counts as suppressed
+// after ResolutionTookEffect and as skipped after ResolutionGiveUp. After
+// ResolutionNoEffect the next run sends it.
 func TestResolve(t *testing.T) {
 	for v, want := range map[idempotency.Resolution]replay.Report{
 		idempotency.ResolutionTookEffect: {Sent: 1, Suppressed: 1},

@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, "ks", *q.Messages()[0].Attributes["region"].StringValue)
 	assert.NotContains(t, lines[0].Attributes, sqsfifo.ReplayAttribute)
 
-	// Another run does not send these items again.
+	// Another run with the same plan and journal sends nothing.
 	report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
 	assert.Equal(t, 210, report.Sent)
 	assert.Equal(t, 2, report.Runs)
@@ -205,7 +205,8 @@ func TestAltered(t *testing.T) {
 	assert.EqualValues(t, 2, n.Load())
 }
 
-// Before the send, a run compares the body, group and key of an item with the plan.
+// Before the send, a run compares the body, group and key of an item with the plan. An item
+// that differs, or has gone from the source, is not sent and stops its group.
 func TestDrift(t *testing.T) {
 	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
 	for name, change := range map[string]func(*replay.Line){
@@ -236,14 +237,14 @@ func TestDrift(t *testing.T) {
 			changed := &moved{s, sourceOf(t, lines...)}
 			report := run(t, plan, replay.Config{Source: changed, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
-			// After restoring the source, the items are sent.
+			// When the source has the planned messages again, another run sends them.
 			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, 3, report.Sent)
 		})
 	}
 }
 
-// moved fetches the first item of another source.
+// moved is a source in which Fetch takes the item at position 0 from another source.
 type moved struct {
 	replay.Source
 	from replay.Source

@@ -77,7 +77,8 @@ func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
 	return r.end(ctx, r.work(ctx))
 }
 
-// begin records the start of the run before the first send.
+// begin records the start of the run in the log, the ledger and the journal, before the
+// first send.
 func (r *runner) begin(ctx context.Context, now time.Time) error {
 	r.config.Logger.Info("replay: a run begins", "run", r.config.ID, "plan", r.plan.ID, "source", r.plan.Source, "items", len(r.plan.Items), "earlier_runs", r.history.runs)
 	if r.config.Ledger != nil {
@@ -158,7 +159,8 @@ func (r *runner) advance(l *groupQueue) {
 	}
 }
 
-// work sends until no item is left or ctx ends.
+// work sends items until no item can be sent and no send is in flight. After the end of ctx
+// it sends nothing and only waits for the answers to the sends in flight.
 func (r *runner) work(ctx context.Context) error {
 	for {
 		ended := ctx.Err() != nil // after the end of ctx, only answers are collected
@@ -249,7 +251,7 @@ func (r *runner) collect(ctx context.Context) {
 	}
 }
 
-// queueDue moves groups whose wait is over to ready.
+// queueDue moves the groups whose wait is over from r.waiting to r.ready.
 func (r *runner) queueDue(now time.Time) {
 	for len(r.waiting) > 0 && !now.Before(r.waiting[0].due) {
 		r.ready = append(r.ready, heap.Pop(&r.waiting).(*groupQueue))
@@ -266,7 +268,7 @@ func (r *runner) abort(err error) error {
 	return err
 }
 
-// dueQueue is a heap by due.
+// dueQueue is a heap of groups, ordered by the field due.
 type dueQueue []*groupQueue
 
 func (l dueQueue) Len() int           { return len(l) }

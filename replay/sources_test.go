@@ -200,7 +200,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// Provenance records and stored bodies together provide the messages that were not stored.
+// A source of provenance records and stored bodies has one item for each message. A run
+// sends only the message that SQS did not store.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

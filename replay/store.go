@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// store implements the source of NewStore.
+// store is the Source that NewStore returns.
 type store struct {
 	name   string
 	store  idempotency.Store
@@ -140,7 +140,8 @@ func (s *store) item(r idempotency.Record) Item {
 	return it
 }
 
-// A key's parts may be any bytes.
+// formatKey returns the position of a key's item. It encodes the parts of the key in
+// base64, because they may be any bytes.
 func formatKey(k idempotency.Key) string {
 	enc := base64.RawURLEncoding.EncodeToString
 	return enc([]byte(k.Scope)) + "." + enc([]byte(k.Operation)) + "." + enc([]byte(k.Value))

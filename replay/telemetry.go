@@ -13,7 +13,8 @@ import (
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/replay"
 
-// meters holds the instrument of a run, and the options of the instrument by outcome.
+// meters has the instrument of a run in the field items. The field of has the attribute
+// sqs_fifo.outcome for each outcome.
 type meters struct {
 	items metric.Int64Counter
 	of    map[Outcome]metric.AddOption

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/rules"
 )
 
-// analyzer returns a new analyzer with the flags set, in pairs of name and value.
+// analyzer returns a new analyzer. The list flags has pairs of a flag's name and value.
 func analyzer(t *testing.T, flags ...string) *analysis.Analyzer {
 	t.Helper()
 	a := rules.New()
@@ -104,7 +104,8 @@ func TestFlags(t *testing.T) {
 	})
 }
 
-// silent ignores the complaints of analysistest if only the result counts.
+// silent takes the place of a testing.T and ignores the errors of analysistest, for tests
+// that check only the diagnostics.
 type silent struct{}
 
 func (silent) Errorf(string, ...any) {}

@@ -98,7 +98,7 @@ const (
 	v2Value = `types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(%s)}`
 	far     = `"QueueUrl"`
 
-	// parameters and arguments of a separate function
+	// Parameters and arguments of a separate function that sends the message.
 	fieldParams = `body string, url string, <group group string,> <dedup dedup string,> <attributes attributes ` + v2Map + `,>`
 	fieldArgs   = `%body, %url, <group %group,> <dedup %dedup,> <attributes %attributes,>`
 	ownInput    = `&sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, <group MessageGroupId: &group,> <dedup MessageDeduplicationId: &dedup,> <attributes MessageAttributes: attributes,>}`
@@ -193,5 +193,5 @@ func fieldMark(text string) bool {
 	return false
 }
 
-// numbered puts the number of a site into a text.
+// numbered replaces each "$" in a text by the number of the call site.
 func numbered(text string, n int) string { return strings.ReplaceAll(text, "$", fmt.Sprint(n)) }

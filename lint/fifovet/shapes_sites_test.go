@@ -5,18 +5,20 @@ import (
 	"strings"
 )
 
-// shape is one generated call site.
+// shape is one generated call site: a function that sends a message. The call site is wrong
+// if it breaks the rule.
 type shape struct {
 	rule    string // the rule that a wrong site breaks and a right site keeps
 	wrong   bool
 	source  string
 	carrier string
 	sender  string
-	limit   string // documented reason that the site is not found
-	code    string // documented reason why the analyzer misses the site
+	limit   string // documented reason why the analyzer misses the site
+	code    string // Go text of the function
 }
 
-// function makes the function of a site from statements.
+// function returns the Go text of a call site: the declarations decl, and a function with
+// the statements body.
 func function(decl, body string) string {
 	if decl != "" {
 		decl = strings.ReplaceAll(decl, "; func ", "\nfunc ") + "\n"
@@ -24,7 +26,7 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry combines a source with a carrier.
+// carry puts the expression of a source into the texts of a carrier, in place of each "@".
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -44,7 +46,7 @@ func (s sender) attributeMap(name, expr string) string {
 
 const jsonOrder = `encode(e)`
 
-// shapesOf generates every site.
+// shapesOf generates every call site of TestShapes.
 func shapesOf() []shape {
 	var all []shape
 	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w path, fields map[string]string, decl, pre string) {
@@ -67,7 +69,8 @@ func shapesOf() []shape {
 	for i, s := range senders {
 		for j, c := range carriers {
 			n++
-			// A deduplication ID.
+			// Call sites with a deduplication ID that is minted (wrong), or comes from the
+			// event (right).
 			for k, src := range []source{mintedSources[(i+j)%len(mintedSources)], eventSources[(i+j)%len(eventSources)]} {
 				q, w := at(n)
 				decl, pre, expr := carry(c, src)
@@ -76,7 +79,7 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 || s.name == "another package" && false {
 				continue
 			}
-			// A group.
+			// Call sites with a group ID that is minted (wrong), or an account (right).
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
@@ -88,7 +91,8 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// A constant.
+			// Call sites with a deduplication ID that is a constant (wrong), or also has a
+			// field of the event (right).
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
 				if c.name == "branch" {
@@ -100,7 +104,8 @@ func shapesOf() []shape {
 		}
 	}
 
-	// A body without a deduplication ID.
+	// Call sites without a deduplication ID, whose body changes with each attempt (wrong)
+	// or not (right).
 	for i, s := range senders {
 		for j, b := range bodies {
 			n++
@@ -125,13 +130,15 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, ways[n%len(ways)], fields, decl, pre)
 			}
 		}
-		// A constant body.
+		// Call sites without a deduplication ID, whose body is a constant (wrong) or a
+		// field of the event (right).
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
 			add("SF004", k == 0, src, c, s, certain(i), ways[i%len(ways)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// An attribute that identifies the event.
+		// Call sites with the event's ID in an attribute. The body lacks the ID (wrong) or
+		// has it (right).
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -150,14 +157,16 @@ func shapesOf() []shape {
 				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
 			}
 		}
-		// An illegal ID.
+		// Call sites with a deduplication ID that has a character that SQS refuses (wrong),
+		// or only permitted characters (right).
 		for _, v := range []struct {
 			expr  string
 			wrong bool
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// Two events, one retry loop.
+		// Call sites with a retry, whose deduplication ID is minted (wrong) or a field of
+		// the event (right).
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -170,7 +179,8 @@ func shapesOf() []shape {
 				_ = j
 			}
 		}
-		// No group.
+		// Call sites without a message group. They are wrong if the queue is FIFO or the
+		// message has a deduplication ID.
 		for _, q := range append(queues, queue{name: "looked up standard", pre: `found, lookErr := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")}); if lookErr != nil { return lookErr };`, expr: `*found.QueueUrl`}, queue{name: "standard", expr: `"https://sqs.eu-west-1.amazonaws.com/42/orders"`}) {
 			for _, dedup := range []bool{true, false} {
 				if s.name == "another package" {
@@ -194,7 +204,7 @@ func shapesOf() []shape {
 // body is a way to encode the body of a message.
 type body struct {
 	name, decl, pre, expr string
-	fixed                 string // the same body without the fault
+	fixed                 string // expression for the same body without the fault
 	clock                 bool   // the body contains a time
 	limit                 string
 }
@@ -231,7 +241,8 @@ var retryForms = []retryForm{
 	{"function of the program", `func untilDone$(f func() error) error { var err error; for range 3 { if err = f(); err == nil { return nil } }; return err }`, `return untilDone$(func() error { @send })`},
 }
 
-// batchShapes are batches with failures that are read or ignored.
+// batchShapes returns call sites that send a batch and ignore the refused entries (wrong)
+// or read them (right).
 func batchShapes() []shape {
 	var all []shape
 	calls := []struct{ name, call string }{
@@ -270,7 +281,8 @@ func batchShapes() []shape {
 	return all
 }
 
-// pairShapes are two sends on one path, with one ID or with two IDs.
+// pairShapes returns call sites with two sends on one path. The sends have one
+// deduplication ID and two bodies (wrong), or two IDs or one body (right).
 func pairShapes() []shape {
 	var all []shape
 	forms := []struct {
@@ -309,7 +321,8 @@ func pairShapes() []shape {
 	return all
 }
 
-// delayShapes are messages with a delay, for FIFO queues and for others.
+// delayShapes returns call sites that send a message with a delay, to FIFO queues and to
+// other queues.
 func delayShapes() []shape {
 	const (
 		fifo     = `ordersURL`

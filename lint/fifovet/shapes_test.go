@@ -128,8 +128,9 @@ var _ = []any{
 }
 `
 
-// generate writes the sites into packages below a GOPATH, one package for each sender, and
-// returns the import paths. Each site has separate functions and types.
+// generate writes the generated call sites into packages below a GOPATH, one package for
+// each sender, and returns the import paths. Each call site has separate functions and
+// types.
 func generate(t *testing.T, root string, sites []shape) []string {
 	require.NoError(t, os.CopyFS(root, os.DirFS(analysistest.TestData())))
 	bySender := map[string][]int{}
@@ -152,8 +153,8 @@ func generate(t *testing.T, root string, sites []shape) []string {
 	return paths
 }
 
-// within returns the diagnostics of a package by the number of the generated program.
-// Program N is the code between the comment //site N and the function endN.
+// within returns the diagnostics of a package by the number of the generated call site.
+// Call site N is the code between the comment //site N and the function endN.
 func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]analysis.Diagnostic {
 	found := map[int][]analysis.Diagnostic{}
 	for _, file := range pass.Files {
@@ -181,7 +182,8 @@ func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]an
 	return found
 }
 
-// loading reports errors of analysistest about uncompilable packages.
+// loading passes to t the errors of analysistest about packages that do not compile. It
+// ignores unexpected diagnostics, because TestShapes counts them.
 type loading struct{ t *testing.T }
 
 func (l loading) Errorf(format string, args ...any) {
@@ -190,7 +192,8 @@ func (l loading) Errorf(format string, args ...any) {
 	}
 }
 
-// count has the numbers of sites and findings for a group of sites.
+// count has the numbers of call sites and findings for one group of call sites: wrong ones,
+// wrong ones with a finding, right ones, and right ones with a finding.
 type count struct{ wrong, found, right, flagged int }
 
 func (c count) String() string {

@@ -49,8 +49,8 @@ func sitesOf(t *testing.T, pass *analysis.Pass) []site {
 	return sites
 }
 
-// findings returns the diagnostics within a site, or within the function in its
-// comment.
+// findings returns the diagnostics within the call site s. If the comment of the call site
+// names a function, it returns the diagnostics within this function.
 func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysis.Diagnostic {
 	pos, end := s.pos, s.end
 	for _, file := range pass.Files {
@@ -69,8 +69,8 @@ func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysi
 	return found
 }
 
-// missed are the wrong sites that the analyzer does not find. docs/rules.md gives the
-// reason for each of them under its rule.
+// missed lists the wrong call sites for which the analyzer has no finding. docs/rules.md
+// gives the reason for each call site under its rule.
 var missed = []string{"functional option", "input by value", "table of names"}
 
 // TestSites checks the analyzer on call sites in the shapes of real programs. It

@@ -18,7 +18,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
 )
 
-// The version of golangci-lint in the README.
+// golangciVersion is the version of golangci-lint in docs/guide/linting.md.
 const golangciVersion = "v2.15.0"
 
 // TestMain lets the go command run this binary, like sqsfifo vet.

@@ -50,7 +50,7 @@ const Name = "sqsfifo"
 
 func init() { register.Plugin(Name, New) }
 
-// settings are the analyzer's flags under their own names.
+// settings are the settings of the plugin. Each has the name of an analyzer flag.
 type settings struct {
 	Enable    []string `json:"enable"`
 	Disable   []string `json:"disable"`
@@ -104,5 +104,5 @@ func counted(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// GetLoadMode asks for types, because the rules follow values.
+// GetLoadMode makes golangci-lint load types, because the rules follow values.
 func (*plugin) GetLoadMode() string { return register.LoadModeTypesInfo }

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
 )
 
-// build makes the plugin as golangci-lint does: by name, with settings in the form of a
-// YAML reader.
+// build makes the plugin as golangci-lint does: it finds the plugin by name, and passes
+// settings of the types that a YAML reader returns.
 func build(t *testing.T, settings any) error {
 	t.Helper()
 	t.Cleanup(func() {

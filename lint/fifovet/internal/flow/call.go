@@ -106,7 +106,7 @@ func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, resul
 	}
 }
 
-// Failed reports whether a return always returns a non-nil error.
+// Failed reports whether a return statement always returns a non-nil error.
 func Failed(ret *ssa.Return) bool {
 	last := ret.Results[len(ret.Results)-1]
 	if !types.Identical(last.Type(), types.Universe.Lookup("error").Type()) {
@@ -181,8 +181,8 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 }
 
 // endAtFact handles a call of another package's function with a fact about results that are
-// clock readings or random values. If such a value overlaps the part of the result that
-// the slice follows, the slice ends there and fact returns true.
+// clock readings or random values. If such a value overlaps the part of the result that the
+// slice follows, the slice ends there and endAtFact returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -11,8 +11,9 @@ import (
 
 // followRounding handles the rounding methods of time.Time, for example to a day or to five
 // minutes. A retry nearly always has the same rounded time as the first attempt. The
-// backward slice therefore ends at a FromBucket origin and not at a clock. The result
-// reports whether followRounding handled the call.
+// backward slice therefore ends at a FromBucket origin and not at a clock. At a method such
+// as Hour the slice continues, and the new origins get the mark Wraps. The result reports
+// whether followRounding handled the call.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -45,7 +46,8 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit is the unit of results of package time, in seconds.
+// secondsPerUnit has the unit, in seconds, of the results of functions and methods of
+// package time.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,

@@ -79,8 +79,8 @@ func (p *Program) nondetOf(obj *types.Func) *NondetFact {
 	return nil
 }
 
-// ExportNondet exports facts about the functions that return a clock reading or a
-// random value, and reports whether there are any.
+// ExportNondet exports facts about the functions that return a clock reading or a random
+// value, and reports whether it exported any fact.
 func (p *Program) ExportNondet() bool {
 	var found bool
 	for _, fn := range p.Fns {
@@ -110,8 +110,8 @@ func (p *Program) ExportNondet() bool {
 	return found
 }
 
-// ExportDerived exports facts about the functions that only look like generators, and
-// reports whether there are any.
+// ExportDerived exports facts about the functions that are named like generators of
+// identifiers and are not generators. It reports whether it exported any fact.
 func (p *Program) ExportDerived() bool {
 	var found bool
 	for _, fn := range p.Fns {
@@ -143,9 +143,9 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// ExportCalls exports facts about the functions that call an argument again until
-// success, and about functions with a retry name that do not. It reports whether there
-// are any.
+// ExportCalls exports facts about the functions that call an argument again until success,
+// and about functions with a retry name that call an argument only once. It reports whether
+// it exported any fact.
 func (p *Program) ExportCalls() bool {
 	var found bool
 	for _, fn := range p.Fns {

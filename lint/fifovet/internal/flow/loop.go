@@ -32,9 +32,9 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the next round of a loop sends the same message if and only if
-// the send failed. A loop that continues with the next message in both cases, or that
-// sends a heartbeat, does not retry.
+// Again reports whether the next round of the loop l sends the same message after a failed
+// send, and no message or another one after a successful send. A loop that continues with
+// the next message in both cases, or that sends a heartbeat, does not retry.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {
@@ -155,9 +155,10 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// branchesOfTest does the work of Branches for a function call with the error as condition,
-// such as errors.Is. failed is the block for the result true: the send failed. other is the
-// block for the result false.
+// branchesOfTest does the work of Branches if the condition calls a function with the
+// send's error, such as errors.Is. The result failed is the next block if this function
+// returns true, because the send has then failed. The result other is the next block if it
+// returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -24,7 +24,7 @@ const (
 // variable count as the same memory.
 type write struct {
 	Kind    writeKind
-	Path    AccessPath          // written part, as fields and map keys
+	Path    AccessPath          // written part of the memory, as fields and map keys
 	Val     ssa.Value           // nil for filled and minted
 	source  string              // for minted: the name of the source
 	seeded  bool                // for minted: the value is the same within one process
@@ -134,9 +134,9 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles the storing of a reference to the memory. A reference in a local variable,
-// or in a field of a local variable, is followed. If the reference is stored anywhere else,
-// unknown code may write to the memory.
+// escape handles an instruction that stores a reference to the memory at addr. A reference
+// in a local variable, or in a field of a local variable, is followed. If the reference is
+// stored anywhere else, unknown code may write to the memory.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
@@ -314,8 +314,8 @@ func IsReference(t types.Type) bool {
 	return false
 }
 
-// Referrers returns the instructions that use a value. Constants, functions and
-// package-level variables have no list.
+// Referrers returns the instructions that use a value. It returns nil for constants,
+// functions and package-level variables, because package ssa does not list their uses.
 func Referrers(v ssa.Value) []ssa.Instruction {
 	if refs := v.Referrers(); refs != nil {
 		return *refs

@@ -29,11 +29,11 @@ type Origin struct {
 	Pos   token.Pos
 	Under AccessPath // affected part of the traced value
 	Mixed bool       // the traced value is computed from the origin
-	Wraps bool       // a second, minute or hour: repeated each minute, hour or day
+	Wraps bool       // the origin is a second, minute or hour of a clock, so it repeats
 	Clock bool
 
-	Choice bool // one of a fixed set of values; the origin selects it
-	Seeded bool // the value is the same within one process
+	Choice bool // the traced value is one of a fixed set; the origin selects it
+	Seeded bool // the origin has the same value within one process
 	Top    bool // the origin is in the traced function, not in a called one
 	Frame  *Frame
 
@@ -83,7 +83,8 @@ func (f *Frame) within(fn *ssa.Function) bool {
 }
 
 // Place describes a value that a backward slice has reached: the part of the value that
-// matters, and the path to this part.
+// matters (Path), the part of the traced value that it affects (Under), and the innermost
+// call that the slice has entered (Frame).
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

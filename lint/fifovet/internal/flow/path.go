@@ -14,7 +14,7 @@ type AccessPath []string
 
 const (
 	anyKey    = "[*]"    // a variable key
-	keysOfMap = "[keys]" // the keys of a map, as part of its data
+	keysOfMap = "[keys]" // the keys of a map, in place of its values
 )
 
 // mapKey returns the path element of a map's value under key.
@@ -37,12 +37,12 @@ func KeyName(elem string) (string, bool) {
 
 func isKey(elem string) bool { return strings.HasPrefix(elem, "[") && elem != keysOfMap }
 
-// Then returns the path of a part of p.
+// Then returns the path p with the elements of part added at its end.
 func (p AccessPath) Then(part ...string) AccessPath {
 	return append(slices.Clone(p), part...)
 }
 
-// in returns the path of p within a larger value, with p's value at part.
+// in returns the path that begins with the element part and continues with p.
 func (p AccessPath) in(part string) AccessPath {
 	return append(AccessPath{part}, p...)
 }

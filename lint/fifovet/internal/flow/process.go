@@ -25,16 +25,16 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue follows a package-level variable set once in a process. Of the origins
-// it keeps only sources (see SourceOf). It reports whether there are any.
+// followProcessValue follows a package-level variable set once in a process. Of the new
+// origins it keeps only sources (see SourceOf). It reports whether any origin is a source.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes all origins from index n on except sources, and marks the others as
-// constant within one process. It reports whether there are any.
+// keepSources removes from t.Origins[n:] all origins except sources. It marks the sources
+// there as constant within one process, and reports whether there are any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Program is one package in SSA form, with tables for the rules.
+// Program is one package in SSA form, with tables of its functions, variables and calls.
 type Program struct {
 	Pass    *analysis.Pass
 	sources Sources
@@ -19,7 +19,7 @@ type Program struct {
 	closures   map[*ssa.Function][]*ssa.MakeClosure
 	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in each field
 	globals    map[*ssa.Global][]ssa.Value // values stored in each package-level variable
-	loose      map[*ssa.Global]bool        // variables with a used address, possibly set elsewhere
+	loose      map[*ssa.Global]bool        // variables whose address is used, so other code may set them
 	Calls      []Call                      // calls of declared functions, in source order
 	Direct     map[*ssa.Function][]ssa.CallInstruction
 	exempted   map[*token.File]bool
@@ -29,12 +29,13 @@ type Program struct {
 	prog   *ssa.Program
 }
 
-// Options has the knowledge from outside of the program.
+// Options has knowledge about messages and flags for Build. Package flow itself knows
+// neither messages nor rules.
 type Options struct {
 	// Sources are additional functions to treat as sources.
 	Sources Sources
 
-	// Keeps reports whether a function does not change its arguments.
+	// Keeps reports whether a function is known to leave its arguments unchanged.
 	Keeps func(*types.Func) bool
 
 	// Sinks reports whether a fact says that a function of another package sends its

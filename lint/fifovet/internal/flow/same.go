@@ -7,9 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Comparison decides whether two values are computed in the same way from the same
-// values. If a value may change between two reads, the two reads are not the same
-// value.
+// Comparison decides whether two values are computed in the same way from the same values.
+// Two reads of a variable that may change between them are not the same value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
 	Varies bool // an equal pair depends on unknown input, such as a parameter

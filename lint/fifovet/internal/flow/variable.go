@@ -30,7 +30,8 @@ func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	return nil
 }
 
-// of returns the function as CalleeOf and StaticBody return it for a direct call.
+// of returns the results that CalleeOf and StaticBody have for a direct call of the
+// function.
 func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	fn := h.fn
 	if origin := fn.Origin(); origin != nil {
@@ -81,7 +82,7 @@ func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	return fns
 }
 
-// fieldVar returns the field at an address.
+// fieldVar returns the struct field whose address is addr.
 func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	if s := StructOf(addr.X.Type()); s != nil && addr.Field < s.NumFields() {
 		return s.Field(addr.Field)

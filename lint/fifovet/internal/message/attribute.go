@@ -16,14 +16,15 @@ type Attribute struct {
 	Value *flow.Tracer
 	Fn    *ssa.Function // function that sets the attribute
 	Pos   token.Pos
-	Arg   int // number of the argument, if the position is a call's
+	Arg   int // number of the argument, if Pos is the position of a call
 }
 
 // AttributeSet has the known attributes of a message.
 type AttributeSet struct {
 	Known []Attribute
 
-	// params are the parameters with attributes: maps of attributes of the message.
+	// params are the function's parameters, or parts of them, that are maps with attributes
+	// of the message.
 	params []flow.Origin
 }
 
@@ -93,9 +94,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds to found the map updates m[key] = value for a map m at a place. If
-// fields is empty, m is the value at the place. Otherwise m is one of these fields of the
-// value.
+// collectUpdates adds to found the map updates m[key] = value. If the list fields is empty,
+// m is the map at the place in the parameter at. Otherwise m is one of these fields of the
+// value at this place.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

@@ -25,7 +25,8 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage reports whether the body of a letter contains the value of an attribute.
+// Carriage returns carriedByBody if the body of the letter contains the value of the
+// attribute, notKnown if the analysis cannot decide this, and otherwise NotCarried.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {
@@ -89,7 +90,8 @@ const (
 	EventID          // the ID of the event itself
 )
 
-// OwnID returns the kind of identifier in the members of the body.
+// OwnID returns EventID if a member of the body is the ID of the event, else entityID if a
+// member is another ID, else NoID.
 func (l *Letter) OwnID(p *Index) ownKind {
 	own := NoID
 	see := func(owner, name string) {

@@ -33,7 +33,7 @@ type paramSink struct {
 	ContentBased bool
 
 	// Unless is 1 + the index of the parameter for the deduplication ID, or 0 without such
-	// a parameter. If a caller passes an ID there, ContentBased does not hold.
+	// a parameter. If a caller passes an ID to this parameter, ContentBased does not hold.
 	Unless     int
 	UnlessPath flow.AccessPath
 
@@ -61,7 +61,7 @@ func (f *SinkFact) String() string {
 	return "sink " + strings.Join(parts, " ")
 }
 
-// SinksOf returns the parameters of a function on the way to messages.
+// SinksOf returns the parameters of a function whose arguments become parts of messages.
 func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	if obj.Pkg() == p.Pass.Pkg {
 		return p.sinks[obj]

@@ -15,7 +15,7 @@ type Index struct {
 	*flow.Program
 
 	byRoot map[ssa.Value]*Message
-	sinks  map[any][]paramSink // parameters on the way to messages, by function
+	sinks  map[any][]paramSink // parameters whose arguments become parts of messages, by function
 }
 
 // target returns the key of a function in Index.sinks: the types object of a declared
@@ -27,7 +27,8 @@ func target(fn *ssa.Function) any {
 	return fn
 }
 
-// sinksAt returns the parameters of the called function on the way to messages.
+// sinksAt returns the parameters of the called function whose arguments become parts of
+// messages.
 func (p *Index) sinksAt(c flow.Call) []paramSink {
 	if c.Callee == nil {
 		return p.sinks[c.Body]

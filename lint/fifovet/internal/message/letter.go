@@ -31,8 +31,9 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns all messages and calls with attributes. It also records the
-// parameters whose values become attributes.
+// Letters returns a letter for each message with attributes, and for each call with an
+// argument that becomes an attribute. It also records the parameters whose values become
+// attributes.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {

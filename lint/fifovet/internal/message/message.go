@@ -29,13 +29,13 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// Related messages are the same message in other functions: bases in functions with the
-	// message as result, Derived in the callers of this function, and callees in called
-	// functions with the message as argument.
+	// Related messages are the same message in other functions. The field bases has it in
+	// called functions that return the message, Derived in the callers of this function,
+	// and callees in called functions that get the message as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
-	// copied is true if the whole message is copied from another value.
+	// copied is true if an assignment copies the whole message from another value.
 	copied bool
 
 	// later has the fields set, or possibly set, in a later copy of the message, for
@@ -251,7 +251,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends counts a call as a send if the callee sends the message.
+// spreadSends counts a call as a send of a message if the called function sends its message
+// argument.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {

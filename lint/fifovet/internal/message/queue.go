@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// evidence is the known evidence about a message's queue or topic.
+// evidence says how certain it is that a message's queue or topic is FIFO.
 type evidence uint8
 
 const (
@@ -50,7 +50,7 @@ func nameIn(origins []flow.Origin) (queueName, string) {
 	return result, text
 }
 
-// QueueOf returns kind and name of a message's queue.
+// QueueOf returns the kind and the name of a message's queue.
 func (p *Index) QueueOf(m *Message) (queueName, string) {
 	var origins []flow.Origin
 	var values []ssa.Value
@@ -161,8 +161,9 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the evidence about a message's queue, from a set field r: only FIFO
-// queues accept a deduplication ID.
+// evidenceFor returns the evidence about the queue of a message that sets a field of the
+// role r. If r is RoleDedup, MaybeFIFO becomes SurelyFIFO, because only FIFO queues accept
+// a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	e := p.EvidenceOf(m)
 	if r != RoleDedup || e != MaybeFIFO {
@@ -201,8 +202,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send sets the field with and not the field r.
-// If with is RoleNone, only r counts.
+// leavesOut reports whether some path to the send sets no field of the role r, but sets a
+// field of the role in the parameter with. If that role is RoleNone, the path need only
+// leave out r.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -315,8 +317,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is the result of a call. A call may return nil as one
-// result and a value as another.
+// isResult reports whether a value is a result of a call. A call may have several results,
+// one nil and another not nil.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

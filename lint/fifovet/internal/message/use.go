@@ -19,7 +19,7 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // number of the argument, from 1, if the position is a call's
+	Arg   int // number of the argument, from 1, if Pos is the position of a call
 	Instr ssa.Instruction
 
 	M   *Message    // nil for arguments
@@ -119,10 +119,7 @@ func rank(r Role) int {
 
 // given identifies the parameter, or the part of a parameter, with the deduplication ID of
 // a message. Param is 1 + the parameter's index, or 0 without such a parameter. If a caller
-// passes an empty text, the message has no deduplication ID. concernsCallers reports
-// whether a missing deduplication ID must be judged at the calls of this function: the ID
-// is a single parameter, or the function sets no ID. If the ID has another origin, it may
-// depend on the caller in an unknown way, and concernsCallers returns false.
+// passes an empty text, the message has no deduplication ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -150,9 +147,10 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether a caller's message may lack a deduplication ID for the same
-// reason as this message: the ID is a single parameter, or the function sets no ID. An
-// ID of any other origin may depend on the caller; forCallers then returns false.
+// concernsCallers reports whether a missing deduplication ID must be judged at the calls of
+// this function, because the ID is a single parameter, or because the function sets no ID.
+// An ID of any other origin may depend on the caller in an unknown way; concernsCallers
+// then returns false.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -174,8 +172,8 @@ func (p *Index) within(instr ssa.Instruction, fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// usesOfArguments returns a use for each argument of a call with a path to a message in
-// another package.
+// usesOfArguments returns a use for each argument of the call c that a function of another
+// package puts into a message.
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
@@ -255,8 +253,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records the parameters on the way to u's message. It returns a use for
-// each argument for these parameters in calls of this package.
+// raiseParameters records each parameter that is an origin of u's value, so that the
+// parameter becomes part of u's message. It returns a use for each argument that the calls
+// in this package pass to such a parameter.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -289,7 +288,8 @@ func (p *Index) raiseParameters(u *Use) []*Use {
 	return more
 }
 
-// addSink records a parameter on the way to a message. It reports whether this is new.
+// addSink records a parameter that becomes part of a message. It reports whether the
+// parameter was not yet recorded.
 func (p *Index) addSink(of any, s paramSink) bool {
 	known := p.sinks[of]
 	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
@@ -344,8 +344,8 @@ func (u *Use) Written(o flow.Origin) bool {
 	return flow.JSONVisible(flow.TypeAt(flow.EncodedType(u.Value), u.Path), o.Under)
 }
 
-// SentInRange reports whether the loop over the range o makes a separate message in each
-// round.
+// SentInRange reports whether the origin o is a range over a map, and the loop over this
+// range makes a separate message in each round.
 func SentInRange(u *Use, o flow.Origin) bool {
 	r, ok := o.Root.(*ssa.Range)
 	if !ok || u.Instr == nil {

@@ -19,7 +19,7 @@ type pathSearch struct {
 	start *ssa.BasicBlock
 	made  *ssa.BasicBlock // block that makes the message
 	avoid map[*ssa.BasicBlock]bool
-	need  map[*ssa.BasicBlock]bool // the path must contain one of these blocks; nil for no such rule
+	need  map[*ssa.BasicBlock]bool // the path must contain one of these blocks; nil permits every path
 	end   map[*ssa.BasicBlock]bool
 
 	steps int
@@ -27,7 +27,8 @@ type pathSearch struct {
 	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
 }
 
-// stage is a block, before or after the message is made.
+// stage is a block on a path. A path may pass a block twice: before and after the block
+// that makes the message.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool

@@ -62,9 +62,9 @@ func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// hoist moves a statement with a call of a source in front of the loop. It offers a fix
-// only if the statement defines exactly one variable, from operands declared outside of
-// the loop.
+// hoist returns the edit that moves a statement with a call of a source in front of the
+// loop. There is such an edit only if the statement defines exactly one variable, from
+// operands declared outside of the loop.
 func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	_, path := r.enclosing(f.pos)
 	var stmt *ast.AssignStmt

@@ -23,7 +23,7 @@ type ignore struct {
 	used     map[string]bool
 }
 
-// ignores are the comments of a package by file.
+// ignores are the ignore comments of a package, by file.
 type ignores map[*token.File][]*ignore
 
 // readIgnores returns the comments that silence findings and reports invalid comments.

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// depth says how much of a package must be analyzed.
+// depth says which functions of a package must be analyzed.
 type depth uint8
 
 const (
@@ -21,9 +21,9 @@ const (
 	all
 )
 
-// neededDepth returns how much of a package must be analyzed, and the fact about the
-// package. It looks only at types: can the package have findings, or facts for importing
-// packages?
+// neededDepth returns which functions of a package must be analyzed, and the fact about the
+// package. It decides by types and names whether the package can have findings, or facts
+// for importing packages.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()

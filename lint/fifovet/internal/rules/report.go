@@ -23,7 +23,7 @@ type finding struct {
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
-	arg      int // 1 + index of the argument, if the position is a call's
+	arg      int // 1 + index of the argument, if pos is the position of a call
 	whole    bool
 	text     string
 	source   flow.Origin
@@ -33,7 +33,7 @@ type finding struct {
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// what names the field or the attribute with the fault.
+	// The field what has the name of the message's field or attribute with the fault.
 	what string
 
 	// cause is equal for findings that one change of the code would fix. Only one of these
@@ -42,7 +42,7 @@ type finding struct {
 	cause any
 }
 
-// lower replaces the rule's severity.
+// lower gives the finding a severity in place of the rule's severity.
 func (f *finding) lower(severity lint.Severity) { f.severity, f.lowered = severity, true }
 
 // reporter turns findings into diagnostics.
@@ -121,7 +121,8 @@ func outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// reportAll reports one finding for each group, in the order of the source.
+// reportAll reports one finding for each group, and every finding without a cause, in the
+// order of their positions.
 func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))

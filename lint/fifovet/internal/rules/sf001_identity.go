@@ -26,7 +26,8 @@ func distinguishes(a message.Attribute) bool {
 	return slices.ContainsFunc(variable, func(o flow.Origin) bool { return !isSetting(o) })
 }
 
-// attrOnlyIdentity is SF001.
+// attrOnlyIdentity checks rule SF001: the identity of the event is in an attribute and not
+// in the body.
 func (p *audit) attrOnlyIdentity() {
 	for _, l := range p.letters {
 		if l.Evidence != message.NotFIFO {
@@ -72,9 +73,9 @@ func isContext(name string) bool {
 	return attrname.Attempt(name) || placeName.MatchString(name)
 }
 
-// isSetting reports whether all messages have the same value, as far as the code shows:
-// a field of the sender or of settings, a package-level variable or an environment
-// variable.
+// isSetting reports whether the origin o has the same value for all messages, as far as the
+// code shows: a field of the sender or of settings, a package-level variable or an
+// environment variable.
 func isSetting(o flow.Origin) bool {
 	if o.Kind != flow.FromPath {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// nondetDedupID is SF002: a clock reading or a random value becomes part of a
+// nondetDedupID checks rule SF002: a clock reading or a random value becomes part of a
 // deduplication ID, or of the EventID or Time of an event's identity.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
@@ -21,7 +21,8 @@ func (p *audit) nondetDedupID() {
 	}
 }
 
-// mintedIdentity returns the source of a minted ID.
+// mintedIdentity returns the first source in the value of a use, if the value is a
+// deduplication ID, or the EventID or Time of an event's identity.
 func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return flow.Origin{}, false
@@ -40,7 +41,7 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// checkMinted reports SF002 for one use.
+// checkMinted reports SF002 for the use u, whose value comes from the source o.
 func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return // the date beside the hour distinguishes repeated hours
@@ -93,7 +94,7 @@ func constantBeside(u *message.Use) bool {
 	return !other
 }
 
-// isFallback reports whether the minted ID is used only if the caller gives no ID.
+// isFallback reports whether the message has the minted ID only if the caller gives no ID.
 func (p *audit) isFallback(u *message.Use) bool {
 	if u.M != nil {
 		for _, s := range u.M.All(u.Role) {

@@ -6,14 +6,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// constantDedupID is SF003.
+// constantDedupID checks rule SF003: a deduplication ID is a constant.
 func (p *audit) constantDedupID() {
 	for _, u := range p.dedupIDs() {
 		p.constantID(p.r, u)
 	}
 }
 
-// constantID is SF003 for one ID.
+// constantID reports SF003 if the deduplication ID of the use u is a constant.
 func (p *audit) constantID(r *reporter, u *message.Use) {
 	text, ok := u.Slice.Constant()
 	if !ok || !u.Alone {

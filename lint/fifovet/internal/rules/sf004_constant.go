@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// constantBody is SF004: a constant body without a deduplication ID.
+// constantBody checks rule SF004: the body is a constant and there is no deduplication ID.
 func (p *audit) constantBody() {
 	for _, u := range p.uses {
 		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {

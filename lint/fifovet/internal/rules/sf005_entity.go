@@ -9,14 +9,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// entityKey is SF005.
+// entityKey checks rule SF005: the deduplication ID is the group ID.
 func (p *audit) entityKey() {
 	for _, u := range p.dedupIDs() {
 		p.entityID(p.r, u)
 	}
 }
 
-// entityID reports one ID.
+// entityID reports SF005 if the deduplication ID of the use u is the group ID of the
+// message.
 func (p *audit) entityID(r *reporter, u *message.Use) {
 	if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
 		return

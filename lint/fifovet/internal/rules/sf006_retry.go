@@ -12,14 +12,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// remintedOnRetry is SF006.
+// remintedOnRetry checks rule SF006: an ID is minted inside the loop that retries the send.
 func (p *audit) remintedOnRetry() {
 	for _, u := range p.uses {
 		p.checkRetry(p.r, u)
 	}
 }
 
-// checkRetry is SF006: the event's identity is minted between two attempts to send.
+// checkRetry reports SF006 for the use u if the event's identity is minted again between
+// two attempts to send.
 func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// randomGroupID is SF007.
+// randomGroupID checks rule SF007: a clock or a random source reaches the group ID.
 func (p *audit) randomGroupID() { p.checkGroups(p.r, p.uses) }
 
-// checkGroups is SF007: it reports a minted group ID if each message gets a different
-// group. A group of several messages, such as the messages of one call or session, is
-// permitted, and so is a group from a fixed set.
+// checkGroups reports SF007 for a minted group ID if each message gets a different group. A
+// group of several messages, such as the messages of one call or session, is permitted, and
+// so is a group from a fixed set.
 func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
 	type groupUse struct {
 		u *message.Use

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// rawSendBypass is SF008.
+// rawSendBypass checks rule SF008: a raw send to a FIFO queue in a module that has a
+// producer.
 func (p *audit) rawSendBypass() {
 	if !p.reach.SDK && !p.set.forbidRaw || message.IsSDKModule(p.Pass.Pkg.Path()) {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// missingGroupID is SF009: a message without a group, if the queue is FIFO or the
+// missingGroupID checks rule SF009: a message without a group, if the queue is FIFO or the
 // message has a deduplication ID.
 func (p *audit) missingGroupID() {
 	for _, m := range p.raw() {

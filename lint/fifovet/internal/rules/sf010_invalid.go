@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// invalidID is SF010.
+// invalidID checks rule SF010: a group ID or deduplication ID that SQS refuses.
 func (p *audit) invalidID() {
 	for _, u := range p.dedupIDs() {
 		p.bodyAsID(p.r, u)
@@ -61,7 +61,7 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 // maxID is the largest length of an ID, in characters (F-017, F-018).
 const maxID = 128
 
-// legalID reports SF010 for a constant ID.
+// legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(r *reporter, u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return // a dedupe key may be longer, because it is not sent as an ID
@@ -84,7 +84,7 @@ func (p *audit) legalID(r *reporter, u *message.Use) {
 	})
 }
 
-// bodyAsID reports SF010 for a whole body as ID.
+// bodyAsID reports SF010 if the deduplication ID is the whole body of the message.
 func (p *audit) bodyAsID(r *reporter, u *message.Use) {
 	if u.M == nil || u.M.Shape.Sdk {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// volatileBody is SF012: a retry has a different body from the first attempt, and no
-// deduplication ID identifies the retry.
+// volatileBody checks rule SF012: a retry has a different body from the first attempt, and
+// no deduplication ID identifies the retry.
 func (p *audit) volatileBody() {
 	for _, u := range p.uses {
 		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {

@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// attrCopiesKey is SF013.
+// attrCopiesKey checks rule SF013: an attribute repeats a member of the body from another
+// expression.
 func (p *audit) attrCopiesKey() {
 	for _, l := range p.letters {
 		if l.Evidence == message.NotFIFO {
@@ -24,8 +25,8 @@ func (p *audit) attrCopiesKey() {
 	}
 }
 
-// checkCopy reports SF013: an attribute and a member of the body have the same name, but
-// their values are computed separately.
+// checkCopy reports SF013 if the attribute a and a member of the body have the same name,
+// but their values have no common origin.
 func (p *audit) checkCopy(r *reporter, l *message.Letter, a message.Attribute) {
 	val := l.Member(p.Index, a)
 	if val == nil {

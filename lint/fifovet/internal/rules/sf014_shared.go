@@ -9,10 +9,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// sharedConstantKey is SF014.
+// sharedConstantKey checks rule SF014: one constant dedupe key for several types of events.
 func (p *audit) sharedConstantKey() { p.checkShared(p.r, p.uses) }
 
-// checkShared is SF014: one key for several types of events.
+// checkShared reports SF014 for each use of a constant key that an earlier use gives to an
+// event of another type.
 func (p *audit) checkShared(r *reporter, uses []*message.Use) {
 	first := map[string]types.Type{}
 	for _, u := range uses {

@@ -15,8 +15,8 @@ var batchNames = []string{
 	"SendMessageBatch", "SendMessageBatchWithContext", "PublishBatch", "PublishBatchWithContext", "DeleteMessageBatch", "DeleteMessageBatchWithContext",
 }
 
-// unreadFailures is SF015: no code reads the refused entries of a batch. The rule also
-// holds for standard queues, because their batches lose entries in the same way.
+// unreadFailures checks rule SF015: no code reads the refused entries of a batch. The rule
+// also holds for standard queues, because their batches lose entries in the same way.
 func (p *audit) unreadFailures() {
 	for _, fn := range p.Fns {
 		for _, block := range fn.Blocks {

@@ -15,8 +15,8 @@ type sent struct {
 	at            ssa.CallInstruction
 }
 
-// oneIDTwoBodies is SF016: two sends on one path have the same deduplication ID and
-// different bodies, so SQS drops the second message.
+// oneIDTwoBodies checks rule SF016: two sends on one path have the same deduplication ID
+// and different bodies, so SQS drops the second message.
 func (p *audit) oneIDTwoBodies() {
 	byFunction := map[*ssa.Function][]sent{}
 	for _, s := range p.sends() {
@@ -66,7 +66,8 @@ func (p *audit) sends() []sent {
 	return slices.DeleteFunc(found, func(s sent) bool { return s.id == nil || s.body == nil })
 }
 
-// collide reports whether two sends provably have one ID, one queue and two bodies.
+// collide reports whether two sends certainly have the same deduplication ID, the same
+// queue and different bodies.
 func (p *audit) collide(a, b sent) bool {
 	if a.url == nil != (b.url == nil) || a.url != nil && !sameOrigins(a.url, b.url) {
 		return false
