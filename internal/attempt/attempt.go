@@ -1,13 +1,13 @@
 // Package attempt has the vocabulary for the result of one attempt to send one message.
 //
-// The packages of the producer share the vocabulary: sqscall returns answers, dispatch
-// acts on answers, memory records fates and observe counts them. The package has no
-// state and no methods that can fail, and imports nothing of this module. All types are
-// values and safe to copy.
+// The packages of the producer share the vocabulary: package sqscall returns answers,
+// dispatch decides by the answers, memory records fates and observe counts them. The
+// package has no state and no methods that can fail, and imports nothing of this module.
+// All types are values and safe to copy.
 package attempt
 
-// Fate is the proven fate of a message, and never states more than the proof. The zero
-// value proves nothing.
+// Fate is the fate of a message, as far as it is proven. The zero value is InDoubt:
+// nothing is proven.
 type Fate uint8
 
 const (
@@ -22,7 +22,8 @@ const (
 	// machine.
 	NotStored
 
-	// Altered: SQS stored a message with a digest other than the message's.
+	// Altered: SQS stored a message, and the digest in its answer differs from the digest
+	// of the message that was sent.
 	Altered
 )
 
@@ -55,8 +56,8 @@ const (
 	Apart
 )
 
-// Load is the load of SQS and of the network, as far as an answer shows. Larger values
-// are worse.
+// Load is the load of SQS and of the network, as far as the answer to a request shows it.
+// Larger values are worse.
 type Load uint8
 
 const (
@@ -81,7 +82,7 @@ type Answer struct {
 	// set only with the Fate NotStored and the Next Retry.
 	Unready bool
 
-	// MessageID and Sequence are from SQS; set if Fate is Stored.
+	// MessageID and Sequence are from SQS; they are set if Fate is Stored.
 	MessageID, Sequence string
 
 	// Err is the reason for the missing proof of success; nil if Fate is Stored.
@@ -90,7 +91,8 @@ type Answer struct {
 	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer;
-	// set if Fate is Altered.
+	// Field and Got are set if Fate is Altered. Field is the part of the message that was
+	// altered, "MessageBody" or "MessageAttributes", and Got is the MD5 of this part in
+	// the answer.
 	Field, Got string
 }

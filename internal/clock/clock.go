@@ -1,16 +1,17 @@
 // Package clock measures time as SQS and databases do: suspensions of this machine count,
 // and steps of the wall clock do not.
 //
-// Problem: package time has no such clock. Its monotonic clock and its timers stop during a
-// suspension, and its wall clock can be set. A process that sleeps for an hour with a
-// deadline of a minute would find the deadline still ahead.
+// Problem: package time has no such clock. Its monotonic clock and its timers stop during
+// a suspension, and its wall clock can be set. If the machine is suspended for an hour, a
+// deadline one minute away has not passed on the monotonic clock afterwards.
 //
 // Guarantees: a [Clock] never runs backwards. After a suspension, [Clock.Now] and the Err
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
 // Limits: only Linux has a clock for suspensions. On other systems a forward step of the
-// wall clock counts as a suspension. For at most 100 ms after a suspension, the suspension
-// is missing if the wall clock was set back by the same time, within a millisecond.
+// wall clock counts as a suspension. If the wall clock is set back during a suspension by
+// the length of the suspension, within a millisecond, the clock notices the suspension up
+// to 100 ms late.
 package clock
 
 import (
@@ -36,7 +37,7 @@ func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 type Clock struct {
 	system func() Reading
 	start  time.Time
-	wall   func() time.Time // the wall clock; cheaper than system
+	wall   func() time.Time // reads the wall clock alone; cheaper than system
 	base   time.Duration    // Reading.Asleep at the start
 
 	asleep atomic.Int64 // nanoseconds of suspension since the start
@@ -55,8 +56,8 @@ type Reading struct {
 
 // suspensionGrain is the shortest suspension that counts; shorter suspensions are added
 // up until they reach it. A suspension is computed from two clock readings of slightly
-// different instants. Without a minimum, this inaccuracy would let time pass in a
-// synctest bubble while the bubble's clock stands still.
+// different instants. Without the minimum, this inaccuracy would move the clock in a
+// synctest bubble while the bubble's time stands still.
 const suspensionGrain = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -69,20 +70,21 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	for range 7 { // at least one reading is not interrupted
+	for range 7 { // seven times, so that at least one reading is not interrupted
 		c.base = max(c.base, suspended(start, time.Now()))
 	}
 	c.start, c.wall = start, time.Now
 	return c
 }
 
-// sleepClock saves system calls: a suspension moves the wall clock ahead of the monotonic
-// clock, and time.Now reads both without a system call.
+// sleepClock measures suspensions with few system calls. A suspension moves the wall
+// clock ahead of the monotonic clock, and time.Now reads both without a system call, so
+// only such a movement makes a system call necessary.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
-// sleepReading is a reading of the clock for suspensions.
+// sleepReading is the result of a system call for the length of all suspensions.
 type sleepReading struct {
-	awake, ahead time.Duration // the other clocks at this reading
+	awake, ahead time.Duration // arguments of sleepClock.read at this reading
 	asleep       time.Duration
 }
 
@@ -91,9 +93,10 @@ const (
 	sleepWallGrain = time.Millisecond       // a larger change of the wall clock needs a system call
 )
 
-// read returns the duration of all suspensions. It calls suspended if the wall clock has
-// moved against the monotonic clock since the last call, or if that call is too old. The
-// parameter ahead is the time by which the wall clock is ahead of the monotonic clock.
+// read returns the duration of all suspensions. It calls the function suspended, a system
+// call, if the wall clock has moved against the monotonic clock since the last such call,
+// or if that call is too old. The parameter ahead is the time by which the wall clock is
+// ahead of the monotonic clock.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= sleepReadEvery || (ahead-last.ahead).Abs() > sleepWallGrain {

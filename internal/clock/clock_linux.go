@@ -13,8 +13,9 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended reads the monotonic clock last: an interruption of this thread between the
-// two readings lowers the result, never raises it.
+// suspended returns the duration of all suspensions since the boot. It reads the
+// monotonic clock last: an interruption of this thread between the two readings lowers
+// the result and never raises it.
 func suspended(start, now time.Time) time.Duration {
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)

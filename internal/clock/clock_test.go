@@ -18,7 +18,8 @@ func TestWallClockThatDoesNotStep(t *testing.T) {
 	assert.Zero(t, byWallClock(start, start.Add(time.Hour)))
 }
 
-// sleepClock makes a system call for each suspension, and otherwise ten calls a second.
+// sleepClock measures every suspension exactly. While the wall clock does not move
+// against the monotonic clock, it makes ten system calls a second.
 func TestSleepClock(t *testing.T) {
 	var c sleepClock
 	var awake, stepped, asleep time.Duration
@@ -57,7 +58,8 @@ func BenchmarkNow(b *testing.B) {
 	}
 }
 
-// suspendable returns a clock of a synctest bubble and the time asleep.
+// suspendable returns a clock for a synctest bubble. A test simulates a suspension by
+// adding its nanoseconds to the second result.
 func suspendable() (*Clock, *atomic.Int64) {
 	start, asleep := time.Now(), new(atomic.Int64)
 	return Simulated(func() Reading {
@@ -68,7 +70,7 @@ func suspendable() (*Clock, *atomic.Int64) {
 
 var errCause = errors.New("cause")
 
-// Without a suspension, the context ends like a context of package context.
+// Without a suspension, a context of WithDeadline ends like a context of package context.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
@@ -95,7 +97,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// A suspension ends the context: Err immediately, Done within a second.
+// After a suspension beyond the deadline, Err returns an error immediately, and Done is
+// closed within a second.
 func TestDeadlineDuringSuspension(t *testing.T) {
 	for name, look := range map[string]bool{"Err": true, "Done": false} {
 		t.Run(name, func(t *testing.T) {

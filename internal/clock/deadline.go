@@ -8,7 +8,7 @@ import (
 )
 
 // checkEvery is the longest time between two readings of the clock by a Timer. Timers of
-// package time stop during a suspension, so one of them with the full duration would fire
+// package time stop during a suspension, so a timer set to the whole duration would fire
 // too late.
 const checkEvery = time.Second
 
@@ -20,7 +20,7 @@ type Timer struct {
 
 	mu    sync.Mutex
 	end   Instant
-	timer *time.Timer // nil after the call or Stop
+	timer *time.Timer // nil after f was called, or after Stop
 }
 
 // AfterFunc returns a timer that calls f in a separate goroutine at end, at most a second
@@ -99,13 +99,14 @@ func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (
 	}
 }
 
-// deadlineContext ends with its inner context, or earlier after a suspension.
+// deadlineContext is the context of WithDeadline. It ends with the embedded Context, or
+// earlier after a suspension.
 type deadlineContext struct {
 	context.Context // has the deadline on the clock without suspensions
 	awake           time.Time
 	stop            func() // cancels Context
 	timer           *Timer
-	expired         atomic.Bool // the deadline ended Context before its own timer
+	expired         atomic.Bool // expire ended Context, before the timer of Context fired
 }
 
 func (d *deadlineContext) Err() error {
@@ -118,7 +119,8 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire ends the context if its own timer will be late.
+// expire ends the context if the timer of Context, which stops in suspensions, has not
+// fired yet.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

@@ -26,7 +26,8 @@ func TestAKnownItem(t *testing.T) {
 	})
 }
 
-// The same holds for an item that Admit finds to be stored.
+// An item for which Admit answers Stored gets its outcome in the order of its group,
+// without a request.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -82,8 +83,8 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// While Admit answers Later, the time for retries (RetryFor) limits the wait. The time
-// begins with the first Later.
+// If Admit always answers Later, the item ends when the time for retries (RetryFor) is
+// over. This time begins with the first Later.
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
@@ -139,8 +140,8 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change makes Admit answer Change once for an item, before its first attempt; to then
-// revises the item.
+// change makes Admit answer Change once for an item, before its first attempt. Revise
+// then calls the function to, which changes the item.
 func (c *modelCourier) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {
@@ -192,8 +193,8 @@ func TestAnotherGroup(t *testing.T) {
 	}
 }
 
-// Revise has moved an item to another group. The end of the item's context still ends the
-// item.
+// Revise moves an item to another group, where the item waits. When the item's context
+// ends, the item gets its outcome immediately.
 func TestWithdrawnInAnotherGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
@@ -216,7 +217,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 		}
 		c.submit(items...)
 		pass(100 * time.Millisecond)
-		c.submit(after) // the next item of the group, with another watch
+		c.submit(after) // the next item of group b
 		c.flush()
 		for _, it := range []*item{items[0], after} {
 			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
@@ -226,7 +227,8 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// An item is withdrawn while Admit runs. The dispatcher then calls Release and not Revise.
+// The context of an item ends while Admit runs, so the item gets its outcome. The
+// dispatcher then does not call Revise, even if Admit answers Change.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelCourier) {

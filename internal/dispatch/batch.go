@@ -11,15 +11,15 @@ import (
 const (
 	// firstBackoff is the longest wait after the second failed attempt in a row. Each
 	// further failure doubles the wait, up to mostBackoff. After the first failure there
-	// is no wait: most failures happen only once, and the pacer protects a service in
-	// trouble.
+	// is no wait: most failures happen only once, and the pacer slows the requests down
+	// if many fail.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
 
-// backoff returns the wait after the given number of failed attempts in a row. It is
-// random between half of the full wait and the full wait, so that many producers do not
-// retry at the same time.
+// backoff returns the wait after the given number of failed attempts in a row. The result
+// is random, between half of the full wait and the full wait, so that many producers do
+// not retry at the same time.
 func backoff(failures uint8) time.Duration {
 	if failures <= 1 {
 		return 0
@@ -33,10 +33,10 @@ func backoff(failures uint8) time.Duration {
 
 // batch is one worker's request in preparation or under way.
 type batch[M any] struct {
-	lanes      []*lane[M] // busy until the answer
-	items      []*Item[M] // adjacent items of one lane together
+	lanes      []*lane[M] // lanes with items in the request; busy until the answer
+	items      []*Item[M] // items of the request; the items of one lane are adjacent
 	admissions []Admission
-	admitted   []*Item[M] // the items to send
+	admitted   []*Item[M] // the items for which Admit answered Send
 	answers    []attempt.Answer
 	size       int
 	began      time.Time
@@ -85,8 +85,8 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// endStopped ends the items at the front of a lane that get no further attempt, as stopped
-// decides. It reports whether the lane still has an item to send.
+// endStopped ends the items at the front of a lane for which the method stopped returns
+// true. It reports whether the lane still has an item to send.
 func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
@@ -123,11 +123,12 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 			return Paused, p, true
 		}
 	}
-	// The time for retries ended while the item waited for its turn.
+	// The item ends if its time for retries ended while it waited for its turn.
 	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
 }
 
-// isOverdue reports whether the time for retries is over.
+// isOverdue reports whether the item's time for retries is over, or the courier has given
+// the item up.
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	if now.Sub(d.began)-it.first >= d.options.RetryFor {
 		return true
@@ -157,7 +158,7 @@ func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	}
 }
 
-// isFull reports whether the ready lanes fill a request.
+// isFull reports whether the ready lanes have enough items to fill a request.
 func (d *Dispatcher[M]) isFull() bool {
 	entries, bytes := 0, 0
 	for l := d.ready.head; l != nil; l = l.next {
@@ -181,8 +182,8 @@ func (d *Dispatcher[M]) isFull() bool {
 	return false
 }
 
-// take makes a batch of the ready lanes. It returns nil if no ready lane has an item to
-// send.
+// take makes a batch of items from the ready lanes. It returns nil if no ready lane has
+// an item to send.
 func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	var b *batch[M]
 	d.requests++
@@ -224,7 +225,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// A second copy of an event waits for the outcome of the first.
+		// An item waits for a later request if an earlier item in this one has the same
+		// event.
 		if len(b.items) > first && (!d.mayFollow(it) || contains(b.items[first:], it.Key)) {
 			break
 		}
@@ -239,8 +241,9 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 	return len(b.items) > first
 }
 
-// mayFollow reports whether an item may be sent with or after the earlier items of its
-// lane. During a pause only the failed item may be sent, which is the first of its lane.
+// mayFollow reports whether an item may be in the same request as earlier items of its
+// lane. While the group is paused, it may not: only the failed item may be sent, and it
+// is the first of its lane.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test the model courier checks the sizes of requests, and that concurrent
-// requests have different groups.
+// In each test of this file, the model courier checks the sizes of requests, and that
+// concurrent requests have different groups.
 
 func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
@@ -76,7 +76,8 @@ func TestARequestHasAtMostAMebibyte(t *testing.T) {
 	}
 }
 
-// Groups take turns: a group with many items does not delay the other groups.
+// A group with many items does not delay the other groups: requests contain items of all
+// groups in turn.
 func TestGroupsTakeTurns(t *testing.T) {
 	o := options()
 	o.InFlight = 1
@@ -151,8 +152,8 @@ func TestInFlight(t *testing.T) {
 	})
 }
 
-// SQS refuses a request of ten items because of one item. Only this item fails, and
-// only few more requests are needed.
+// SQS refuses each request that contains one particular item. Only this item fails, and
+// the dispatcher finds it with few more requests.
 func TestAPoisonedRequestIsSplit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for poisoned := range 10 {
@@ -252,8 +253,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// An item waits for its turn until its time for retries is over. The item is then not sent
-// again.
+// A failed item waits for its next attempt until its time for retries is over. The item
+// is then not sent again.
 func TestTooLateForARetry(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor = 1, time.Second
@@ -296,7 +297,7 @@ func TestBackoffStaysLong(t *testing.T) {
 	})
 }
 
-// A group that waits for its retry does not delay other groups.
+// While a failed item waits for its retry, items of other groups are sent without delay.
 func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		bad := c.item("bad")
@@ -324,7 +325,8 @@ func (c *modelCourier) storeBut(items []*item, answers []attempt.Answer, keys ..
 	}
 }
 
-// After throttles the requests are paced. They continue when the throttles end.
+// The service throttles requests beyond 300 a second. The dispatcher adapts its rate, so
+// at most one request in five is throttled.
 func TestPacing(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
@@ -365,7 +367,8 @@ func TestPacing(t *testing.T) {
 	})
 }
 
-// A refused item gets its outcome in the order of its group, and is in no request.
+// An item submitted with Refused set gets its outcome in the order of its group, and is
+// in no request.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {

@@ -91,7 +91,8 @@ func (b *buffer) tryEnter(bytes int) error {
 	return nil
 }
 
-// take takes room if no caller is waiting and the item fits. The caller holds b.mu.
+// take takes room for one item if no caller is waiting and the item fits. It reports
+// whether it took room. The caller holds b.mu.
 func (b *buffer) take(bytes int) bool {
 	if b.head != nil || b.items < 1 || b.bytes < bytes {
 		return false
@@ -115,7 +116,7 @@ func (b *buffer) remove(w *waiter) {
 	}
 }
 
-// leave returns the room of items and admits waiters.
+// leave returns the room of items to the buffer and admits waiters.
 func (b *buffer) leave(items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -124,7 +125,8 @@ func (b *buffer) leave(items, bytes int) {
 	b.admit()
 }
 
-// admit wakes the waiters that fit, in order. The caller holds b.mu.
+// admit takes room for the first waiters, as long as the next one fits, and wakes them.
+// The caller holds b.mu.
 func (b *buffer) admit() {
 	for w := b.head; w != nil && b.items > 0 && b.bytes >= w.bytes; w = b.head {
 		b.remove(w)
@@ -135,7 +137,7 @@ func (b *buffer) admit() {
 	}
 }
 
-// close fails all current and future callers.
+// close makes all current and future callers fail with ErrClosed.
 func (b *buffer) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

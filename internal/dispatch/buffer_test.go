@@ -80,7 +80,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Several callers are admitted together if there is room for all.
+// If the room that an item leaves is enough for several waiting callers, all of them are
+// admitted at once.
 func TestAllForWhomThereIsRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		q := newQueue(100, 1000)
@@ -178,7 +179,8 @@ func TestTheBufferIsBalanced(t *testing.T) {
 	}
 }
 
-// Giving up takes the same time with many waiters and with few.
+// The time that a waiting caller needs to give up does not depend on the number of
+// waiting callers.
 func TestGivingUpTakesConstantTime(t *testing.T) {
 	cost := func(n int) time.Duration {
 		b := &buffer{items: 1, bytes: 1}
@@ -206,12 +208,12 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		require.Nil(t, b.tail)
 		return time.Since(began)
 	}
-	took := cost(200_000) // 10 ms; half a minute if each caller visited all others
+	took := cost(200_000) // takes 10 ms; it would take half a minute if each caller visited all others
 	require.Less(t, took, 2*time.Second)
 }
 
-// An item that is larger than the buffer gets the whole buffer. Other items wait only
-// until this item leaves.
+// An item that is larger than the buffer gets the whole buffer. Other items wait until
+// this item leaves, and are then admitted.
 func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o := options()
 	o.Bytes = 1000
@@ -234,7 +236,8 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Refused items, and items whose report blocks, keep their room in the buffer.
+// Items keep their room in the buffer until they are reported, even refused items and
+// items whose report blocks.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// check makes the checks at the end of a test: the dispatcher is closed and every
-// report has returned.
+// check makes the model courier's checks at the end of a test, when the dispatcher is
+// closed and every report has returned.
 func (c *modelCourier) check() {
 	c.t.Helper()
 	synctest.Wait()
@@ -57,7 +57,8 @@ func (c *modelCourier) check() {
 	checkEmpty(c.t, c.d)
 }
 
-// checkReport compares an outcome with the service's record.
+// checkReport compares the reported outcome of an item with the state of its event in the
+// simulated service.
 func (c *modelCourier) checkReport(rec *record, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.by < 0 {
@@ -74,8 +75,8 @@ func (c *modelCourier) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that the service stored after a later item of their group. If
-// unnamed is true, it returns only those items whose outcome does not say Overtaken.
+// reordered returns the items that the service stored after a later item of their group.
+// If unnamed is true, it returns only those of them without Overtaken in the outcome.
 func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
@@ -103,7 +104,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	for group, l := range d.lanes { // lanes remain only if their items were withdrawn while queued
+	for group, l := range d.lanes { // a lane may remain only if its items were withdrawn while it was queued
 		assert.True(t, l.head == nil && l.outcomes.head == nil && l.queued && !l.busy && !l.reportQueued, group)
 	}
 	assert.Zero(t, d.calls)

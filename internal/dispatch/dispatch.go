@@ -46,7 +46,7 @@ var (
 	// ErrClosed is returned for an item submitted after Close.
 	ErrClosed = errors.New("dispatch: closed")
 
-	// ErrFull is returned by TryReserve.
+	// ErrFull is returned by TryReserve if the buffer has no room.
 	ErrFull = errors.New("dispatch: the buffer is full")
 )
 
@@ -65,8 +65,8 @@ type Courier[M any] interface {
 	// may block for a bounded time.
 	Prepare(items []*Item[M])
 
-	// Send makes one request with the items and sets answers[i] for items[i]. No other
-	// request with a group of these items is under way.
+	// Send makes one request with the items and sets answers[i] for items[i]. Meanwhile,
+	// no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
 	// Conclude returns the fate of an item that ends without proof that its last attempt
@@ -76,37 +76,38 @@ type Courier[M any] interface {
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release is called once for each concluded item, when it is in no request any more.
-	// It is not called if the item's last request stored the item after all. For an item
-	// withdrawn during Admit, Release is called even if Admit then refuses the attempt.
-	// Release returns the final fate of the item and the time at which a doubt about the
-	// item will be over.
+	// Release is not called if the item's last request stored the item after all. For an
+	// item withdrawn during Admit, Release is called even if Admit then refuses the
+	// attempt. Release returns the final fate of the item and the time at which a doubt
+	// about the item will be over.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
-	// GiveUpAt returns the time at which the courier gives a failed item up. A later time
-	// than the end of RetryFor has no effect. The zero time means never. GiveUpAt is not
-	// called for an item that a request may have stored. It is called under the lock and
-	// must return quickly.
+	// GiveUpAt returns the time at which the courier gives a failed item up. A time after
+	// the end of RetryFor has no effect. The zero time means never. GiveUpAt is not
+	// called for an item that a request may have stored. GiveUpAt is called under the
+	// dispatcher's lock and must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during
 	// its Admit, Prepare or Send.
 	Refresh(it *Item[M])
 
-	// Revise may change Message, Size and Group of an item that was admitted with Change.
-	// The item is then in no request. If the item was withdrawn meanwhile, Release is
-	// called in place of Revise.
+	// Revise may change Message, Size and Group of an item for which Admit answered
+	// Change. The item is then in no request. If the item was withdrawn meanwhile,
+	// Release is called in place of Revise.
 	Revise(it *Item[M])
 
-	// Paused reports that an item paused its group. It is called under the lock.
+	// Paused reports that an item paused its group. Paused is called under the
+	// dispatcher's lock.
 	Paused(group string, p *Pause)
 
 	// Sweep frees memory that the courier no longer needs. It reports whether the
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Report reports the outcome of an item. It is called once for each item, in the order of
-	// the group, and never for two items of a group at the same time; Withdraw is the
-	// exception and calls Report for its items immediately. Report may block, or end its
+	// Report reports the outcome of an item. It is called once for each item. The calls
+	// for the items of a group are made in order and one after another. Withdraw is the
+	// exception: it calls Report for its items immediately. Report may block, or end its
 	// goroutine.
 	Report(it *Item[M])
 }
@@ -118,7 +119,7 @@ const (
 	// Send puts the item into the request.
 	Send Admission = iota
 
-	// Refuse ends the item without this attempt, because of its content.
+	// Refuse ends the item without a request, because of its content.
 	Refuse
 
 	// TooLate ends the item, because the attempt might arrive at SQS after the
@@ -132,13 +133,15 @@ const (
 	// Stored ends the item without a request, because it is known to be stored.
 	Stored
 
-	// Later delays the item, because the courier cannot decide yet. The item keeps its
-	// place in its group, and Admit is called again after [Item].Delay. The delay does not
-	// count as an attempt, but the time for retries begins.
+	// Later delays the item, because the courier cannot decide yet whether the item may
+	// be sent. The item keeps its place in its group, and Admit is called again after
+	// [Item].Delay. The delay does not count as an attempt, but the time for retries
+	// begins.
 	Later
 
-	// Change replaces the message of the item: the dispatcher calls Revise, and then Admit
-	// again. If Revise changes the group, the item becomes the last of its new group.
+	// Change keeps the item for a later request, with another message: the dispatcher
+	// calls Revise, and later Admit again. If Revise changes the group, the item becomes
+	// the last of its new group.
 	Change
 )
 
@@ -176,25 +179,25 @@ type Options struct {
 type Dispatcher[M any] struct {
 	courier Courier[M]
 	options Options
-	began   time.Time // start of all times in items
+	began   time.Time // the time from which durations in items count
 	buffer  buffer
 
 	mu           sync.Mutex
 	lanes        map[string]*lane[M] // lanes with items, by group
 	spare        *lane[M]            // empty lanes for reuse
 	spares       int
-	prepared     int // prepared items without outcome and outside of requests
+	prepared     int // number of prepared items in no request and without an outcome
 	ready        laneList[M]
 	delayed      laneHeap[M]
 	pauses       map[string][]*Pause // by group, in the order of the failures
-	paused       int64               // pauses so far
+	paused       int64               // number of pauses so far
 	watchers     map[<-chan struct{}]*watcher[M]
 	pacer        pacer.Pacer
-	calls        int    // requests under way
+	calls        int    // number of requests under way
 	requests     uint64 // number of requests so far
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
-	items        int         // without a reported outcome
+	items        int         // number of items without a reported outcome
 	urgent       int         // running calls of Flush; meanwhile items do not linger
 	closed       bool
 	forced       bool // closed, and the remaining items were withdrawn
@@ -205,23 +208,24 @@ type Dispatcher[M any] struct {
 
 	toReport  reportList[M] // lanes with outcomes that no reporter has taken
 	reporters int
-	records   bool   // some outcome has waited for its record in the store
+	records   bool   // an outcome has waited for the record of its item in the store
 	reported  uint64 // number of reported outcomes
 
-	freed, freedBytes int // room of reported items that the buffer does not have back yet
+	freed, freedBytes int // room of reported items not yet returned to the buffer
 
 	watchdog *time.Timer
 	watching bool
 	seen     uint64 // value of reported at the last run of the watchdog
 	visited  uint64 // items visited by withdrawals; only tests read it
 
-	timer     *time.Timer // of the next retry, linger or pacing deadline
+	timer     *time.Timer // runs at the next retry, linger or pacing deadline
 	wakeAt    time.Time   // zero if the timer is not set
 	minute    *time.Timer // of housekeeping
 	minuteSet bool        // minute is set
 }
 
-// New returns a dispatcher. The first item starts the first goroutine.
+// New returns a dispatcher. The dispatcher starts no goroutine before the first item is
+// submitted.
 func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	return &Dispatcher[M]{
 		courier:  courier,
@@ -301,7 +305,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 	return watchers, true
 }
 
-// Stats is a snapshot of a dispatcher.
+// Stats has a dispatcher's current amounts, and counts since New.
 type Stats struct {
 	Items    int     // submitted, outcome not yet reported
 	Bytes    int     // bytes of the buffer in use
@@ -317,7 +321,7 @@ type Stats struct {
 
 	Blocked int // callers of Reserve that wait for room
 
-	// Since New.
+	// Counts since New.
 	Pauses, Waits int64 // pauses of groups, and callers of Reserve that waited
 }
 
@@ -379,7 +383,7 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if l := d.lanes[group]; l != nil {
 			for it := l.head; it != nil; it = it.next {
-				if it.phase <= inFlight { // the request may not contain the item, so refresh it
+				if it.phase <= inFlight { // also in a request, because Admit may leave the item out
 					d.courier.Refresh(it)
 				}
 			}
@@ -399,8 +403,8 @@ func (d *Dispatcher[M]) housekeep() {
 	}
 }
 
-// shrink replaces empty maps, because a map keeps its memory when its entries are
-// deleted.
+// shrink replaces each of the dispatcher's maps that is empty by a new map, because a map
+// keeps its memory when its entries are deleted.
 func (d *Dispatcher[M]) shrink() {
 	if len(d.lanes) == 0 {
 		d.lanes = map[string]*lane[M]{}

@@ -27,7 +27,8 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	}
 }
 
-// Stats.Oldest counts an item that waits, an item in a request, and an item in a report.
+// Stats.Oldest is the age of the oldest item, whether this item waits, is in a request,
+// or is being reported.
 func TestOldest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		reported := make(chan struct{})

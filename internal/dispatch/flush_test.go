@@ -205,8 +205,9 @@ func TestForcedClose(t *testing.T) {
 	}
 }
 
-// If a report blocks indefinitely, Close waits for Grace and counts the item and the
-// items that wait for its report.
+// A report blocks indefinitely. When the context of Close has ended, Close waits for
+// Grace, and counts the item with the blocked report and the items of the group that wait
+// for this report.
 func TestForcedCloseDuringAReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		blocked := make(chan struct{})
@@ -229,7 +230,8 @@ func TestForcedCloseDuringAReport(t *testing.T) {
 	})
 }
 
-// If a request does not return, Close also waits for Grace; each item has its outcome.
+// A request does not return. When the context of Close has ended, Close waits for Grace
+// and returns. Each item has its outcome.
 func TestForcedCloseDuringARequest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		blocked := make(chan struct{})
@@ -276,7 +278,8 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 	})
 }
 
-// A second Close may have a shorter deadline than the first.
+// A second Close, with a shorter deadline than the first, withdraws the items at the
+// shorter deadline.
 func TestASecondClose(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {

@@ -7,8 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is a submitted message until its outcome is reported. Before Submit, the caller sets
-// the exported fields above Outcome. After Submit only Revise changes these fields.
+// Item is a message in the dispatcher, from Submit until its outcome is reported. Before
+// Submit, the caller sets the exported fields above Outcome. After Submit only Revise
+// changes these fields.
 type Item[M any] struct {
 	// Message belongs to the courier. The dispatcher zeroes Message after reporting the
 	// outcome.
@@ -27,18 +28,18 @@ type Item[M any] struct {
 	Call *Call
 
 	// Refused marks an item that will not be sent. Known marks an item that need not be
-	// sent, because it is known to be stored. Both kinds wait for their turn, so that the
-	// outcomes of a group come in order.
+	// sent, because it is known to be stored. Items of both kinds wait for their turn, so
+	// that the outcomes of a group are reported in order.
 	Refused, Known bool
 
-	// Outcome is set before Report.
+	// Outcome is set before the dispatcher calls Courier.Report.
 	Outcome Outcome
 
 	done <-chan struct{} // Context.Done()
 
 	// Dispatcher.mu guards the fields below.
 	lane       *lane[M]
-	prev, next *Item[M] // in the lane, or among its outcomes
+	prev, next *Item[M] // neighbours in the lane, or in the lane's list of outcomes
 	out        bool     // in the list of outcomes of the lane
 	epoch      *epoch
 	watcher    *watcher[M]
@@ -46,15 +47,15 @@ type Item[M any] struct {
 
 	watchedBefore, watchedAfter *Item[M] // neighbours in the list of items with the same context
 
-	submitted time.Duration // since d.began
+	submitted time.Duration // time of Submit, since d.began
 	first     time.Duration // start of the first attempt, since d.began
 	attempts  int32
-	room      int   // bytes of the buffer
+	room      int   // bytes that the item takes in the buffer
 	failures  uint8 // failed attempts in a row
 	limit     uint8 // most items in the next request; 0 for no limit
 	phase     phase
 	duplicate bool
-	recording bool           // the report waits for a call of Recorded
+	recording bool           // the item's report waits for a call of Recorded
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided
 	deferred  bool           // Admit answered Later; the time for retries has begun
@@ -63,7 +64,7 @@ type Item[M any] struct {
 	doubt     uint64         // number of the first request that may have stored the item, or 0
 	overtaker uint64         // number of the first ended request that may have stored a later item, or 0
 
-	delay time.Duration // set by Admit with Later; only the worker reads it
+	delay time.Duration // set by Admit before it answers Later; only the worker reads it
 }
 
 // Attempts returns the number of requests with the item. The courier may call Attempts in
@@ -83,12 +84,14 @@ func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 // returns, and Courier.Conclude may call it if IsSubmitted is true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
-// IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called.
+// IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called
+// on it.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
-// Recorded ends the wait of an item that was marked with MarkRecording, so that its outcome
-// is reported. ok reports whether the store has the event. The caller must not hold a lock
-// of the courier that Conclude takes. A call after the report has no effect.
+// Recorded ends the wait of an item that was marked with MarkRecording, so that its
+// outcome can be reported. The parameter ok reports whether the store has the event. The
+// caller must not hold a lock of the courier that Conclude takes. A call after the report
+// has no effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -120,7 +123,7 @@ func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it
 // MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
-// Delay sets the shortest time until the next Admit of an item with the admission
+// Delay sets the shortest time until the next Admit of an item for which Admit answers
 // [Later]. Courier.Admit calls Delay.
 func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
@@ -145,11 +148,12 @@ type Outcome struct {
 	// Fate is the fate of the item.
 	Fate attempt.Fate
 
-	// Answer is the answer to the last attempt, zero without an attempt. It is set
-	// before the other fields.
+	// Answer is the answer to the last attempt, or the zero Answer without an attempt.
+	// Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
-	// Cause is set if Reason is Withdrawn, and By if Reason is Paused.
+	// Cause is set if Reason is Withdrawn: it is the cause of the end of the context. By
+	// is set if Reason is Paused.
 	Cause error
 	By    *Pause
 
@@ -169,13 +173,13 @@ type Reason uint8
 
 const (
 	// Answered means that the answer to the last attempt ended the item, or that the time
-	// for retries is over, even without an attempt.
+	// for retries is over. If Admit always answered Later, the item had no attempt.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.
 	Refused
 
-	// Late: another attempt might arrive after the deduplication interval.
+	// Late: another attempt might arrive at SQS after the deduplication interval.
 	Late
 
 	// Paused: an earlier item of the group failed.
@@ -194,7 +198,7 @@ const (
 // Call identifies the items that one call submitted. If one of them fails, the later
 // items of its group in the call are stopped. The zero value is ready to use.
 type Call struct {
-	stopped map[string]*Pause // by group; guarded by Dispatcher.mu
+	stopped map[string]*Pause // the failure that stops each group; guarded by Dispatcher.mu
 }
 
 func (c *Call) stop(group string, by *Pause) {

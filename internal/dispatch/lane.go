@@ -3,7 +3,7 @@ package dispatch
 import "time"
 
 // lane is the queue of one message group, in the order of submission. A retried item
-// keeps its place. A decided item leaves after all earlier items have left.
+// keeps its place. A decided item leaves the lane after all earlier items have left it.
 //
 // A lane is in exactly one state: busy with a request, in the ready list, in the heap
 // of delayed lanes, or without an item to send. An empty lane is reused for another
@@ -14,9 +14,9 @@ type lane[M any] struct {
 	outcomes    itemList[M] // outcomes that are not reported yet
 	reporting   *Item[M]    // the item whose report is running
 
-	prepared int // number of its items in Dispatcher.prepared
+	prepared int // number of items of the lane that Dispatcher.prepared counts
 
-	busy         bool // a request has some of its items
+	busy         bool // a request contains items of the lane
 	queued       bool // in the ready list or the heap
 	reportQueued bool // in Dispatcher.toReport, or taken by a reporter
 
@@ -40,8 +40,9 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether an earlier request may have stored an undecided item that
-// comes after the item stored in the lane. inDoubtAfter stops at the first item without an
+// inDoubtAfter reports whether a later item of the lane may have been stored before the
+// item given by the parameter stored. The fate of such an item is not decided yet, and an
+// earlier request may have stored it. inDoubtAfter stops at the first item without an
 // attempt, because all later items have had no attempt either.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
@@ -55,8 +56,8 @@ func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayPrecede reports whether a request before the request of the item stored may have
-// stored it.
+// mayPrecede reports whether the item it may have been stored by an earlier request than
+// the item given by the parameter stored.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -74,7 +75,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item in front of the item before, which is in the list.
+// insert adds the item it directly in front of the item given by the parameter before.
 func (q *itemList[M]) insert(it, before *Item[M]) {
 	it.prev, it.next = before.prev, before
 	if before.prev == nil {
@@ -108,7 +109,7 @@ func (q *itemList[M]) remove(it *Item[M]) {
 	it.prev, it.next = nil, nil
 }
 
-// laneList is first in, first out.
+// laneList is a queue of lanes, first in, first out.
 type laneList[M any] struct{ head, tail *lane[M] }
 
 func (q *laneList[M]) push(l *lane[M]) {
@@ -191,7 +192,7 @@ func (h *laneHeap[M]) Pop() any {
 // mostSpare is the maximum number of empty lanes kept for reuse.
 const mostSpare = 1024
 
-// lane returns the lane of a group, if necessary a new lane.
+// lane returns the lane of a group. If the group has none, lane makes one.
 func (d *Dispatcher[M]) lane(group string) *lane[M] {
 	l := d.lanes[group]
 	if l != nil {

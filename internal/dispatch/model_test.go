@@ -23,28 +23,29 @@ type parcel struct {
 
 type item = Item[parcel]
 
-// interval is the time that the model courier's service remembers an event.
+// interval is the time for which the simulated service of the model courier remembers an
+// event.
 const interval = 5 * time.Minute
 
-// modelCourier is a courier with a simulated service. For each event it knows whether the
-// service has stored the event, and which attempts have a proof. It checks each call of
-// the dispatcher.
+// modelCourier is a courier with a simulated service. For each event, it knows whether
+// the service has stored the event, and which attempts have a proof. It checks every call
+// that the dispatcher makes.
 type modelCourier struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
 	start time.Time
 
-	// These functions are set by a test. A nil admit admits every item; a nil serve stores
-	// every item after 5 ms.
+	// These functions are set by a test. If admit is nil, every item is admitted. If
+	// serve is nil, every item is stored after 5 ms.
 	admit func(*item) Admission
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
-	// A nil prepare returns at once.
+	// If prepare is nil, Prepare returns immediately.
 	prepare func(items []*item)
-	// revise is called for items admitted with Change.
+	// revise is called for items for which admit answered Change.
 	revise func(*item)
 	giveUp func(*item) time.Time
 
-	submitting sync.Mutex // held during Submit, so that place is the order of submission
+	submitting sync.Mutex // held during Submit, so that record.place is the order of submission
 	places     int
 
 	mu        sync.Mutex
@@ -82,7 +83,7 @@ type record struct {
 	admitted, inFlight, submitted          bool
 	preparing                              bool
 	attempts, concluded, released, reports int
-	place                                  int // position among all submitted items
+	place                                  int // position in the order of submission
 	concluding                             attempt.Fate
 }
 
@@ -95,7 +96,7 @@ type report struct {
 
 func newModelCourier(t testing.TB, o Options) *modelCourier {
 	c := &modelCourier{
-		t: t, start: time.Now(), sequence: 95, // so that numbers with two and with three digits occur
+		t: t, start: time.Now(), sequence: 95, // the next numbers have two digits, then three
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
 	c.d = New(c, o)
@@ -113,7 +114,7 @@ func runs() Options {
 	return o
 }
 
-// try runs a test in a bubble, then closes and checks the dispatcher.
+// try runs a test in a synctest bubble, then closes the dispatcher and calls check.
 func try(t *testing.T, o Options, test func(t *testing.T, c *modelCourier)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +237,8 @@ func (c *modelCourier) event(key string) *event {
 	return e
 }
 
-// fails reports a broken rule without ending the goroutine of the dispatcher.
+// fails makes the test fail without ending the goroutine, which may belong to the
+// dispatcher.
 func (c *modelCourier) fails(format string, args ...any) { c.t.Errorf(format, args...) }
 
 func (c *modelCourier) Admit(items []*item, admissions []Admission) {

@@ -11,8 +11,8 @@ import (
 // Pause describes why the items of a group are not sent: an earlier item of the group
 // failed. A Pause is immutable and contains no message or error.
 type Pause struct {
-	Key  string   // key of the failed item, which may still be sent
-	ID   [16]byte // of the event
+	Key  string   // key of the failed item's event, which may still be sent
+	ID   [16]byte // ID of the event
 	Fate attempt.Fate
 	Code string // from SQS, "" without a code
 
@@ -20,13 +20,14 @@ type Pause struct {
 	// automatically, or zero if the pause has no such end.
 	Since, Until time.Time
 
-	// SameCall means that only the later items of the same call are stopped.
+	// SameCall means that the group is not paused. Only the later items of the group in
+	// the same call are not sent.
 	SameCall bool
 }
 
 // pause pauses the group of a failed item if the policy demands a pause. If several items
-// of one request fail, the group has one pause for each. The items may then be sent again
-// one after another, in the order of their failures.
+// of one request fail, the group has one pause for each failed item. These items may then
+// be sent again one after another, in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -46,7 +47,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 		return
 	}
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
-		return // the item had no effect on the group
+		return // the item was not sent because of another pause
 	}
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
 	d.pauseOf(it.Group, now)
@@ -107,7 +108,7 @@ func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 
 func (p *Pause) isOver(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// endPauses ends the pauses whose doubt is over.
+// endPauses ends the pauses whose time Until has passed.
 func (d *Dispatcher[M]) endPauses(now time.Time) {
 	for group := range d.pauses {
 		d.pauseOf(group, now)
@@ -122,7 +123,7 @@ func (d *Dispatcher[M]) oldestPause(now time.Time) (age time.Duration) {
 	return age
 }
 
-// Resume ends the pause of a group, if any.
+// Resume ends all pauses of a group.
 func (d *Dispatcher[M]) Resume(group string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,7 +140,7 @@ func (d *Dispatcher[M]) ResumeAll() int {
 	return n
 }
 
-// Pauses returns the paused groups. The caller owns the map.
+// Pauses returns the first pause of each paused group. The caller owns the map.
 func (d *Dispatcher[M]) Pauses() map[string]Pause {
 	d.mu.Lock()
 	defer d.mu.Unlock()

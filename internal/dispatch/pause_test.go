@@ -20,7 +20,7 @@ func withPolicy(p Policy) Options {
 
 func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.Altered, Code: "Altered"} }
 
-// Each policy pauses a group after its own kinds of failures.
+// TestPolicies shows, for each kind of failure, which policies pause the group.
 func TestPolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
@@ -125,8 +125,8 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// A pause of the policy PauseOnFailure does not end with time, nor with Resume of another
-// group.
+// A pause does not end with Resume of another group. With PauseInDoubt, the group stays
+// paused until the doubt is over. With PauseOnFailure, the pause does not end with time.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelCourier) {
@@ -150,8 +150,8 @@ func TestAPauseStays(t *testing.T) {
 	}
 }
 
-// If the resend of a failed item fails again, the group stays paused. If the resend is
-// in doubt, the pause becomes longer.
+// An item in doubt pauses its group, and SQS refuses the resend of the item. The group
+// stays paused.
 func TestAResendThatFails(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
@@ -195,8 +195,8 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// A failed item has paused its group. Another producer stores the item's event, and the
-// pause ends with the next submission of the event, without a request.
+// An item in doubt pauses its group. Then the event becomes known to be stored. The next
+// submission of the event ends the pause, without a request.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
@@ -232,7 +232,7 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		c.submit(again) // in doubt from the first submission, and paused
+		c.submit(again) // its event is in doubt from the first submission; the group is paused by second
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
@@ -244,7 +244,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 	})
 }
 
-// The end of a context pauses a group only if the item may be stored.
+// The context of an item ends. This pauses the group only if the item may have been
+// stored.
 func TestWithdrawnItemsAndPauses(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
@@ -270,7 +271,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				defer cancel()
 				it := c.item("a")
 				if test.after == 0 {
-					c.submit(c.item("a")) // the next item waits for this item
+					c.submit(c.item("a")) // a later item of the group, which must wait
 				}
 				it.Context = ctx
 				c.submit(it)
@@ -282,7 +283,8 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 	}
 }
 
-// A failure stops only the later items of its group in its call.
+// If an item of a call fails, only the later items of the same group and the same call
+// are not sent.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {
@@ -333,8 +335,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// A call is stopped by a failure. Its remaining items are not sent together with a later
-// call's items.
+// Three items are sent in one request and fail; two of them belong to one call. The final
+// failure of the first item stops the other item of its call. The item of no call is sent
+// again.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		c.script(answers(refuse, fail, fail))

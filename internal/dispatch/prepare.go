@@ -3,9 +3,9 @@ package dispatch
 import "time"
 
 // prepare starts Prepare for the next items of a batch's lanes. It does so only while few
-// items are prepared and the other lanes do not fill another request: the rate then depends
-// on how fast each group gets its next request, and Prepare runs during the current
-// request.
+// items are prepared and the ready lanes do not have enough items for another full
+// request. The rate then depends on how soon each group gets its next request, and
+// Prepare saves time because it runs during the current request.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -56,7 +56,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	}
 }
 
-// nextToPrepare returns the first unprepared item after an item of a lane, or nil.
+// nextToPrepare returns the first item after the item it that is not prepared and may be
+// prepared, or nil.
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next
@@ -67,7 +68,8 @@ func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	return it
 }
 
-// countPrepared sets whether an item is prepared.
+// countPrepared sets the field prepared of an item, and updates the counts of the lane
+// and of the dispatcher.
 func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 	if it.prepared == prepared {
 		return
@@ -80,7 +82,7 @@ func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 	it.lane.prepared += by
 }
 
-// prepareItems calls Prepare and returns the items to their lanes.
+// prepareItems calls the courier's Prepare and then returns the items to their lanes.
 func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 	defer func() { // also runs if the courier ends the goroutine
 		d.mu.Lock()

@@ -18,8 +18,9 @@ func preparing() Options {
 	return o
 }
 
-// The next items of a busy group are prepared during its request, half of the limit at a
-// time, and are sent in order afterwards.
+// While a request of a group is under way, the next items of the group are prepared. Each
+// call of Prepare gets at most half as many items as Options.Prepared. Afterwards the
+// items are sent in order.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
@@ -37,7 +38,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// Groups of one request get the same number of prepared items.
+// If a request contains items of several groups, Prepare gets the same number of items
+// from each group that has more items.
 func TestPrepareIsFair(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := slices.Concat(c.make("a", 9), c.make("b", 9), c.make("c", 1))
@@ -55,7 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// While the ready groups fill all requests, no item is prepared.
+// If other groups have enough items that are ready to be sent for a full request, Prepare
+// is not called.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -70,8 +73,8 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// Items that will not be sent, and copies of an event, are not prepared, nor is any item
-// after them.
+// Prepare gets neither an item with Refused set nor a second item with the same event,
+// and no later item of their groups.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
@@ -85,7 +88,8 @@ func TestNotPrepared(t *testing.T) {
 	})
 }
 
-// An item withdrawn in Prepare has its outcome at once and is released after Prepare.
+// The context of an item ends while Prepare runs for the item. The item gets its outcome
+// immediately and is released after Prepare.
 func TestWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -106,8 +110,8 @@ func TestWithdrawnInPrepare(t *testing.T) {
 	})
 }
 
-// If all items of a group are withdrawn in Prepare, the group starts again with its next
-// item.
+// All items of a group are withdrawn while Prepare runs for them. The next item of the
+// group is sent as usual.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -17,15 +17,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// randomProgram is a random program: several callers submit items by every method, while the
-// service, the reports and the contexts behave at random. The model courier checks the
-// rules.
+// randomProgram is a random program: several callers submit items by every method, while
+// the service, the reports and the contexts behave at random. The model courier checks
+// every call of the dispatcher.
 type randomProgram struct {
 	*modelCourier
 	mu            sync.Mutex
 	rng           *rand.Rand
 	failureChance float64 // probability of each failure, 0 to 1
-	copyFrom      []*item // items that a later item may copy
+	copyFrom      []*item // items whose event a later item may have again
 	groups        int
 	forced        bool
 	reported      map[*item]chan struct{} // channel of each waiting caller's item, closed by Report
@@ -175,7 +175,7 @@ func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.L
 	return attempt.Load(min(1, s.upTo(40)/39))
 }
 
-// random returns an item, sometimes a copy of an earlier item.
+// random returns an item, sometimes with the event of an earlier item.
 func (s *randomProgram) random() *item {
 	it := s.item(fmt.Sprint("group ", s.upTo(s.groups)))
 	it.Size = 1 + s.upTo(3000)
@@ -228,7 +228,7 @@ func (s *randomProgram) tell(it *item) {
 	}
 }
 
-// call waits for the outcomes of some items, until its context ends.
+// call submits some items and waits for their outcomes, until the context ends.
 func (s *randomProgram) call(ctx context.Context) {
 	var call *Call
 	n := 1
@@ -278,7 +278,7 @@ func (s *randomProgram) call(ctx context.Context) {
 	}
 }
 
-// caller makes one random call after another.
+// caller makes 20 random calls, one after another.
 func (s *randomProgram) caller() {
 	for range 20 {
 		ctx, cancel := context.Background(), context.CancelFunc(func() {})
@@ -309,7 +309,7 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			defer cancel() // some of the context's items may still be under way
+			defer cancel() // at the end of caller, because items with this context may still be under way
 		} else {
 			cancel()
 		}

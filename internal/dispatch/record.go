@@ -7,10 +7,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes requests until no request may start. Between two requests it reports
-// outcomes if no reporter runs, because waking another goroutine would cost more time. If a
-// report blocks, or ends this goroutine, the watchdog (watchReporters) starts reporters for
-// the remaining outcomes.
+// work makes the request of a batch, and then further requests until no request may
+// start. Between two requests it reports outcomes if no reporter runs, because waking
+// another goroutine would cost more time. If a report blocks, or ends this goroutine, the
+// watchdog (watchReporters) starts reporters for the remaining outcomes.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -165,8 +165,8 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 	return sent
 }
 
-// takeBack returns an item to its lane: the item was in a request that did not send it, or
-// in Prepare.
+// takeBack makes an item wait in its lane again. Either Admit left the item out of a
+// request, or Prepare has returned.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -178,7 +178,7 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item that Admit did not allow.
+// notSent applies the admission of an item that Admit left out of a request.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -214,11 +214,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Overtaken for stored items that were stored after a later item of
-// their lane. Sequence numbers increase within a group, so an item with a higher number
-// than a later item was stored after it: an earlier request, whose answer was lost, stored
-// the later item. The number of a duplicate proves nothing, because it is the number of an
-// earlier submission.
+// nameOvertaken sets Overtaken for items that were stored after a later item of their
+// lane. Sequence numbers increase within a group, so an item with a higher number than a
+// later item was stored after it. This happens if an earlier request stored the later
+// item and its answer was lost. The number of a duplicate proves nothing, because it is
+// the number of an earlier submission.
 func nameOvertaken[M any](l *lane[M]) {
 	var last *Item[M]
 	for it := l.head; it != nil && it.isTried(); it = it.next {
@@ -260,15 +260,16 @@ func isAbove(a, b string) bool {
 	return a > b
 }
 
-// end decides the outcome of an item whose last attempt has no proof of success, or that
-// had no attempt.
+// end decides the outcome of an item that has no proof of being stored by its last
+// attempt, or had no attempt, and releases the item.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item.
+// decide sets the outcome of an item, with the fate from the courier. If the item belongs
+// to a call and is not stored, decide stops the later items of its group in the call.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -283,8 +284,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the request may have stored a later item of the lane. It is
-// called if the fate of that later item stays unknown.
+// noteOvertaker records that the request with the given number may have stored a later
+// item of the lane than the item it. It is called if the fate of the later item stays
+// unknown.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -296,13 +298,15 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 	}
 }
 
-// isStored reports whether an item is stored and still in its lane.
+// isStored reports whether an item was stored by its last attempt and is still in its
+// lane.
 func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release releases an item that is in no request. It pauses the group of the item if
-// the policy demands a pause. code is SQS's last error code for the item.
+// release calls the courier's Release for an item that is in no request. It pauses the
+// group of the item if the policy demands a pause. code is SQS's last error code for the
+// item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, over := d.courier.Release(it)
 	if fate == attempt.Stored {
@@ -334,8 +338,8 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 	}
 }
 
-// withdraw ends an item because its caller no longer waits. After withdraw, the caller of
-// withdraw must call leave for the lane.
+// withdraw ends an item because its context or the context of Close has ended, or its
+// caller no longer waits. Afterwards the caller of withdraw must call leave for the lane.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
 	d.visited++
@@ -352,7 +356,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			it.recorded(false)
 		}
 		if it.isStored() && !it.duplicate && l.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // possibly; the fate of the later item is not known
+			it.Outcome.Overtaken = true // possibly: the fate of a later item is not known
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

@@ -36,8 +36,8 @@ func TestFinalAnswers(t *testing.T) {
 	})
 }
 
-// SQS may have stored the item in the first attempt, without an answer, and refuses the
-// item in the second attempt. The item stays in doubt.
+// The first attempt gets no answer, so SQS may have stored the item. SQS refuses the
+// second attempt. The item stays in doubt.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.script(answers(c.lose), answers(refuse))
@@ -74,7 +74,8 @@ func TestACourierThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// If a request ends its goroutine, its group continues.
+// The courier ends the goroutine in Send (runtime.Goexit). The item is then in doubt, and
+// the next item of its group is sent.
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
@@ -108,7 +109,8 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// An item withdrawn during Admit is not sent after it was reported as not stored.
+// The context of an item ends during Admit, and the item is reported as not stored. The
+// item is then not sent.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {

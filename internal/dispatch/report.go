@@ -6,13 +6,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time for which the reports of all reporters may block before more
-// reporters are started for other groups. A reporter is a goroutine that reports outcomes
-// to the courier.
+// patience is the time for which all reporters may be blocked in reports before more
+// reporters are started. A reporter is a goroutine that calls the courier's Report.
 const patience = time.Millisecond
 
-// queueOutcome appends a decided item to the outcomes of the lane. The item has already left
-// the queue of the lane.
+// queueOutcome appends a decided item to l.outcomes, the list of outcomes to report. The
+// item has already left the lane's queue of items.
 func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
@@ -34,7 +33,8 @@ func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
 	d.queueForReport(l)
 }
 
-// queueForReport queues a lane for the reporters if its first outcome may be reported.
+// queueForReport appends a lane to Dispatcher.toReport, the list for the reporters, if
+// its first outcome may be reported.
 func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
 	if !l.reportQueued && l.canReport() {
 		l.reportQueued = true
@@ -45,8 +45,8 @@ func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
 // canReport reports whether the first outcome of a lane may be reported.
 func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
 
-// giveUpRecord ends the wait of an outcome for its record in the store. The outcome moves
-// in front of those outcomes of the lane that still wait for a record.
+// giveUpRecord ends an item's wait for its record in the store. The item's outcome moves
+// in front of the outcomes of the lane that still wait for a record.
 func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -63,8 +63,8 @@ func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 }
 
 // startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter
-// already runs, or if several lanes have outcomes, it also starts the timer of the
-// watchdog, which starts more reporters while reports block.
+// already runs, or if several lanes have outcomes, startReporter also starts the timer of
+// the watchdog (watchReporters). The watchdog starts more reporters while reports block.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
 		return
@@ -92,15 +92,15 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is the watchdog. While reports block and groups wait, it doubles the
-// number of reporters. It also returns the room of reported items to the buffer, because a
-// reporter that blocks in a report cannot return it.
+// watchReporters is the watchdog. If no outcome was reported since its last run and
+// groups wait, it doubles the number of reporters. It also returns the room of reported
+// items to the buffer, because a reporter that blocks in a report cannot return it.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	d.startWork(time.Now()) // a worker may be blocked in a report
+	d.startWork(time.Now()) // a worker may be blocked in a report, and not start the next request
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
@@ -117,8 +117,8 @@ func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Unlock()
 }
 
-// reportLoop reports outcomes until there are none. d.reporters already counts the calling
-// goroutine.
+// reportLoop reports outcomes until there are none. The caller has already added its
+// goroutine to d.reporters.
 func (d *Dispatcher[M]) reportLoop() {
 	var l *lane[M]
 	var it *Item[M]
@@ -127,8 +127,8 @@ func (d *Dispatcher[M]) reportLoop() {
 		if returned {
 			return
 		}
-		// The report ended this goroutine (runtime.Goexit or a panic). The item counts as
-		// reported, and a new goroutine continues.
+		// The function Report of the courier ended this goroutine (runtime.Goexit or a
+		// panic). The item counts as reported, and a new goroutine continues.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
@@ -171,7 +171,8 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	d.courier.Report(it)
 }
 
-// countReported removes a reported item from the counts and drops its message.
+// countReported removes a reported item from the dispatcher's counts and drops its
+// message.
 func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.freed++
 	d.freedBytes += it.room
@@ -220,9 +221,10 @@ func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
 	d.drop(l)
 }
 
-// Withdraw ends the items of a call, or only item if call is nil, because the caller's
-// context has ended. Withdraw reports the outcomes of these items itself, so the caller
-// never waits for another report, even of the same group.
+// Withdraw ends all items of a call because the context of the caller has ended. If call
+// is nil, Withdraw ends only the item given by the parameter item. Withdraw reports the
+// outcomes of these items itself, so the caller never waits for another report, even of
+// the same group.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -248,8 +250,8 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(out, false)
 }
 
-// addOutOfTurn adds an item to the list of outcomes that Withdraw reports now. The item
-// has left its lane, and its report does not wait for the record in the store.
+// addOutOfTurn adds an item to out, the list of outcomes that Withdraw reports itself.
+// The item has left its lane, and its report does not wait for the record in the store.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
 	if it.isRecording() {
@@ -282,8 +284,8 @@ func (d *Dispatcher[M]) takeMatching(l *lane[M], match func(*Item[M]) bool, out 
 	return visited
 }
 
-// reportAll reports the outcomes of a list one after another. If counted is true,
-// d.reporters counts the calling goroutine.
+// reportAll reports the outcomes of a list one after another. The parameter counted is
+// true if d.reporters counts the calling goroutine.
 func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false
@@ -291,7 +293,8 @@ func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 		if returned {
 			return
 		}
-		// The report ended this goroutine. A new goroutine reports the remaining items.
+		// The function Report of the courier ended this goroutine. A new goroutine
+		// reports the remaining items.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)

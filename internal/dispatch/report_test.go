@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test the model courier checks that each item is reported exactly once, and the
-// items of a group one after another.
+// In each test of this file, the model courier checks that each item is reported exactly
+// once, and the items of a group one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -88,7 +88,7 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 	})
 }
 
-// If a report ends its goroutine, all other items are still sent and reported.
+// The courier's Report ends its goroutine. All other items are still sent and reported.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -105,8 +105,8 @@ func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// The callback that reports an outcome may call the dispatcher: Pauses, Resume, Reserve,
-// TryReserve and Cancel.
+// The courier's Report may call the dispatcher: Pauses, Resume, Reserve, TryReserve and
+// Cancel.
 func TestAReportCallsTheDispatcher(t *testing.T) {
 	o := options()
 	o.Items = 4
@@ -165,14 +165,16 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor marks items as the items of a call whose caller waits for them.
+// waitingFor sets the call of the items, and marks them as items for which a caller
+// waits.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
 	}
 }
 
-// A caller whose context ends waits only for the reports of its own items.
+// A report of a group blocks. Withdraw still reports the items of a call in this group
+// immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -242,7 +244,8 @@ func TestWithdrawOne(t *testing.T) {
 	})
 }
 
-// Withdraw skips an item with a running report and does not wait.
+// If the report of an item is running, Withdraw neither reports the item nor waits for
+// the report.
 func TestWithdrawDuringTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		it := c.item("a")
@@ -256,8 +259,8 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 	})
 }
 
-// If a report in Withdraw ends the goroutine of the caller, the other items of the call
-// are still reported.
+// Withdraw calls Report, and Report ends the goroutine. The other items of the call are
+// still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		call := &Call{}
@@ -274,7 +277,8 @@ func TestAReportEndsTheCaller(t *testing.T) {
 	})
 }
 
-// Many callers wait for one item each, and all their contexts end.
+// Many callers wait for one item each, and all call Withdraw. Each call takes constant
+// time: it does not visit the other items.
 func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 	cost := func(n int) time.Duration {
 		c := &idle{}
@@ -296,11 +300,12 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 		require.NoError(t, err)
 		return took
 	}
-	took := cost(16_000) // 10 ms; seconds if each Withdraw visited all items
+	took := cost(16_000) // takes 10 ms; it would take seconds if each Withdraw visited all items
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a courier that does nothing. With a stop channel, it blocks until stop.
+// idle is a courier that does nothing. If the field stop is not nil, Send blocks until
+// the channel is closed.
 type idle struct{ stop chan struct{} }
 
 func (c *idle) Admit(items []*Item[int], admissions []Admission) {

@@ -31,8 +31,9 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// A request of several items stores only a later item, and its answers are lost. The next
-// request stores the earlier item. Only the earlier item is reported as overtaken.
+// A request contains three items of a group. It stores only the second, and its answers
+// are lost. The next request stores the other two. Only the first item is reported as
+// overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
@@ -47,7 +48,7 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 }
 
 // An item is stored, but an earlier request may have stored a later item before it. The
-// outcome of the stored item waits until the fate of the later item is known.
+// stored item is not reported until the fate of the later item is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelCourier) {
@@ -120,7 +121,7 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// A later item that certainly was not stored does not make an earlier item overtaken.
+// An item is not reported as overtaken if no later item can have been stored before it.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -152,8 +153,8 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// A duplicate was stored by an earlier submission, so it does not make an earlier item
-// overtaken.
+// A later item turns out to be a duplicate. An earlier submission stored it, so the
+// earlier items of this submission are not reported as overtaken.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		before := c.item("a")
@@ -172,8 +173,8 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// An item is known to be stored, but has no sequence number. Overtaken items around it are
-// still reported.
+// The first of three items is overtaken by the third. The second is stored by another
+// producer and has no sequence number. The first is still reported as overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
@@ -213,9 +214,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// The service loses answers, stores parts of requests and fails, at random; contexts
-// end at random. Every item that the service stored out of order is reported as
-// overtaken. The model courier checks this at the end.
+// The service loses answers, stores parts of requests and fails, at random; contexts end
+// at random. At the end, the model courier checks that every item stored after a later
+// item of its group is reported as overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {

@@ -21,7 +21,8 @@ func (c *modelCourier) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose makes the service store an item, and returns the result of a lost answer.
+// lose makes the service store an item, and returns the answer for a request without an
+// answer of SQS.
 func (c *modelCourier) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
@@ -45,8 +46,8 @@ func (c *modelCourier) storeAll(items []*item, answers []attempt.Answer) attempt
 	return attempt.Passed
 }
 
-// script sets the service's treatment of the next requests, one function for each
-// request. Later requests are stored completely.
+// script makes the service call requests[i] for its next request number i. All items of
+// later requests are stored.
 func (c *modelCourier) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
@@ -64,7 +65,7 @@ func (c *modelCourier) script(requests ...func(items []*item, answers []attempt.
 	}
 }
 
-// each returns a script entry for one request: every item gets the same answer.
+// each returns an entry for script: every item of the request gets the same answer.
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {
@@ -73,7 +74,8 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers returns a script entry for one request: the items get the given answers in order.
+// answers returns an entry for script: the items of the request get the given answers in
+// order.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

@@ -13,13 +13,13 @@ type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M]    // items with this context, in the order of submission
-	stop        func() bool // stops the watch; nil before begin, and after the last item took it
+	stop        func() bool // stops the watch; nil before begin, and after unwatch gave it to the last item
 	ended       bool        // the context has ended; no item is sent any more
 	cause       error       // the context's cause
 }
 
-// withdrawBatch is the number of items that the end of a context withdraws before it releases
-// the lock.
+// withdrawBatch is the number of items that contextEnded withdraws before it releases the
+// lock for a moment.
 const withdrawBatch = 64
 
 // watch adds the item to the watcher of its context. It returns nil or a new watcher;
@@ -44,8 +44,8 @@ func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	return fresh
 }
 
-// begin starts the watch of the context, unless all items of the watcher have left
-// meanwhile.
+// begin starts to watch the context. If all items have left the watcher meanwhile, begin
+// stops the watch again.
 func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	stop := context.AfterFunc(w.ctx, func() { d.contextEnded(w) })
 	d.mu.Lock()
@@ -59,8 +59,8 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its lane from its watcher. The last item of a
-// watcher keeps the watcher's stop function, which reportItem calls.
+// unwatch removes an item that has left its lane from its watcher. The last item gets the
+// watcher's function stop, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

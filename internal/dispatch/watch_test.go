@@ -36,8 +36,8 @@ func TestAContextEnds(t *testing.T) {
 	}
 }
 
-// A context ends while its item is in a request. The item gets its outcome immediately, in
-// doubt, and the group waits for the answer to the request.
+// A context ends while its item is in a request. The item gets its outcome, in doubt,
+// immediately. The later items of the group are not sent before the request is answered.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -72,8 +72,8 @@ func TestAContextThatHasEnded(t *testing.T) {
 	})
 }
 
-// Items of one group with one context are withdrawn in order, even between items with
-// other contexts.
+// When the context of several items of a group ends, the items are reported in order,
+// even if items with other contexts are between them.
 func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	for name, context200 := range map[string]func(shared, other context.Context, i int) context.Context{
 		"one context": func(shared, _ context.Context, _ int) context.Context { return shared },
@@ -116,8 +116,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 }
 
 // One context has items in many groups, like the context for the shutdown of a program.
-// When the context ends, exactly its items get their outcomes, in the order of each
-// group.
+// When the context ends, the items with this context and no others get their outcomes, in
+// the order of each group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -179,7 +179,8 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 	})
 }
 
-// counted counts the watches on a context.
+// counted is a context that counts the calls of AfterFunc and the watches that are not
+// stopped.
 type counted struct {
 	context.Context
 	begun, watches atomic.Int64
@@ -217,7 +218,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 	})
 }
 
-// A context lives longer than its items. The dispatcher keeps no memory for it.
+// A context never ends. When its items are reported, the dispatcher no longer watches it.
 func TestALongContext(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		parent, cancel := context.WithCancel(t.Context())
@@ -236,7 +237,8 @@ func TestALongContext(t *testing.T) {
 	})
 }
 
-// Items that follow withdrawn items in a group are sent.
+// An item fails repeatedly until its context ends. The next item of the group is then
+// sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
@@ -257,9 +259,9 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 
 type childKey struct{}
 
-// When a context ends, the dispatcher visits only the items with this context. Many items
-// of one group with separate contexts therefore take as long as many groups with one item
-// each.
+// When a context ends, the dispatcher visits only the items with this context. The test
+// counts the visits to 40,000 items of one group: there are at most two for each item,
+// even if each item has a separate context.
 func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 	const n = 40_000
 	one := func() (*Dispatcher[int], func()) {

@@ -2,8 +2,8 @@ package foreign
 
 import "strings"
 
-// conditions are the names of SQLSTATEs that an operator meets, as in the appendix on
-// error codes of PostgreSQL's manual.
+// conditions maps the SQLSTATEs that matter to an operator to their names, as in the
+// appendix on error codes of PostgreSQL's manual.
 var conditions = map[string]string{
 	"25006": "read-only SQL transaction",
 	"28000": "invalid authorization specification",
@@ -25,7 +25,8 @@ var conditions = map[string]string{
 	"58030": "I/O error",
 }
 
-// classes are the names of the classes of other SQLSTATEs.
+// classes maps the first two characters of a SQLSTATE to the name of its class, for
+// SQLSTATEs that are not in conditions.
 var classes = map[string]string{
 	"08": "connection exception",
 	"22": "data exception",
@@ -36,7 +37,7 @@ var classes = map[string]string{
 	"XX": "internal error",
 }
 
-// condition returns the name of a SQLSTATE, or "".
+// condition returns the name of a SQLSTATE or of its class, or "".
 func condition(state string) string {
 	if name := conditions[state]; name != "" {
 		return name
@@ -44,12 +45,14 @@ func condition(state string) string {
 	return classes[state[:2]]
 }
 
-// isSQLState reports whether s has the form of a code of the SQL standard.
+// isSQLState reports whether s has the form of a SQLSTATE, an error code of the SQL
+// standard.
 func isSQLState(s string) bool {
 	return len(s) == 5 && strings.Trim(s, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.ContainsAny(s, "0123456789")
 }
 
-// sqliteTexts are the texts of sqlite3_errstr for primary result codes.
+// sqliteTexts maps SQLite's primary result codes to the texts that the C function
+// sqlite3_errstr returns for them.
 var sqliteTexts = map[int]string{
 	1:  "SQL logic error",
 	3:  "access permission denied",

@@ -20,8 +20,8 @@ type postgresError string
 func (e postgresError) Error() string    { return "secret" }
 func (e postgresError) SQLState() string { return string(e) }
 
-// The hidden text of a database error has the database's own words for the error code,
-// and nothing else of the error's text.
+// Hide replaces the text of a database error by the database's name for the error code,
+// the type and the code. Nothing else of the original text remains.
 func TestErrorsOfDatabases(t *testing.T) {
 	for err, want := range map[error]string{
 		sqliteError(5):         "database is locked (foreign_test.sqliteError, code 5)",

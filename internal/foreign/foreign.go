@@ -23,17 +23,19 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Known lists the parts of foreign errors that are constants and may be shown. The zero
-// Known has none.
+// Known lists the errors and error codes whose texts are constants, which may be shown.
+// The zero Known lists none.
 type Known struct {
-	// Errors keep their texts inside a wrapping error.
+	// Errors are errors with constant texts. If a hidden error wraps one of them, its
+	// text is shown.
 	Errors []error
 
-	// Code reports whether an error code is a constant. Nil is false for all codes.
+	// Code reports whether an error code is a constant and may be shown. If Code is nil,
+	// no code is shown.
 	Code func(string) bool
 }
 
-// hiddenError is an error with another text. Unwrap leads to the original.
+// hiddenError is an error with another text. Unwrap returns the original error.
 type hiddenError struct {
 	text string
 	err  error
@@ -62,8 +64,8 @@ func (k Known) Panic(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// text describes err. Methods of err may panic, such as the methods of an SDK error
-// without a response.
+// text returns the text to show for err. Methods of err may panic, such as the methods of
+// an SDK error without a response.
 func (k Known) text(err error) (text string) {
 	defer func() {
 		if recover() != nil {
@@ -74,7 +76,8 @@ func (k Known) text(err error) (text string) {
 	return strings.Join(k.parts(err, &left), ": ")
 }
 
-// mostParts is the largest number of errors of a tree in a text.
+// mostParts is the maximum number of errors that a text describes: err and the errors
+// that it wraps.
 const mostParts = 16
 
 // parts describes err and the errors that err wraps, outermost first.
@@ -113,8 +116,8 @@ func (k Known) parts(err error, left *int) []string {
 	return append([]string{own}, inner...)
 }
 
-// isPlain reports whether the type of err is a type of package fmt or errors, which tells
-// nothing about the error.
+// isPlain reports whether the type of err is a type of package fmt or errors. The name of
+// such a type says nothing about the cause of the error.
 func isPlain(err error) bool {
 	name := fmt.Sprintf("%T", err)
 	return strings.HasPrefix(name, "*fmt.") || strings.HasPrefix(name, "*errors.")
@@ -125,8 +128,8 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// own describes err without the wrapped errors. opaque is true if only the type of err
-// is known.
+// own describes err without the errors that it wraps. opaque is true if the text has only
+// the type of err.
 func (k Known) own(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // one layer at a time
 	case *net.OpError:
@@ -184,7 +187,8 @@ func (k Known) code(code string) string {
 	return "api error with an unknown code"
 }
 
-// words puts the database's words, if any, before the code.
+// words returns the database's text for an error code followed by the code. Without a
+// text, it returns only the code.
 func words(text, code string) string {
 	if text == "" {
 		return code
@@ -209,8 +213,9 @@ func opText(e *net.OpError) string {
 	return text
 }
 
-// dnsText names a host of AWS. The name of another host may come from an event, for
-// example in a wrapper with an endpoint for each tenant.
+// dnsText returns the text for a failed DNS lookup, with the name of the host only if it
+// is a host of AWS. The name of another host may come from an event, for example in a
+// client with an endpoint for each tenant.
 func dnsText(e *net.DNSError) string {
 	host := "a host"
 	if isAWS(e.Name) {

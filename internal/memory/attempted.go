@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// Ended is one completed attempt.
+// Ended is an attempt that has ended, with its answer.
 type Ended struct {
 	*Record
 	Answer *attempt.Answer
@@ -18,7 +18,8 @@ type Ended struct {
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
 	Duplicate bool
 
-	// Waiter waits for a stored event's record. Waiter is unused without a store.
+	// Waiter learns whether the store has recorded the stored event. Waiter is unused
+	// without a store.
 	Waiter Waiter
 
 	// Unrecorded is set by Attempted if SQS stored the event and the event had no claim in
@@ -26,12 +27,12 @@ type Ended struct {
 	Unrecorded bool
 }
 
-// Waiter waits for a stored event's record in the store.
+// Waiter learns whether the store has recorded a stored event.
 type Waiter = store.Waiter
 
-// Attempted records the results of a request's attempts in both tiers. With a store,
-// Attempted may block while many results are queued. It returns the instant of the
-// results.
+// Attempted records the results of a request's attempts in the process tier and in the
+// store tier. With a store, Attempted may block while many results are queued. Attempted
+// returns the time at which it recorded the results.
 func (m *Memory) Attempted(ended []Ended) Instant {
 	now := m.process.Now()
 	for i := range ended {
@@ -52,11 +53,12 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 }
 
 // AwaitRecord reports whether the store lacks the record of a stored event. If the record
-// is on its way to the store, AwaitRecord adds the waiter, unless the waiter is nil.
+// is queued or being written, AwaitRecord adds the waiter w, unless w is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)
 }
 
-// CountUnrecorded counts a receipt reported without a record in the store.
+// CountUnrecorded counts a receipt that the producer reported although the store has no
+// record of the event.
 func (m *Memory) CountUnrecorded() { m.claims.CountUnrecorded() }

@@ -20,16 +20,17 @@ const (
 	// Go: the attempt may start now. Attempted must follow.
 	Go
 
-	// Known: the event is stored. Knowledge has the result.
+	// Known: the event is stored. Record.Knowledge has the result.
 	Known
 
 	// Late: an attempt might reach SQS after SQS has forgotten an earlier attempt.
 	Late
 
-	// Wait: ask again after Judgement.Delay.
+	// Wait: call Admit or LookUp again after Judgement.Delay.
 	Wait
 
-	// Change: the event must be sent as another message. Call Adopt and Identify.
+	// Change: the store has another message for the event, and this message must be sent.
+	// Call Record.Adopt and Memory.Identify.
 	Change
 
 	// Collide: another event has the key. See Judgement.Collision.
@@ -47,8 +48,8 @@ const (
 type Judgement struct {
 	Kind Kind
 
-	// Collision is set if Kind is Collide. With SendAnyway, which ignores collisions, it
-	// may be set with any kind.
+	// Collision is set if Kind is Collide. With Record.SendAnyway, which ignores
+	// collisions, the field may be set with any kind.
 	Collision Collision
 
 	// Again reports, with Go or Known, that the event was sent before this submission.
@@ -58,8 +59,9 @@ type Judgement struct {
 	// judgement per record has Drift set.
 	Drift bool
 
-	// Delay and Err are set with Wait: Delay is the time until the next question, and Err
-	// explains why there is no claim. With Refuse, only Err is set.
+	// Delay and Err are set with Wait: Delay is the time until the next call of Admit or
+	// LookUp, and Err explains why the store has not granted a claim. With Refuse, only
+	// Err is set.
 	Delay time.Duration
 	Err   error
 
@@ -74,7 +76,8 @@ const (
 	// NoReuse: no collision.
 	NoReuse Reuse = iota
 
-	// OtherPayload, OtherBody, OtherGroup and OtherAttributes name the first difference.
+	// OtherPayload, OtherBody, OtherGroup and OtherAttributes name the part in which the
+	// two events differ.
 	OtherPayload
 	OtherBody
 	OtherGroup
@@ -116,7 +119,8 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask asks the store about the attempts for which selected is true, in one call.
+// ask passes the claims of the attempts for which selected returns true to the function
+// call, and keeps the store's answers in the attempts.
 func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
@@ -162,8 +166,8 @@ func (a *Attempt) judgeByStore() {
 	}
 }
 
-// AttributesCollide reports whether a stored event is submitted again with other
-// identity attributes, and returns the collision.
+// AttributesCollide reports whether this process sent the event before with other values
+// of the identity attributes, and returns the collision.
 func (m *Memory) AttributesCollide(r *Record) (Collision, bool) {
 	v := m.process.Judge(m.process.Recently(), &r.event, &r.ticket)
 	if v.Kind != process.OtherAttributes {
@@ -190,9 +194,9 @@ func (m *Memory) collision(v process.Judgement) Collision {
 }
 
 // Admit judges the events of a planned request, in the order of the request. An attempt
-// that already has a Kind keeps this Kind. After the judgement Go, the event is in doubt.
-// Admit returns the start of the attempts. With a store, Admit takes at most as long as
-// [store.Claimant.Ask]: normally at most twice the store timeout.
+// that already has a Kind keeps this Kind. After the judgement Go, the event is in doubt
+// until Attempted. Admit returns the start of the attempts. With a store, Admit takes at
+// most as long as [store.Claimant.Ask]: normally at most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -216,8 +220,8 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 }
 
 // Prepare claims events in the store, in one write, before their first Admit. Admit then
-// need not wait for the store. Prepare leaves out events that this process would not send
-// now. It takes at most twice the store timeout, like Admit.
+// need not wait for the store. Prepare leaves out events that the process tier would
+// refuse. Prepare takes at most twice the store timeout, like Admit.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -247,9 +251,10 @@ func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// judgeInProcess judges an event that the process tier refuses; such an event needs no
-// claim in the store. Events that were built again with other bytes (Drift) are not judged
-// here. They need a claim, because the store may have the original bytes.
+// judgeInProcess sets the Kind of an attempt that the process tier refuses. Such an
+// attempt needs no claim in the store. If the event was built again with other bytes
+// (Drift), Kind stays None: the event needs a claim, because the store may have the
+// original bytes.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -285,7 +290,8 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 }
 
-// MayLeave reports whether the claims of the request are still valid for long enough.
+// MayLeave reports whether the lease of the event's claim still covers the time in which
+// a request reaches SQS. The result is also true if the event has no granted claim.
 // Without a store, the result is true.
 func (m *Memory) MayLeave(r *Record) bool {
 	return m.claims == nil || m.claims.MayLeave(r.claim.Load())

@@ -17,7 +17,7 @@ const (
 	// Unknown is the zero value, for a submission that was never judged.
 	Unknown State = iota
 
-	// Clear: no attempt may have stored the event.
+	// Clear: no attempt can have stored the event.
 	Clear
 
 	// Unanswered means that the store never answered. An earlier process may have stored
@@ -47,11 +47,13 @@ type Knowledge struct {
 	Result  idempotency.Result
 	Message *Message
 
-	// Err explains why the store gave no permission to send; otherwise nil.
+	// Err explains why the store granted no claim; nil if it granted one or was not
+	// asked.
 	Err error
 
-	// These are the times of a doubt. The doubt of the process tier counts, and the store's
-	// if the process tier has none.
+	// These fields hold the times of a doubt: process for a doubt of the process tier,
+	// the other fields for a doubt of the store tier. The fields of the store tier are
+	// used only if the process tier has no doubt.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -70,9 +72,10 @@ func (k *Knowledge) Fate() attempt.Fate {
 	}
 }
 
-// Times returns wall-clock times: the start of the first attempt in doubt, the last start
-// for a resend, and the time at which SQS has certainly forgotten the event. The times of
-// an unanswered event are zero.
+// Times returns wall-clock times of an event in doubt. since is the start of the first
+// attempt in doubt. resendBefore is the latest time at which a resend may start.
+// forgotten is the time at which SQS has certainly forgotten the event. The times of an
+// unanswered event are zero.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.Over())
@@ -80,10 +83,11 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of both tiers. claim is nil without a store, and while the
-// claim cannot be prepared yet (deferred). altered reports that the last attempt stored
-// another message in SQS. refused reports that the event was refused because of its
-// content; if the store has not answered, the state is then Clear and not Unanswered.
+// combine merges the knowledge of the process tier (here) and of the store tier (claim).
+// claim is nil without a store, and while the claim cannot be prepared yet (deferred).
+// altered reports that the last attempt stored another message in SQS. refused reports
+// that the event was refused because of its content; if the store has not answered, the
+// state is then Clear and not Unanswered.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -136,9 +140,10 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission without an attempt under way. It returns the knowledge about
-// the event and the end of the doubt. If the store never answered, the state is Clear and
-// not Unanswered, because the submission made no attempt.
+// Release ends a submission without an attempt under way. Release returns the knowledge
+// about the event, and the time over at which a doubt about the event has ended. If the
+// store never answered, the state is Clear and not Unanswered, because the submission
+// made no attempt.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
 	if !r.identified {
 		return k, over
@@ -161,8 +166,9 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	return k, over
 }
 
-// Refresh looks up the event of a submission without an outcome again, so that the
-// submission notices each doubt that begins and ends meanwhile. Call Refresh once a minute.
+// Refresh looks up the event again, in the process tier. A submission without an outcome
+// calls Refresh once a minute, so that it notices each doubt that begins and ends while
+// it waits.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)

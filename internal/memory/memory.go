@@ -41,8 +41,8 @@ import (
 
 // Options configures a [Memory]. The zero value means no store and no maximum.
 type Options struct {
-	// AcceptTimes recognises duplicates of other processes' messages by the time of
-	// acceptance in the sequence number.
+	// AcceptTimes recognises duplicates of messages that other processes sent, by the
+	// time of acceptance contained in SQS's sequence number.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the process tier; 0 means unlimited.
@@ -109,8 +109,8 @@ type Record struct {
 	identified bool
 	claim      atomic.Pointer[store.Claim] // nil without a store
 	deferred   bool                        // the claim waits for the queue's name
-	unclaimed  atomic.Bool                 // sent without a claim despite a store conflict
-	knowledge  *Knowledge                  // nil before Conclude, which few submissions need
+	unclaimed  atomic.Bool                 // SendAnyway ignored a conflict in the store
+	knowledge  *Knowledge                  // nil before Conclude; most submissions never call Conclude
 }
 
 // Claim prepares an event's claim in the store. Claim requires a store. The body is not
@@ -123,8 +123,8 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim records that the claim of the submission cannot be prepared yet. Until the
-// call of Claim, the store counts as having no answer.
+// DeferClaim records that the claim of the submission cannot be prepared yet. Until Claim
+// is called, the submission counts as not answered by the store.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -137,13 +137,14 @@ func (r *Record) DropClaim() {
 	r.deferred = false
 }
 
-// Adopt returns the store's message for the event, after [Change].
+// Adopt returns the store's message for the event, and makes it the message of the claim.
+// Call Adopt after the judgement [Change].
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
-// Identify sets a submission's message: after LookUp, and again after [Change]. payload
-// is the stable part of the body: it does not change if the event is built again.
-// attributes is a digest of all attributes that may carry identity. Identify returns the
-// current instant.
+// Identify sets a submission's message. Call Identify after LookUp, and again after the
+// judgement [Change]. payload is the stable part of the body: it does not change if the
+// event is built again. attributes is a digest of all attributes that may carry identity.
+// Identify returns the current instant.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.ticket)
@@ -156,8 +157,8 @@ func (m *Memory) Identify(r *Record, key, group, body, payload string, attribute
 	return now
 }
 
-// Leave ends an event's wait for its outcome. Call Leave once for each record, when the
-// outcome is reported.
+// Leave records that the submission has its outcome and no longer waits. Call Leave once
+// for each record, when the outcome is reported.
 func (m *Memory) Leave(r *Record) {
 	if r.identified {
 		m.process.Leave()
@@ -177,8 +178,8 @@ func (r *Record) BodyHash() string {
 // count too.
 func (r *Record) WasSentHere() bool { return r.ticket.Known.State > process.Clear }
 
-// WasSentElsewhere reports, before the first attempt, whether the store knows of another
-// submission's attempt.
+// WasSentElsewhere reports whether the store knows of an attempt by another submission.
+// Call WasSentElsewhere before the submission's first attempt.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }
@@ -213,8 +214,8 @@ func (m *Memory) Held() int { return m.process.Held() }
 func (m *Memory) Sweep() (empty bool) { return m.process.Sweep(m.process.Now()) }
 
 // Close writes the remaining results to the store, until ctx ends and for at most ten
-// seconds, plus one second for a store that ignores its context. It returns the number of
-// results dropped since New and the last reason.
+// seconds, plus one second for a store that ignores its context. Close returns the number
+// of results dropped since New, and the last error that caused a drop.
 func (m *Memory) Close(ctx context.Context) (lost int64, err error) {
 	if m.claims == nil {
 		return 0, nil

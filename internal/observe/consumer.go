@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// ConsumerConfig configures a Consumer. Nil providers and a nil propagator default to the
-// global ones.
+// ConsumerConfig configures a Consumer. OpenTelemetry's global providers and propagator
+// take the place of nil ones.
 type ConsumerConfig struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -59,7 +59,8 @@ type Consumer struct {
 	succeed metric.MeasurementOption
 }
 
-// NewConsumer creates the instruments. On error it registers nothing.
+// NewConsumer creates the instruments. After an error, no callback is registered with the
+// meter provider.
 func NewConsumer(c ConsumerConfig) (*Consumer, error) {
 	o := &Consumer{propagator: c.Propagator, silent: func() bool { return false }}
 	if c.Meter == nil {
@@ -106,7 +107,8 @@ func NewConsumer(c ConsumerConfig) (*Consumer, error) {
 
 var consumers = sharing[ConsumerSnapshot]{merge: ConsumerSnapshot.merge}
 
-// merge returns the sums of the amounts and the larger age of the two snapshots.
+// merge combines the snapshots of two consumers: it adds their amounts and keeps the
+// larger age.
 func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	s.InHand, s.Bytes, s.Running = s.InHand+o.InHand, s.Bytes+o.Bytes, s.Running+o.Running
 	s.Sleeping, s.Blocked = s.Sleeping+o.Sleeping, s.Blocked+o.Blocked
@@ -114,7 +116,8 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	return s
 }
 
-// observeConsumer registers c.Snapshot with metric readers until leave is called.
+// observeConsumer makes metric readers call c.Snapshot until the function leave is
+// called.
 func observeConsumer(meter metric.Meter, queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: meter, prefix: "sqs_fifo.consumer."}
 	held := i.now("message.held", "{message}", "Messages in hand.")
@@ -145,8 +148,9 @@ func observeConsumer(meter metric.Meter, queue []attribute.KeyValue, c *Consumer
 	})
 }
 
-// Close adds the last counts to the counters and stops calls of ConsumerConfig.Snapshot.
-// Do not call Close under a lock taken by Snapshot. The other methods continue to work.
+// Close adds the counts since the last reading to the counters, and ends the calls of
+// ConsumerConfig.Snapshot. Do not call Close under a lock taken by Snapshot. The other
+// methods continue to work.
 func (o *Consumer) Close() { o.unregister() }
 
 // Received counts received messages.
@@ -156,7 +160,7 @@ func (o *Consumer) Received(ctx context.Context, n int) {
 	}
 }
 
-// Handled records a handled event's age.
+// Handled records the age of an event that was handled.
 func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 	if o.age.Enabled(ctx) {
 		o.age.Record(ctx, age.Seconds(), o.here)
@@ -164,8 +168,8 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 }
 
 // StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
-// creation, and adds the message's baggage to the context. The caller calls done with the
-// error type, empty on success.
+// creation, and adds the message's baggage to the context. At the end of the attempt, the
+// caller calls the function done with the error type, empty on success.
 func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
 	began := time.Now()
 	span := trace.Span(noop.Span{})

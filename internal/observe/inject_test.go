@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// fixed is a propagator with the same fields for every context.
+// fixed is a propagator that injects the same fields for every context.
 type fixed map[string]string
 
 func (f fixed) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
@@ -47,8 +47,8 @@ func attributes(n int) map[string]string {
 	return out
 }
 
-// Trace context is added in full or not at all, within the message's free space. SQS
-// counts names, types and values.
+// Inject adds all fields of the trace context, or none if they do not fit into the
+// message's free bytes or its ten attributes. The bytes of names, types and values count.
 func TestInjectTakesOnlyFreeSpace(t *testing.T) {
 	ctx, parent := traced(t)
 	need := len("traceparent") + len("String") + len(parent)
@@ -87,7 +87,8 @@ func TestInjectTakesOnlyFreeSpace(t *testing.T) {
 	})
 }
 
-// An attribute set by the caller stays unchanged.
+// If the message already has an attribute traceparent, Inject adds nothing and does not
+// change the attribute.
 func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t)
@@ -98,8 +99,8 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
 }
 
-// Whatever field names a propagator uses, SQS does not refuse the event. An invalid field
-// takes no space from valid fields.
+// Inject leaves out fields of a propagator that SQS would refuse. These fields do not
+// count for the free bytes.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {
@@ -111,7 +112,7 @@ func TestInjectChecksEachAttribute(t *testing.T) {
 	assert.Equal(t, len("traceparent"+"String"+"p"), size)
 }
 
-// Without a trace and baggage, Inject does not call the propagator.
+// If the context has neither a trace nor baggage, Inject adds nothing.
 func TestInjectWithoutATrace(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) { c.Propagator = fixed{"traceparent": "p"} })
 	carried, size := r.Inject(t.Context(), attributes(1), 1<<20)
@@ -119,7 +120,7 @@ func TestInjectWithoutATrace(t *testing.T) {
 	assert.Zero(t, size)
 }
 
-// Baggage is propagated without a trace.
+// If the context has baggage and no trace, Inject adds the baggage.
 func TestInjectBaggage(t *testing.T) {
 	member, err := baggage.NewMember("tenant", "kfm")
 	require.NoError(t, err)
@@ -130,7 +131,7 @@ func TestInjectBaggage(t *testing.T) {
 	assert.Equal(t, map[string]string{"baggage": "tenant=kfm"}, carried)
 }
 
-// The caller's trace is propagated even without producer spans.
+// If the producer's tracer makes no spans, Inject adds the trace of the caller.
 func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
 	ctx, parent := traced(t)
 	r := newRig(t, func(c *observe.Config) { c.Tracer = tracenoop.NewTracerProvider() })
@@ -141,8 +142,8 @@ func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
 	assert.True(t, trace.SpanContextFromContext(eventCtx).IsValid())
 }
 
-// A message with an existing traceparent belongs to another trace, so Inject does not add
-// a tracestate.
+// If the message already has an attribute traceparent, it belongs to another trace.
+// Inject then does not add the tracestate of this trace.
 func TestInjectLeavesAnotherTraceAlone(t *testing.T) {
 	ctx, _ := traced(t)
 	o, err := observe.New(observe.Config{QueueURL: "https://sqs.test/1/events.fifo", Propagator: fixed{"traceparent": "ours", "tracestate": "ours=1"}})

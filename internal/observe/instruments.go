@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// instruments contains a producer's synchronous metrics. Before computing values for an
-// instrument, callers check that the instrument is enabled.
+// instruments contains a producer's synchronous metrics. Before callers compute values
+// for an instrument, they check that it is enabled.
 //
 // Keys and IDs must never be metric attributes, because their number is unbounded.
 type instruments struct {
@@ -23,7 +23,8 @@ type instruments struct {
 	bodyLength              metric.Int64Histogram
 	duration, eventDuration metric.Float64Histogram
 
-	// Options are built once, as slices: building options costs more than measuring.
+	// These options of measurements are built once, as slices, because building options
+	// costs more than a measurement.
 	addDropped, addStoreHits, addSent []metric.AddOption
 	addHits                           [2][]metric.AddOption // indexed by replay: false, true
 	recordLength, recordDuration      []metric.RecordOption
@@ -88,8 +89,9 @@ func (i *instruments) buildOptions(queueURL string, rules []string) {
 	}
 }
 
-// zeros returns the series of a queue that must exist before their first event. If a
-// counter appeared only with its first event, alerting rules would miss the increase.
+// zeros returns the counter series of a queue that must exist with the value 0 before
+// their first event. If a counter appeared only with its first event, alerting rules
+// would miss the increase.
 func (i *instruments) zeros() []series {
 	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}
 	if i.storeHits != nil {
@@ -127,7 +129,8 @@ func (i *instruments) countEvent(ctx context.Context, e *Ended) {
 	}
 }
 
-// countViolation ignores rules missing from Config.Rules.
+// countViolation counts a violation of a rule. It ignores rules that are not in
+// Config.Rules.
 func (i *instruments) countViolation(ctx context.Context, rule string, warned bool) {
 	options := i.rejected[rule]
 	if warned {
@@ -166,6 +169,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 // durationBounds are histogram bounds from the semantic conventions, in seconds.
 var durationBounds = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
-// eventBounds are histogram bounds, in seconds, beyond the end of all retries (275 s).
-// The service level objective counts events within 10 s.
+// eventBounds are the histogram bounds for the duration of an event, in seconds. They
+// reach beyond the end of all retries (275 s). They include 10 s, the limit of the
+// service level objective.
 var eventBounds = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300}

@@ -23,8 +23,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// stream is one metric series of a collector's output, as a line. The line contains
-// name, unit, attributes and value; for a histogram the value is the count.
+// stream is one metric series of a collector's output, as a line. The line contains name,
+// unit, attributes and value. The value of a histogram is its count.
 type stream struct {
 	text   string
 	sum    float64
@@ -146,8 +146,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// A request without stored messages adds nothing to the counter of successes: no series
-// appears, not even with the value zero.
+// In a request, all messages fail. Every metric series then has an error type: no series
+// for sent messages appears, not even with the value zero.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)
@@ -173,7 +173,8 @@ func TestMetricsHoldNoIDs(t *testing.T) {
 	assert.NotContains(t, strings.Join(texts(collect(t, r.reader)), "\n"), "hunter2")
 }
 
-// deaf is a meter provider with disabled instruments. Using an instrument fails the test.
+// deaf is a meter provider whose instruments are disabled. The test fails if a
+// measurement is made with one of them.
 type deaf struct {
 	metricnoop.MeterProvider
 	t *testing.T
@@ -231,8 +232,8 @@ func TestDisabledInstrumentsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// brokenMeter fails to create one instrument, or to register a callback with all its
-// readers.
+// brokenMeter returns an error for one thing, named by the field failOn: the creation of
+// an instrument, or the registration of a callback.
 type brokenMeter struct {
 	metricnoop.Meter
 	failOn     string
@@ -293,7 +294,8 @@ func (r registration) Unregister() error {
 	return errBroken
 }
 
-// New reports each instrument creation failure and leaves nothing registered.
+// If an instrument cannot be created or a callback cannot be registered, New returns the
+// error and leaves no callback registered.
 func TestNewFails(t *testing.T) {
 	t.Cleanup(func() { otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {})) })
 	handled := 0
@@ -316,7 +318,7 @@ func TestNewFails(t *testing.T) {
 	require.Equal(t, 1, handled, "an error of Unregister goes to the error handler of OpenTelemetry")
 }
 
-// Close unregisters once, even if called several times.
+// Two calls of Close unregister the callback once.
 func TestCloseTwice(t *testing.T) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
 	registered := 0

@@ -8,7 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observables contains the instruments of a snapshot type. Their names start with prefix.
+// observables creates the instruments for one type of snapshot and collects them. Their
+// names start with prefix.
 type observables struct {
 	meter  metric.Meter
 	prefix string
@@ -24,7 +25,7 @@ func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownC
 	return i
 }
 
-// count returns a counter that a tally increases.
+// count returns a counter. A tally adds the increases of a snapshot's count to it.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)
@@ -41,7 +42,7 @@ func (s *observables) add(i metric.Observable, err error) {
 	s.all, s.errs = append(s.all, i), append(s.errs, err)
 }
 
-// register registers observe with metric readers until unregister is called.
+// register makes metric readers call the function observe until unregister is called.
 func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (s *observables) register(observe func(o metric.Observer)) (unregister func
 			otel.Handle(err)
 		}
 	}
-	if err != nil { // the SDK may have registered some readers
+	if err != nil { // the SDK may have registered the callback with some of the readers
 		unregister()
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 // Package observe provides a producer's and a consumer's instruments and spans: all
 // telemetry sent through OpenTelemetry. Methods may be called from any goroutine. Do not
-// call New, NewConsumer or Close under a lock taken by a Snapshot function, because an
-// SDK calls Snapshot under an SDK lock. The package does not know events, errors or
-// rules: callers pass plain values and decide their meaning. Telemetry never contains a
-// payload.
+// call New, NewConsumer or Close while holding a lock that a Snapshot function takes:
+// OpenTelemetry's SDK calls Snapshot under a lock of the SDK that these functions need,
+// too. The package does not know events, errors or rules: callers pass plain values and
+// decide their meaning. Telemetry never contains a payload.
 package observe
 
 import (
@@ -54,8 +54,8 @@ const (
 // otherError is the error.type of an error without a known code.
 const otherError = "_OTHER"
 
-// Config configures an Observer. Nil providers and a nil propagator default to the global
-// ones.
+// Config configures an Observer. OpenTelemetry's global providers and propagator take the
+// place of nil ones.
 type Config struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -64,10 +64,11 @@ type Config struct {
 	QueueURL string
 	Version  string // version of the library
 
-	// Rules lists rule IDs counted by Violated. The list bounds the attribute's values.
+	// Rules lists the IDs of the rules that Violated counts. The list limits the number
+	// of values of the metric attribute.
 	Rules []string
 
-	// NoEventSpans disables event spans.
+	// NoEventSpans disables the spans of events. Requests still have spans.
 	NoEventSpans bool
 
 	// Snapshot is called by metric readers from their own goroutines, under locks of the
@@ -106,7 +107,8 @@ type Observer struct {
 	callStart  []trace.SpanStartOption
 }
 
-// New creates the instruments. On error it registers nothing.
+// New creates the instruments. After an error, no callback is registered with the meter
+// provider.
 func New(c Config) (*Observer, error) {
 	o := &Observer{validAttribute: c.ValidAttribute, noEventSpans: c.NoEventSpans}
 	if c.Meter == nil {
@@ -188,15 +190,15 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 	return append(requestAttributes(queueURL), semconv.AWSSQSQueueURL(queueURL))
 }
 
-// Close adds the last counts to the counters and stops calls of Config.Snapshot and
-// Config.StoreSnapshot. OpenTelemetry's SDK may wait for a running call, so the caller
-// must not hold a lock taken by either function. All other methods continue to work.
-// Close may be called several times.
+// Close adds the counts since the last reading to the counters, and ends the calls of
+// Config.Snapshot and Config.StoreSnapshot. OpenTelemetry's SDK may wait for a running
+// call, so the caller must not hold a lock taken by either function. All other methods
+// continue to work. Close may be called several times.
 func (o *Observer) Close() { o.unregister() }
 
-// isUnset reports whether the global provider is OpenTelemetry's placeholder, present
-// until a program sets a global provider. Placeholder spans are not recorded but cost
-// time and memory.
+// isUnset reports whether p is OpenTelemetry's placeholder for the global provider. The
+// placeholder is the global provider until the program sets one. Placeholder spans are
+// not recorded but cost time and memory.
 func isUnset(p trace.TracerProvider) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
@@ -215,7 +217,8 @@ func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span)
 	return o.tracer.Start(ctx, o.eventName, o.eventStart...)
 }
 
-// Event describes an event. Empty fields are omitted from the span.
+// Event has the values of the attributes of an event's span. Empty fields are omitted
+// from the span.
 type Event struct{ EventID, IdempotencyKey, DatasetID, Version, ArtifactChecksum, CARELabel string }
 
 // Describe sets attributes of an event's span. It calls event only if the span is
@@ -232,7 +235,7 @@ func (o *Observer) Describe(span trace.Span, event func() Event) {
 	span.SetAttributes(slices.DeleteFunc(attributes, func(kv attribute.KeyValue) bool { return kv.Value.AsString() == "" })...)
 }
 
-// Ended describes an event's outcome.
+// Ended describes the outcome of an event, for metrics and for the event's span.
 type Ended struct {
 	Source  *Source // nil means the unnamed source
 	Outcome Outcome
@@ -275,8 +278,8 @@ type Call struct {
 }
 
 // StartCall starts the CLIENT span of a request with n messages, n at least 1, linked to
-// the spans of their events. origin returns the span and ID of event i. EndCall ends the
-// span.
+// the spans of their events. The function origin returns the span context and the ID of
+// event i. EndCall ends the request's span.
 func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (trace.SpanContext, string)) (context.Context, Call) {
 	c := Call{noop.Span{}, time.Now()}
 	if o.isSilent() {
@@ -296,9 +299,9 @@ func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (tra
 	return ctx, c
 }
 
-// EndCall counts a request and its messages, and ends its span. answers contains an
-// answer per message even if err is set; err is the error of the whole request. An empty
-// requestID is omitted from the span.
+// EndCall counts a request and its messages, and ends its span. The slice answers
+// contains an answer for each message, even if err is set. The error err is the error of
+// the whole request. An empty requestID is omitted from the span.
 func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answers []attempt.Answer, err error) {
 	o.countCall(ctx, time.Since(c.began), answers, err)
 	if c.span.IsRecording() {
@@ -321,14 +324,15 @@ func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	}
 }
 
-// Type counted by SQS as part of each attribute, and maximum number of attributes.
+// stringType is the type of each attribute; SQS counts its bytes, too. maxAttributes is
+// the maximum number of attributes of a message.
 const (
 	stringType    = "String"
 	maxAttributes = 10
 )
 
 // Inject returns attributes, all of type String, with the trace context and baggage of
-// ctx, and the number of bytes counted by SQS for these attributes. Inject does not
+// ctx, and the number of bytes that SQS counts for these attributes. Inject does not
 // change own, the message's attributes, so a caller may resend the message without trace
 // context. Inject returns nil if own already contains any of the attributes, if the
 // attributes need more than free bytes, or if the message would exceed SQS's attribute
@@ -377,8 +381,8 @@ func errorTypeOf(a attempt.Answer) string {
 	return a.Code
 }
 
-// requestErrorType returns the error type of a failed request, shared by all its
-// messages.
+// requestErrorType returns the error type of a failed request. All its messages have the
+// same error type.
 func requestErrorType(answers []attempt.Answer) string {
 	if len(answers) == 0 {
 		return otherError

@@ -31,7 +31,7 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com:4566/123456789012/events.fifo"
 
-// rig is an observer with a collector's view of its telemetry.
+// rig is an observer with a reader of its metrics and a recorder of its spans.
 type rig struct {
 	*observe.Observer
 	reader *metric.ManualReader
@@ -67,7 +67,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-// with returns the attributes of each span of an operation, plus more.
+// with returns the attributes that every span of an operation has, and the attributes
+// more.
 func with(operation string, more map[string]any) map[string]any {
 	out := map[string]any{
 		"messaging.system":           "aws_sqs",
@@ -123,7 +124,7 @@ func TestEventSpans(t *testing.T) {
 	assert.Equal(t, []attribute.KeyValue{attribute.String("sqs_fifo.rule.id", "SF001")}, spans[1].Events()[0].Attributes)
 }
 
-// Callers compute no attributes for non-recording spans.
+// Describe does not call its function argument for a span that is not recorded.
 func TestDescribeIsLazy(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
@@ -185,7 +186,7 @@ func TestCallSpans(t *testing.T) {
 	}
 }
 
-// A request failing before any answer also has an error type.
+// The span of a request that fails without answers has the error type _OTHER.
 func TestCallWithoutAnswers(t *testing.T) {
 	r := newRig(t)
 	ctx, call := r.StartCall(t.Context(), 1, noSpan)
@@ -193,7 +194,8 @@ func TestCallWithoutAnswers(t *testing.T) {
 	assert.Equal(t, "_OTHER", attributesOf(r.spans.Ended()[0])["error.type"])
 }
 
-// Concurrent requests do not share span options.
+// Requests with different numbers of messages run concurrently. Each span has the links
+// and the message count of its request.
 func TestConcurrentCalls(t *testing.T) {
 	r := newRig(t)
 	_, span := r.StartEvent(t.Context())
@@ -210,7 +212,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// useEverything calls each method on an event's path.
+// useEverything calls each method of an observer that is called for an event.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
 	if err != nil {
@@ -227,7 +229,8 @@ func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	o.EndEvent(ctx, span, observe.Ended{BodyBytes: size + len(carried), Attempts: 1, Duplicate: true, MessageID: "m"})
 }
 
-// Telemetry without listeners allocates no memory, after success and after failure.
+// With providers that record nothing, the methods of an observer allocate no memory, for
+// a stored and for a failed event.
 func TestNobodyListens(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Meter, c.Tracer = metricnoop.NewMeterProvider(), tracenoop.NewTracerProvider()
@@ -241,9 +244,9 @@ func TestNobodyListens(t *testing.T) {
 	assert.False(t, span.SpanContext().IsValid())
 }
 
-// global returns the data of providers that the next test sets as OpenTelemetry's global
-// providers, as a program would. Existing instruments accept only the first global
-// providers of a process, so global sets them once per process.
+// global sets OpenTelemetry's global providers, as a program would, and returns a rig
+// that reads their data. Existing instruments accept only the first global providers of a
+// process, so global sets them once per process.
 var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
@@ -293,7 +296,8 @@ func TestGlobalProviders(t *testing.T) {
 	assert.Len(t, rm.ScopeMetrics, 1)
 }
 
-// The measured duration covers StartCall to EndCall, with and without spans.
+// The measured duration of a request is the time from StartCall to EndCall, with and
+// without spans.
 func TestDuration(t *testing.T) {
 	for _, tracer := range []trace.TracerProvider{tracenoop.NewTracerProvider(), sdktrace.NewTracerProvider()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -306,7 +310,8 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// Without event spans, a request links to callers' spans.
+// With NoEventSpans, StartEvent makes no span, and the span of the request is the only
+// span.
 func TestNoEventSpans(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) { c.NoEventSpans = true })
 	ctx, span := r.StartEvent(t.Context())
@@ -319,7 +324,8 @@ func TestNoEventSpans(t *testing.T) {
 	assert.Equal(t, "send events.fifo", r.spans.Ended()[0].Name())
 }
 
-// The port comes from the URL, or from its scheme.
+// The attribute server.port is the port of the queue URL, or the default port of its
+// scheme.
 func TestServerPort(t *testing.T) {
 	for url, want := range map[string]any{"https://a/1/q.fifo": int64(443), "http://a/1/q.fifo": int64(80), "http://a:4566/1/q.fifo": int64(4566), "q.fifo": nil} {
 		r := newRig(t, func(c *observe.Config) { c.QueueURL = url })

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// sharing combines the snapshots of all producers, or of all consumers, of one queue
-// and one meter provider. If two of them observed the same gauge, one value would
-// overwrite the other, so a single callback observes the combined snapshot.
+// sharing combines the snapshots of all producers, or of all consumers, of one queue and
+// one meter provider. If two producers observed the same gauge, one value would overwrite
+// the other. A single callback therefore observes the combined snapshot.
 type sharing[S any] struct {
 	merge func(S, S) S
 
@@ -25,8 +25,9 @@ type groupKey struct {
 	queue    attribute.KeyValue
 }
 
-// group contains the members for a key. registering guards unregister and is held during
-// SDK calls; mu guards members and is held during snapshot calls.
+// group contains the members of one queue and meter provider. The lock registering guards
+// unregister and is held during SDK calls. The lock mu guards members and is held during
+// snapshot calls.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
@@ -37,15 +38,16 @@ type group[S any] struct {
 	members []*member[S]
 }
 
-// member is a producer or consumer: its snapshot function, and a function updating its
-// counters from a snapshot.
+// member is a producer or consumer. The function snapshot takes its snapshot, and the
+// function count adds the snapshot's counts to its counters.
 type member[S any] struct {
 	snapshot func() S
 	count    func(S)
 }
 
-// join adds a member to its group. If the group has no callback, join registers a
-// callback that observes the result of read.
+// join adds a member to its group. If the group has no callback yet, join calls register,
+// which registers a callback. The callback observes the result of read, the combined
+// snapshot.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
 	out := sync.OnceFunc(func() {
@@ -68,8 +70,8 @@ func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() 
 	}, nil
 }
 
-// enter returns the group for a key and increments its users. With a non-comparable
-// provider type, each member has a separate group.
+// enter returns the group for a key and increments its users. If the type of the provider
+// is not comparable, each member gets a separate group.
 func (s *sharing[S]) enter(key groupKey) *group[S] {
 	if !reflect.ValueOf(key.provider).Comparable() {
 		return &group[S]{}
@@ -136,9 +138,10 @@ func (g *group[S]) read(merge func(S, S) S) (all S) {
 	return all
 }
 
-// tally adds increases of totals to synchronous counters: the SDK owns the sums, so the
-// sums remain after the producer closes. The first call also adds zeros, so each series
-// exists before its first event. A tally is safe for concurrent use.
+// tally adds the increases of totals to synchronous counters. The SDK keeps the sums of
+// these counters, so the sums remain after the producer closes. The first call also adds
+// zeros, so each series exists before its first event. A tally is safe for concurrent
+// use.
 type tally struct {
 	mu     sync.Mutex
 	last   []int64 // nil before the first call
@@ -151,7 +154,7 @@ type series struct {
 	options []metric.AddOption
 }
 
-// add adds each total's increase since the last call.
+// add adds the increase of each total since the last call to its counter.
 func (t *tally) add(totals ...int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,8 +171,8 @@ func (t *tally) add(totals ...int64) {
 	}
 }
 
-// with returns counter options for the attributes. The slice of options is built once,
-// so a measurement allocates nothing for it.
+// with returns the options of a counter measurement with the given attributes. Callers
+// build this slice once, so that a measurement does not allocate it.
 func with(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
 	return []metric.AddOption{setOf(attributes, more...)}
 }

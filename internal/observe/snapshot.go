@@ -23,7 +23,8 @@ type Snapshot struct {
 
 var producers = sharing[Snapshot]{merge: Snapshot.merge}
 
-// merge adds amounts and keeps the maximum ages and the largest absolute skew.
+// merge combines the snapshots of two producers: it adds their amounts and keeps the
+// larger ages and the clock skew with the larger absolute value.
 func (s Snapshot) merge(o Snapshot) Snapshot {
 	s.Events, s.EventLimit = s.Events+o.Events, s.EventLimit+o.EventLimit
 	s.Bytes, s.ByteLimit = s.Bytes+o.Bytes, s.ByteLimit+o.ByteLimit
@@ -38,8 +39,8 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 	return s
 }
 
-// observeSnapshots registers c.Snapshot with metric readers until leave is called. A nil
-// c.Snapshot creates no instruments.
+// observeSnapshots makes metric readers call c.Snapshot until the function leave is
+// called. A nil c.Snapshot creates no instruments.
 func (o *Observer) observeSnapshots(meter metric.Meter, c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {
 		return func() {}, nil

@@ -18,7 +18,8 @@ import (
 
 const here = "messaging.destination.name=events.fifo"
 
-// starting returns streams with names starting with any of the prefixes.
+// starting returns the lines of the metric series whose names begin with one of the
+// prefixes.
 func starting(streams []stream, prefixes ...string) (out []string) {
 	for _, text := range texts(streams) {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {
@@ -78,7 +79,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Every counter of a new producer exists at 0, so alerting rules see its first increase.
+// Every counter of a new producer exists with the value 0, so that alerting rules see its
+// first increase.
 func TestCountersBeginAtZero(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Snapshot, c.StoreSnapshot = func() observe.Snapshot { return observe.Snapshot{} }, func() observe.StoreSnapshot { return observe.StoreSnapshot{} }
@@ -101,7 +103,8 @@ func TestCountersBeginAtZero(t *testing.T) {
 	}
 }
 
-// A shared queue has a series per source, with at most 20 named series.
+// Each source of a shared queue has separate metric series. After 20 sources, further
+// sources share one name.
 func TestSources(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) { c.Snapshot = func() observe.Snapshot { return observe.Snapshot{} } })
 	names := map[*observe.Source]bool{}
@@ -143,7 +146,8 @@ func TestStoreSnapshots(t *testing.T) {
 	assert.ElementsMatch(t, counted, texts(collect(t, r.reader)), "Close takes the last counts, and counters remain")
 }
 
-// pausedIn returns the number of paused groups, empty without the instrument.
+// pausedIn returns the value of the metric for paused groups, or "" if the metric does
+// not exist.
 func pausedIn(t *testing.T, reader *metric.ManualReader) string {
 	t.Helper()
 	for _, s := range texts(collect(t, reader)) {

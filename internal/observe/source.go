@@ -9,7 +9,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// Outcome is an event's outcome.
+// Outcome is the result of sending an event, as an attribute of metrics.
 type Outcome uint8
 
 // Outcomes of an event.
@@ -41,10 +41,11 @@ var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attribute
 type Source struct {
 	name string
 
-	// Counts of the most frequent outcomes. A tally adds these counts to SDK counters.
+	// Counts of the most frequent outcomes. A tally adds these counts to counters of
+	// OpenTelemetry's SDK.
 	stored, duplicates atomic.Int64
 
-	attributes []attribute.KeyValue // of the queue, plus the source on a shared queue
+	attributes []attribute.KeyValue // attributes of the queue, and on a shared queue of the source
 	collisions [len(collisionNames)][]metric.AddOption
 	durations  [len(outcomeNames)][]metric.RecordOption
 	tally      tally
@@ -91,8 +92,9 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds all sources' counts to SDK counters. If a queue has named sources,
-// the unnamed source's series exist only after its first stored or duplicate event.
+// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. If a
+// queue has named sources, the series of the unnamed source do not exist before its first
+// stored or duplicate event.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

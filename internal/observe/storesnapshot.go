@@ -24,7 +24,8 @@ var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapsho
 	return s
 }}
 
-// observeStore is like observeSnapshots, for a producer's store.
+// observeStore makes metric readers call c.StoreSnapshot until the function leave is
+// called. If c.StoreSnapshot is nil, it creates no instruments.
 func (o *Observer) observeStore(meter metric.Meter, c *Config) (leave func(), err error) {
 	if c.StoreSnapshot == nil {
 		return func() {}, nil

@@ -22,15 +22,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// MaxWait is the longest wait returned by Wait.
+// MaxWait is the longest wait that Wait returns.
 const MaxWait = time.Second
 
 const (
 	lowestRate  = 10  // calls a second, enough to notice the end of an outage
 	highestRate = 1e6 // calls a second; above this rate the limit is dropped, as no queue is faster
 
-	// timerDelay is how late a timer may fire. To compensate, Wait allows a small burst of
-	// calls.
+	// timerDelay is the time by which a timer may fire late. Wait permits the calls that
+	// would have started in this time as a small burst.
 	timerDelay = 10 * time.Millisecond
 
 	// A period is the time between two changes of the rate. A period is light if fewer
@@ -45,8 +45,8 @@ const (
 )
 
 // These constants decide when to lower the rate. A failed call adds 1 to a sum, and a
-// passed call subtracts the credit; the pacer reacts when the sum reaches the limit (see
-// evidence).
+// passed call subtracts the credit. When the sum reaches the limit, the pacer lowers the
+// rate (see evidence).
 const (
 	// The pacer takes four throttles in a row as a sign of a quota. At 1 % of stray
 	// throttles there is about one false alarm in 150,000 calls.
@@ -54,13 +54,14 @@ const (
 	throttleCredit = 0.03
 
 	// More than half of the calls must fail before the pacer reacts, because a lower rate
-	// rarely helps a service that fails only some calls.
+	// rarely helps if a service fails only some calls.
 	troubleLimit  = 32
 	troubleCredit = 1
 
 	// After a cut of the rate, requests that started before the cut reach the service for
-	// another half of a round trip. They use up the quota of later requests, so for this
-	// time the answers prove nothing. After a slow answer the time is at most settleMost.
+	// another half of a round trip. They use up the quota of later requests, so the
+	// answers to requests that start in this time prove nothing. This time is at most
+	// settleMost, even after a slow answer.
 	settleMost = 50 * time.Millisecond
 )
 
@@ -71,8 +72,8 @@ const (
 // share above strayMost is never treated as chance, because other producers that use the
 // same quota also cause throttles at any rate.
 const (
-	strayBelow = 0.15 // very low: below this share of the passed calls a second at the alarm
-	strayAlike = 0.5  // about the same: at least this share of the former share
+	strayBelow = 0.15 // a rate is very low below this share of the calls a second that passed at the alarm
+	strayAlike = 0.5  // two shares are about the same if the later is at least this fraction of the former
 	strayMost  = 0.1  // largest share of throttled calls that may be chance
 	strayFade  = 2000 // calls over which the stray share is averaged
 
@@ -86,21 +87,23 @@ const (
 // These constants decide how far to lower the rate.
 const (
 	// If a larger share than heavyShare of the calls failed, the quota is much lower, and
-	// the share does not show how low. The same holds if there was no limit so far, because
-	// a burst may hide a much lower quota. In both cases the pacer keeps the share
-	// searchKeep of the rate, and then doubles the rate until SQS throttles calls again.
+	// the share does not show how low. The same holds if the pacer had no limit so far,
+	// because a burst may hide a much lower quota. In both cases the pacer keeps the
+	// share searchKeep of the rate, and then doubles the rate until SQS throttles calls
+	// again.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In other cases the pacer subtracts cutShare times the failed share from the rate. If
-	// a cut is too small, another cut soon follows. If a cut is too large, the pacer
-	// notices later.
+	// In other cases the pacer lowers the rate by cutShare times the failed share. If a
+	// cut is too small, another cut soon follows. A cut that is too large takes longer to
+	// correct, so cutShare is below 1.
 	cutShare = 0.8
 
-	// A trial of a higher rate failed. If the rate of the passed calls was below nearHeld
-	// times the held rate, the pacer returns to about the held rate: it moves from the held
-	// rate by trialWeight of the distance to trialKeep times the passed rate. The weight is
-	// small, because a trial has few calls.
+	// These constants apply after a failed trial of a higher rate, if fewer calls a
+	// second passed than nearHeld times the held rate. The pacer then returns to about
+	// the held rate. It starts from the held rate and adds the share trialWeight of the
+	// distance to trialKeep times the passed rate. The weight is small, because a trial
+	// has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -128,9 +131,9 @@ const (
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails when its throttles reach failLeast plus failShare of its passed
-	// calls, plus the allowance for stray throttles. This limit is low, because a failed
-	// trial costs little.
+	// The first trial fails when its throttles reach failLeast plus failShare of its
+	// passed calls, plus the allowance for stray throttles. This limit is low, because
+	// the rate falls little after a failed trial.
 	failLeast = 2
 	failShare = 0.02
 
@@ -157,22 +160,23 @@ type Pacer struct {
 	// These fields describe the current period, in which the rate is not raised.
 	since           time.Time
 	started         float64
-	lightRate       float64 // calls a second in the last period with few calls
-	passed, refused float64 // answers to requests of this period
+	lightRate       float64 // calls a second in the last light period
+	passed, refused float64 // numbers of passed and throttled requests of this period
 	trimmed         bool
 
 	cut       time.Time // answers to requests started before cut prove nothing
 	throttles evidence
 	troubles  evidence
 
-	// alarm describes the alarm with the highest rate. Its rate is 0 without an alarm. It
-	// is reset by restoreAlarmRate, by the end of the limit, and by an alarm with a share
-	// above heavyShare.
+	// The field alarm describes the alarm with the highest rate; its rate is 0 without an
+	// alarm. An alarm is a sign of a quota: more throttles than chance explains. The
+	// field is reset by restoreAlarmRate, by the end of the limit, and by an alarm with a
+	// share above heavyShare.
 	alarm struct {
 		rate, share float64
 		limited     bool // the rate was limited at the alarm
 	}
-	stray, found float64 // share of stray throttles now, and when it was found
+	stray, found float64 // share of stray throttles: the current average, and the share found by handleAlarm
 }
 
 // Rate returns the calls a second allowed by p, or 0 without a limit.
@@ -199,7 +203,7 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		if p.base > 0 && p.rate > p.base { // the trial proves nothing: undo it
+		if p.base > 0 && p.rate > p.base { // a trial in a light period proves nothing, so undo it
 			p.rate /= 1 + p.rise
 			p.base, p.rise = p.rate, riseFirst
 		}
@@ -267,7 +271,8 @@ func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	p.beginPeriod(now)
 }
 
-// lowerRate lowers the rate, because the given share of the recent calls failed.
+// lowerRate lowers the rate. The parameter share is the share of the recent calls that
+// failed, and began is the start of the last failed call.
 func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	rate := p.usedRate(now)
 	passedRate := rate * (1 - share)
@@ -293,7 +298,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	p.beginPeriod(now)
 }
 
-// usedRate returns the calls a second that started recently, at most the limit.
+// usedRate returns the calls a second that started in the current period, at most the
+// allowed rate.
 func (p *Pacer) usedRate(now time.Time) float64 {
 	age := min(now.Sub(p.since), lightTime) // a period is longer only after a jump of the clock
 	if p.rate == 0 {
@@ -314,7 +320,7 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
-	case p.trimmed: // a lower rate did not help, so it was possibly chance
+	case p.trimmed: // the rate was lowered once without effect, so the throttles may be chance
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))

@@ -34,8 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against returns the number of passed calls with a pacer, divided by the number of
-// passed calls without a pacer.
+// against runs the scenario twice. It returns the number of passed calls with a pacer,
+// divided by the number without a pacer.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true
@@ -294,13 +294,13 @@ func TestOneCutForAllThatWasInFlight(t *testing.T) {
 
 func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	p, now := limited(t)
-	for began := now; ; began = now { // until the rate goes up
+	for began := now; ; began = now { // until the pacer raises the rate
 		rate := p.Rate()
 		now = now.Add(p.Wait(now))
 		p.Start(now)
 		p.Answered(now.Add(ms), now, attempt.Passed)
 		if now = now.Add(ms); p.Rate() > rate {
-			for range 4 { // requests started just before
+			for range 4 { // requests that started just before the rate was raised
 				p.Answered(now, began, attempt.Throttled)
 			}
 			assert.GreaterOrEqual(t, p.Rate(), rate/10)

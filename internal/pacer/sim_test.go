@@ -29,7 +29,8 @@ type scenario struct {
 	fastest, slowest time.Duration
 
 	// quota returns the allowed calls a second at the given time; nil means no quota.
-	// burst is the number of seconds for which the quota saves unused calls.
+	// burst is the maximum number of unused calls that the quota saves, in seconds of the
+	// quota.
 	quota func(at time.Duration) float64
 	burst float64
 
@@ -38,7 +39,7 @@ type scenario struct {
 	outage   func(at time.Duration) attempt.Load // load during an outage; Passed means no outage
 }
 
-// tally counts answers.
+// tally counts the answers to calls, by their load.
 type tally struct{ passed, throttled, troubled float64 }
 
 func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }
@@ -98,7 +99,7 @@ const (
 	answer
 )
 
-// queue is a heap of events by time.
+// queue is a heap of the simulation's events, ordered by time.
 type queue []event
 
 func (q queue) less(i, j int) bool {

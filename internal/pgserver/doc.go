@@ -1,8 +1,8 @@
-// Package pgserver runs a PostgreSQL server for one test, which may stop or kill the
+// Package pgserver runs a PostgreSQL server for one test. The test may stop or kill the
 // server at any time. All modules with database tests share the package.
 //
 // It needs initdb and postgres on the machine; otherwise the test is skipped. A test that
 // runs as root also needs an operating-system user postgres, because the server refuses
-// to run as root. The test imports the driver github.com/jackc/pgx/v5 as "pgx". Unix
-// only.
+// to run as root. The test imports the driver github.com/jackc/pgx/v5 as "pgx". The
+// package works only on Unix.
 package pgserver

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Server is a server in its own directory, on a loopback port.
+// Server is a PostgreSQL server in a temporary directory, on a loopback port.
 type Server struct {
 	bin, dir string
 	port     int
@@ -75,7 +75,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Source is the data source name of the server's database.
+// Source returns the data source name of the server's database.
 func (s *Server) Source() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?connect_timeout=5", s.port)
 }
@@ -116,8 +116,8 @@ func (s *Server) Start(t *testing.T) {
 	}
 }
 
-// Stop ends the server with the signal. SIGQUIT is the immediate mode, without a
-// checkpoint; SIGKILL also leaves the server's children running.
+// Stop ends the server with the signal. After SIGQUIT, the server stops immediately,
+// without a checkpoint. SIGKILL also leaves the server's child processes running.
 func (s *Server) Stop(signal syscall.Signal) {
 	_ = s.process.Process.Signal(signal)
 	<-s.exited

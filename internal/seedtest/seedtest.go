@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// Seeds selects the seeds of a test.
+// Seeds holds the two flags that select the seeds of a test.
 type Seeds struct{ many, only *int }
 
 // Flags registers two flags for a test: name.seeds, the number of seeds, and name.seed, a
@@ -22,8 +22,8 @@ func Flags(name, test string) Seeds {
 }
 
 // Run runs f with each seed in parallel, each in a subtest and a separate bubble, and
-// returns the number of seeds after all have ended. Without flags the number is usual,
-// or short in short tests.
+// returns the number of seeds after all have ended. The number of seeds without flags is
+// the parameter usual, or the parameter short in short tests (go test -short).
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// All seeds run, each in its own virtual time, before Run returns.
+// Run runs the selected number of seeds, each in a separate bubble of virtual time,
+// before it returns.
 func TestRun(t *testing.T) {
 	many, none := 5, -1
 	for _, tc := range []struct {

@@ -53,7 +53,7 @@ func (l *Log) Add(level slog.Level, message string, attributes ...slog.Attr) {
 }
 
 // Flush waits until the handler has taken all added records, or until the context ends.
-// Then it returns the context's error.
+// If the context ends, Flush returns the context's error.
 func (l *Log) Flush(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -61,17 +61,18 @@ func (l *Log) Flush(ctx context.Context) error {
 	return l.records.Flush(ctx)
 }
 
-// OnceAMinute limits a kind of record to one a minute. The zero value permits the first
-// record.
+// OnceAMinute permits one log record of a kind per minute. Each kind has a separate
+// OnceAMinute. The zero value permits the first record.
 type OnceAMinute struct{ next atomic.Int64 }
 
 // IsDue reports whether a record of this kind is due, and starts the next minute if so.
-// Steps of the wall clock do not change the minute. Without a log no record is due.
+// Steps of the wall clock do not change the minute. For a nil Log no record is due.
 func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }
 
-// IsDueAt is [Log.IsDue] without a log. The argument is the time since a fixed instant.
+// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is the time
+// since a fixed instant.
 func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()
 	return int64(now) >= next && kind.next.CompareAndSwap(next, int64(now+time.Minute))

@@ -1,9 +1,9 @@
-// Package sink queues records for a sink that may be slow, fail, panic, end its goroutine
-// or never return. Any goroutine may call Add, including the sink's. The caller of Add
-// may hold any lock, except a lock that the lost callback takes. Flush blocks: do not
-// call Flush in the sink or while holding a lock that the sink takes. The package counts
-// losses and reports each loss. It is independent of the contents of records, of events
-// and of telemetry.
+// Package sink queues records for a sink, a function that takes one record. The sink may
+// be slow, fail, panic, end its goroutine or never return. Any goroutine may call Add,
+// including the sink's. The caller of Add may hold any lock, except a lock that the lost
+// callback takes. Flush blocks: do not call Flush in the sink or while holding a lock
+// that the sink takes. The package counts lost records and calls lost for each of them.
+// It is independent of the contents of records, of events and of telemetry.
 package sink
 
 import (
@@ -29,15 +29,15 @@ type Queue[R any] struct {
 	reading []R  // oldest waiting records; the records before next are done
 	next    int  // index of the oldest waiting record in reading
 	later   []R  // newer waiting records; swapped with reading when reading is empty
-	writing bool // a goroutine runs write
+	writing bool // a goroutine is running the method write
 	added   int64
-	ended   int64 // added records that are written or lost
+	ended   int64 // number of added records that are written or lost
 	flushes []*flush
 	losses  int64
 	first   error
 }
 
-// flush is one waiting call of Flush.
+// flush is a call of Flush that waits.
 type flush struct {
 	until int64 // value of Queue.ended at which the call returns
 	done  chan struct{}
@@ -99,7 +99,7 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended >= f.until { // the select picks at random if both are ready
+	if q.ended >= f.until { // checked again, because select picks at random if both channels are ready
 		return nil
 	}
 	q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
@@ -136,8 +136,9 @@ func (q *Queue[R]) write() {
 	}
 }
 
-// take removes the first waiting record. For an empty queue it returns false, and write
-// must return, because the next Add starts another write.
+// take removes the first waiting record. For an empty queue, take returns false. The
+// caller, write, must then return, because the next Add starts another goroutine with
+// write.
 func (q *Queue[R]) take() (r R, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +155,8 @@ func (q *Queue[R]) take() (r R, ok bool) {
 	return r, true
 }
 
-// give calls the sink and recovers panics, which must not crash the process.
+// give calls the sink with a record. It recovers a panic of the sink, which must not
+// crash the process.
 func (q *Queue[R]) give(r R) {
 	err := errExited
 	defer func() {
@@ -166,7 +168,7 @@ func (q *Queue[R]) give(r R) {
 	err = q.sink(r)
 }
 
-// finish counts a record after its call of the sink.
+// finish counts a record as written or lost after the sink was called with it.
 func (q *Queue[R]) finish(err error) {
 	if err != nil {
 		q.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// At most limit records wait, with a slow sink and with any number of Flush calls that
-// gave up.
+// With a slow sink, at most limit records wait, and the queue keeps nothing of Flush
+// calls whose context has ended.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 100
@@ -57,7 +57,7 @@ func TestFlushPrefersSuccess(t *testing.T) {
 
 	q.mu.Lock()
 	cancel()
-	time.Sleep(20 * time.Millisecond) // Flush has seen the end of ctx and waits for mu
+	time.Sleep(20 * time.Millisecond) // meanwhile, Flush sees the end of ctx and waits for mu
 	q.ended++
 	q.mu.Unlock()
 	require.NoError(t, <-result)

@@ -79,7 +79,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A failing sink loses only the record of the failing call.
+// If one call of the sink fails, only the record of this call is lost.
 func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	bad := map[int]func() error{
 		3: func() error { return os.ErrPermission },
@@ -88,7 +88,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	for _, only := range []int{0, 3, 5, 6, 7, 9} { // 0 means all records
+	for _, only := range []int{0, 3, 5, 6, 7, 9} { // the record whose call fails; 0 means that all calls in bad fail
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
 			var lost, busy atomic.Int64
@@ -132,9 +132,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// A panic with a nil value, which recover cannot distinguish from no panic, must not
-// count as runtime.Goexit. Otherwise two goroutines would call the sink at the same
-// time.
+// The sink panics with a nil value, which recover cannot distinguish from no panic. The
+// queue does not treat this as runtime.Goexit. Otherwise two goroutines would call the
+// sink at the same time.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestANilPanic(t *testing.T) {
 	})
 }
 
-// A slow sink never delays Add, and Flush waits for the sink.
+// A slow sink does not delay Add. Flush waits until the sink has taken the records.
 func TestASlowSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := 0
@@ -172,7 +172,7 @@ func TestASlowSink(t *testing.T) {
 	})
 }
 
-// Flush waits only for earlier records.
+// Flush waits only for records that were added before the call.
 func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("stop")
@@ -208,8 +208,8 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	})
 }
 
-// If a sink never returns, the records beyond the limit are lost, and Flush ends with
-// its context. Queued records stay.
+// A sink does not return. Flush then returns when its context ends, the queue keeps up to
+// limit records, and further records are lost.
 func TestABlockedSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -243,7 +243,8 @@ func TestABlockedSink(t *testing.T) {
 	})
 }
 
-// The goroutine exists only while records wait, and Add starts it again after Flush.
+// The queue's goroutine exists only while records wait. After it has ended, Add starts it
+// again.
 func TestTheGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []int
@@ -264,7 +265,7 @@ func TestTheGoroutineEnds(t *testing.T) {
 	})
 }
 
-// Add and the goroutine call lost with no lock held.
+// The callback lost may use the queue, because no lock is held when it is called.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *sink.Queue[int]
@@ -279,7 +280,7 @@ func TestLostMayUseTheQueue(t *testing.T) {
 			q.Add(0)
 			synctest.Wait()
 			q.Add(1)
-			q.Add(2) // does not fit
+			q.Add(2) // does not fit into the queue
 			assert.NoError(t, q.Flush(t.Context()))
 		}()
 		<-done
@@ -294,7 +295,7 @@ func TestLostMayUseTheQueue(t *testing.T) {
 	})
 }
 
-// The queue keeps no reference to a record after the sink.
+// After the sink has taken a record, the queue keeps no reference to the record.
 func TestWrittenRecordsAreReleased(t *testing.T) {
 	release := make(chan struct{})
 	given := make(chan struct{})

@@ -1,9 +1,9 @@
-// Package sourceuri owns the normal form of a source URI, the spelling used in an
-// idempotency key. Normalize is a pure function and safe for concurrent use. The
-// package is independent of datasets and keys. It does not store, log or quote a URI.
-// It deliberately uses no library for the normal form, because an upgrade may change
-// the form and with it stored idempotency keys. Only the split into components and the
-// text of an IPv6 address come from the standard library; the tests pin both.
+// Package sourceuri defines the normal form of a source URI: the one spelling that
+// idempotency keys contain. Normalize is a pure function and safe for concurrent use. The
+// package is independent of datasets and keys. It does not store, log or quote a URI. It
+// deliberately uses no library for the normal form, because an upgrade may change the
+// form and with it stored idempotency keys. Only the split into components and the text
+// of an IPv6 address come from the standard library; the tests pin both.
 package sourceuri
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 // Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and
-// 6.2.3) or, if the URI cannot identify a source, the broken rule. Exactly one of the
-// two results is empty. A rule never quotes the URI, which may hold a secret; it quotes
-// at most the name of a query parameter with a value.
+// 6.2.3) or, if the URI cannot identify a source, the text of the rule that it breaks.
+// Exactly one of the two results is empty. A rule never quotes the URI, which may hold a
+// secret; it quotes at most the name of a query parameter with a value.
 //
 // The normal form has no surrounding white space and no fragment. Scheme and host are
 // lowercase, the default port of the scheme is dropped, dot segments are resolved, and
@@ -60,8 +60,8 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	if rule != "" {
 		return "", rule
 	}
-	// RawPath is the path as written, if it differs from the default encoding. The
-	// decoded Path cannot distinguish %2F from a slash.
+	// u.RawPath is the path as written, if it differs from the default encoding. The
+	// decoded u.Path cannot distinguish %2F from a slash.
 	path := u.RawPath
 	if path == "" {
 		path = u.EscapedPath()
@@ -73,7 +73,7 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	return u.Scheme + "://" + host + path + query, ""
 }
 
-// textRule returns the rule broken by the text of a URI as a component of a key, or "".
+// textRule returns the rule that the text of a URI breaks as a component of a key, or "".
 func textRule(uri string) string {
 	if strings.Contains(uri, "|") {
 		return `contains "|", which joins the components; two different datasets could share one key, encode it as %7C`
@@ -136,7 +136,8 @@ func defaultPort(scheme string) string {
 	}
 }
 
-// normalizeQuery returns the declared parameters, sorted, after a "?".
+// normalizeQuery returns the normal form of a query: a "?" and the parameters, sorted. If
+// a parameter is not in declared, it returns a rule.
 func normalizeQuery(raw string, declared []string) (query, rule string) {
 	var pairs []string
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -183,7 +184,7 @@ func isSignature(name string) bool {
 	return strings.HasPrefix(n, "x-amz-") || strings.HasPrefix(n, "x-goog-")
 }
 
-// shorten quotes at most 32 bytes of a name.
+// shorten returns a name in quotes, shortened to 32 bytes.
 func shorten(name string) string {
 	const most = 32
 	if len(name) > most {
@@ -192,8 +193,8 @@ func shorten(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// escape encodes all characters except the unreserved characters of RFC 3986 section
-// 2.3.
+// escape percent-encodes all characters of s except the unreserved characters of RFC 3986
+// section 2.3.
 func escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -125,7 +125,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A signed URL cannot become the name of a source by declaring its parameters.
+// A signed URL is refused even if the parameters of its signature are declared.
 func TestSignedURLsAreRefused(t *testing.T) {
 	for _, name := range []string{
 		"X-Amz-Signature", "x-amz-date", "X-Goog-Signature", "Signature", "sig", "AWSAccessKeyId", "GoogleAccessId",

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Array is a PostgreSQL array in its text form, which needs no driver types. The zero
-// value is empty.
+// Array builds the text form of a PostgreSQL array. The text form needs no types of a
+// driver. The zero value is the empty array.
 type Array struct{ b []byte }
 
 func (a *Array) next() {
@@ -18,7 +18,7 @@ func (a *Array) next() {
 	}
 }
 
-// Bytes adds a bytea.
+// Bytes appends an element of type bytea.
 func (a *Array) Bytes(v []byte) {
 	a.next()
 	a.b = append(a.b, `"\\x`...)
@@ -26,13 +26,13 @@ func (a *Array) Bytes(v []byte) {
 	a.b = append(a.b, '"')
 }
 
-// Int adds a bigint.
+// Int appends an element of type bigint.
 func (a *Array) Int(v int64) {
 	a.next()
 	a.b = strconv.AppendInt(a.b, v, 10)
 }
 
-// Text adds a text: UTF-8 without NUL.
+// Text appends an element of type text. v must be UTF-8 without NUL.
 func (a *Array) Text(v string) {
 	a.next()
 	a.b = append(a.b, '"')
@@ -42,13 +42,13 @@ func (a *Array) Text(v string) {
 
 var arrayEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// Null adds NULL.
+// Null appends the element NULL.
 func (a *Array) Null() {
 	a.next()
 	a.b = append(a.b, "NULL"...)
 }
 
-// String returns the literal.
+// String returns the text form of the array.
 func (a *Array) String() string {
 	if len(a.b) == 0 {
 		return "{}"

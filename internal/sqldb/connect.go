@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// connectFor is the time in which connect tries again.
+// connectFor is the time for which connect repeats failed attempts.
 const connectFor = 10 * time.Second
 
-// connect opens a connection. Two connections to a new SQLite file cannot both change
-// journal_mode to WAL: SQLite refuses the second change immediately, without the wait of
-// busy_timeout. connect tries again for connectFor. The caller closes the connection.
+// connect opens a connection, and repeats the attempt for connectFor while SQLite is
+// busy. Two connections to a new SQLite file cannot both change journal_mode to WAL:
+// SQLite refuses the second change immediately, without waiting for busy_timeout. The
+// caller closes the connection.
 func connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectFor)
 	defer cancel()
@@ -30,7 +31,7 @@ func connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 }
 
 // isSQLiteBusy reports whether err has the code SQLITE_BUSY, with or without an extended
-// code. modernc.org/sqlite has such errors.
+// code. The errors of modernc.org/sqlite have such codes.
 func isSQLiteBusy(err error) bool {
 	var code interface{ Code() int }
 	return errors.As(err, &code) && code.Code()&0xff == 5

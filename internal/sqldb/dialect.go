@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Dialect is the kind of a database. The zero Dialect is invalid.
+// Dialect is the SQL dialect of a database. The zero Dialect is invalid.
 type Dialect uint8
 
 const (
@@ -42,9 +42,9 @@ func (d Dialect) Check() error {
 }
 
 // microseconds returns an expression for the database's time in microseconds since 1970
-// began. The value advances within a transaction, unlike the start time of the
-// transaction. SQLite's time is in whole milliseconds; julianday would lose some
-// milliseconds in rounding.
+// began. The value advances within a transaction, unlike PostgreSQL's now(). SQLite's
+// time is in whole milliseconds. The function julianday is not used, because its rounding
+// would lose some milliseconds.
 func (d Dialect) microseconds() string {
 	if d == PostgreSQL {
 		return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -67,9 +67,9 @@ var columnTypes = map[Dialect]*strings.Replacer{
 		"{strict}", "", "{counters}", " WITH (fillfactor = 50)", "{queue}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)"),
 }
 
-// ClockTolerance is the longest backward step of the database clock that a package
-// ignores. Resend limits allow half a minute for clock differences, well above
-// ClockTolerance.
+// ClockTolerance is the longest backward step of the database clock that a package over
+// this one ignores. Resend limits allow half a minute for clock differences, which is
+// well above ClockTolerance.
 const ClockTolerance = 5 * time.Second
 
 // TxOptions returns the options of writing transactions: READ COMMITTED on PostgreSQL,
@@ -82,7 +82,7 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 	return nil
 }
 
-// Render returns a statement in the dialect. In the text,
+// Render translates the text of a statement into the dialect. In the text,
 //
 //	?1                         is a parameter
 //	{now}                      is the time in microseconds since 1970

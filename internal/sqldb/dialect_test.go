@@ -2,8 +2,7 @@ package sqldb
 
 import "testing"
 
-// A rendered statement contains none of Render's placeholders, and parameters keep their
-// numbers.
+// Render replaces all placeholders in braces, and parameters keep their numbers.
 func TestRender(t *testing.T) {
 	text := `SELECT ?2, {now} FROM {records ?1: g text, p bigint} WHERE g IN ({list ?12})`
 	for dialect, want := range map[Dialect]string{
@@ -16,7 +15,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// The oldest version that may write is the version of the last step with StopsOlder.
+// The oldest version of programs that may write is the version of the last step with
+// StopsOlder.
 func TestOldest(t *testing.T) {
 	for _, tc := range []struct {
 		steps []Step

@@ -2,6 +2,7 @@
 // the numbered steps of a schema, the checks of an opened database, and the text form
 // of PostgreSQL arrays. It imports no driver and is independent of keys and messages.
 //
-// Package goose was considered for the schema, but would enter the module graph of
-// every user and need more lines of configuration than [Schema] has code.
+// A library for migrations, goose, was considered for the schema. It would enter the
+// module graph of every user, and would need more lines of configuration than [Schema]
+// has code.
 package sqldb

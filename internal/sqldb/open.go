@@ -15,10 +15,10 @@ import (
 )
 
 // Open checks a database before a program writes to it: the settings, the version, the
-// columns, the durability of the tables, and whether writes are accepted. The error is
-// an [*idempotency.InvalidError] or an error of the database. weak names each setting
-// under which an acknowledged commit may be lost. Unless allowLoss is set, the first
-// weak setting is the error.
+// columns, the durability of the tables, and whether writes are accepted. The error is an
+// [*idempotency.InvalidError] or an error of the database. The result weak has one error
+// for each setting under which an acknowledged commit may be lost. Unless allowLoss is
+// set, Open returns the first of these errors as err instead.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})
@@ -75,8 +75,8 @@ func (c *checks) settings(ctx context.Context) error {
 	return c.sqlite(ctx)
 }
 
-// sqlite reads the settings of one connection. Other connections have the same settings
-// if the settings come from the data source name.
+// sqlite checks the settings of one connection to a SQLite database. Other connections
+// have the same settings if the settings come from the data source name.
 func (c *checks) sqlite(ctx context.Context) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func sqliteFile(ctx context.Context, q Queryer) (path string, err error) {
 	return path, nil
 }
 
-// postgres reads the settings of one connection.
+// postgres checks the settings of one connection to a PostgreSQL server.
 func (c *checks) postgres(ctx context.Context) error {
 	var fsync, fullPage, commit, readOnly string
 	err := c.db.QueryRowContext(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('transaction_read_only')`).
@@ -151,7 +151,8 @@ func (c *checks) postgres(ctx context.Context) error {
 	return nil
 }
 
-// tables checks that the tables have their columns and survive a crash.
+// tables checks that the tables have their columns and keep their rows after a crash of
+// the server.
 func (c *checks) tables(ctx context.Context) error {
 	var selects []string
 	var names Array

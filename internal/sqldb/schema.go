@@ -21,12 +21,12 @@ type Queryer interface {
 //
 // # Old processes
 //
-// A program is compatible with a database of a later version until a step with
-// [Step].StopsOlder. Until then, an old program may continue and may be started again,
-// so processes can be replaced one after another. After such a step each write of an
-// older process fails: see [Schema.CheckOldest].
+// An old program is compatible with a database of a later version if no step between the
+// two versions has [Step].StopsOlder. The program may then continue and may be started
+// again, so processes can be replaced one after another. After a step with StopsOlder,
+// each write of an older process fails: see [Schema.CheckOldest].
 type Schema struct {
-	// Name is the package name at the start of its errors.
+	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string
 
 	// Meta is the name of a table with one named number per row. Row "schema" contains
@@ -34,7 +34,7 @@ type Schema struct {
 	// may write.
 	Meta string
 
-	// Lock is PostgreSQL's advisory lock during a migration.
+	// Lock is the number of the advisory lock that Migrate takes on PostgreSQL.
 	Lock int64
 
 	// Steps lead from one version to the next. The first step makes version 1 in an
@@ -87,7 +87,7 @@ func (s *Schema) metaTable(d Dialect) string {
 	return d.Render("CREATE TABLE IF NOT EXISTS " + s.Meta + " (\n  name  {text} PRIMARY KEY NOT NULL,\n  value {int} NOT NULL\n){strict}")
 }
 
-// Text returns the statements of Migrate in an empty database.
+// Text returns the statements that Migrate executes in an empty database.
 func (s *Schema) Text(d Dialect) (string, error) {
 	if err := d.Check(); err != nil {
 		return "", fmt.Errorf("%s: %w", s.Name, err)
@@ -107,8 +107,8 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns the SQL expression that reads the argument of [Schema.CheckOldest]. The
-// first statement of each writing transaction must read the expression.
+// Oldest returns an SQL expression. Its value is the argument for [Schema.CheckOldest].
+// The first statement of each writing transaction must select the expression.
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
@@ -172,7 +172,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return nil
 	}
 	if d == PostgreSQL {
-		// IF NOT EXISTS alone fails if two sessions create a table concurrently.
+		// The lock is necessary, because CREATE TABLE IF NOT EXISTS fails if two sessions
+		// create a table concurrently.
 		if err := exec(fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, s.Lock), s.metaTable(d)); err != nil {
 			return err
 		}
@@ -188,7 +189,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Transactions that have read "oldest" end first; later transactions wait here.
+		// The lock waits for the transactions that have read row "oldest". Later
+		// transactions wait for the lock.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

@@ -13,15 +13,15 @@ import (
 )
 
 // consume runs a process with a consumer of package consumer. The consumer's store
-// records effects. If the record of an effect may be missing, the consumer calls
-// w.probe. consume returns when the process is dead, or after the world is finished and
-// the consumer has shut down.
+// records which events have been handled. If a record may be missing, the consumer calls
+// w.probe to find out whether the event's effect happened. consume returns when the
+// process is dead, or after the world is finished and the consumer has shut down.
 func (w *world) consume(p *process) {
 	config := consumer.Config[event]{
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
 		Handle: func(ctx context.Context, m consumer.Message[event]) error { return w.handle(ctx, p, m) },
 		Store:  p.store, Once: consumer.AtMostOnce, Probe: w.probe,
-		Failure: consumer.Failure{Then: consumer.ActionBlock, Deliveries: math.MaxInt}, // a crash is not a message's fault
+		Failure: consumer.Failure{Then: consumer.ActionBlock, Deliveries: math.MaxInt}, // a message that fails because of crashes stays in the queue
 	}
 	if w.sabotage == "no store at the consumer" {
 		config.Store, config.Once, config.Probe = nil, consumer.AtLeastOnce, nil
@@ -53,7 +53,7 @@ func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event
 	if !p.sleep(w.span(25*time.Second)) || p.crash("crash before an effect") {
 		return errDead
 	}
-	if ctx.Err() != nil { // another consumer may have the event
+	if ctx.Err() != nil { // the event may be with another consumer by now
 		return consumer.NotDone(ctx.Err())
 	}
 	w.note(m.Payload.key(), "%s: the effect happens", p.name)
@@ -78,8 +78,9 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 // through the network.
 type receiver struct{ *network }
 
-// reach makes one call. A request that has left its process takes effect, even if the
-// process dies. lost is the step at which the answer may be lost.
+// reach makes one call of a consumer to SQS, with the faults of the network. If the
+// process dies after the request has left it, the request still takes effect. lost is the
+// name of the step at which the answer may be lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

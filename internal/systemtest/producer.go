@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// network is the connection of one process to SQS. After a request has left, the fate
-// of its process does not influence whether the request arrives.
+// network is the connection of one process to SQS. After a request has left the process,
+// it may arrive even if the process dies.
 type network struct{ p *process }
 
 func (n *network) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
@@ -54,8 +54,9 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return out, nil
 }
 
-// send makes one request. If the request arrives, store executes it in the queue. After
-// an error the caller must not use results of store, because store may run later.
+// send makes one request with the faults of the network. If the request arrives, send
+// calls the function store, which executes the request in the queue. After an error, the
+// caller must not use variables that store sets, because store may run later.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {
@@ -132,7 +133,7 @@ func throttled() error {
 // group. It marks an event as sent after the receipt. produce returns when the process
 // is dead or has sent all events.
 func (w *world) produce(p *process, rng *rand.Rand) {
-	version := rng.IntN(3) // encoder version: equal events, other bytes
+	version := rng.IntN(3) // version of the encoder: each version writes other bytes for the same event
 	config := sqsfifo.Config[event]{
 		QueueURL: w.queue.URL(), Source: "kfm.test.system",
 		Identify: func(e event) (sqsfifo.Identity, error) {
@@ -157,7 +158,7 @@ func (w *world) produce(p *process, rng *rand.Rand) {
 	groups.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
 	if p.dead() {
-		cancel() // ends the goroutines; their work has no effect
+		cancel() // ends the goroutines of the dead process
 	}
 	_ = producer.Close(ctx)
 	cancel()
@@ -169,7 +170,7 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		if from != last { // a rival may have sent the event that paused the group
+		if from != last { // with rivals, another process may have sent the event that paused the group
 			producer.Resume(group)
 			last = from
 		}
@@ -182,7 +183,7 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		stop := context.AfterFunc(ctx, func() {})
-		go func() { // a dead process must not wait
+		go func() { // in a goroutine, because a dead process must not wait
 			select {
 			case <-p.killed:
 				cancel()
@@ -198,8 +199,8 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 	}
 }
 
-// acknowledge marks events as sent up to the first failed event, and reports whether
-// all events have receipts.
+// acknowledge marks events as sent, in order, up to the first event without a receipt. It
+// reports whether all events have receipts.
 func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process) bool {
 	for i, r := range results {
 		key := events[i].key()
@@ -230,8 +231,8 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 	return true
 }
 
-// resolveSend acts as the operator for an unresolved send: the send took effect if the
-// queue has a message with the key.
+// resolveSend resolves an unresolved send in the store, as an operator would: the send
+// took effect if the queue has a message with the key.
 func (w *world) resolveSend(key string) {
 	for r, err := range w.store.Scan(context.Background(), idempotency.Filter{Operation: "sqs.send"}) {
 		if err != nil {

@@ -16,7 +16,7 @@ type handle struct {
 	s idempotency.Store
 }
 
-// begin simulates the faults before a call reaches the store.
+// begin simulates the faults that may happen before a call reaches the store.
 func (h *handle) begin(ctx context.Context, crash string) error {
 	if h.p.crash(crash) {
 		return errDead
@@ -45,7 +45,7 @@ func (h *handle) begin(ctx context.Context, crash string) error {
 	return nil
 }
 
-// end simulates the faults after the commit.
+// end simulates the faults that may happen after the commit of a call.
 func (h *handle) end(crash string) error {
 	if h.p.crash(crash) {
 		return errDead
@@ -118,9 +118,10 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	return h.s.Scan(ctx, f)
 }
 
-// resolveByTruth acts as the operator for a record that is still running 30 seconds
-// after its lease, when no request or handler is left. It asks truth whether the effect
-// of the operation happened, and resolves the record.
+// resolveByTruth acts as the operator for a record that is still running 30 seconds after
+// its lease, when no request or handler is left. It calls the function truth, which
+// reports whether the effect of the operation happened, and resolves the record
+// accordingly.
 func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)

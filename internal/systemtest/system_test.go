@@ -13,12 +13,13 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 	return systemtest.Storage{Open: func() (idempotency.Store, error) { return m, nil }}
 }
 
-// TestSystem runs random systems in virtual time. Two runs of one seed are nearly
-// equal: goroutines and the jitter of retries differ.
+// TestSystem simulates random systems with a store in memory, one for each seed, and
+// checks the promises of the library. Two runs of one seed are nearly equal; they differ
+// in the order of goroutines and in the jitter of retries.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
-// The simulation detects each kind of sabotage: no store at the producer or the
-// consumer, a store that grants operations in doubt, and a network that delivers a
+// The checks of the simulation detect each kind of sabotage: a producer or a consumer
+// without a store, a store that grants operations in doubt, and a network that delivers a
 // request after SQS has forgotten the event.
 func TestSabotageIsFound(t *testing.T) {
 	for _, sabotage := range []string{"no store", "no store at the consumer", "generous store", "late network"} {

@@ -14,14 +14,14 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage keeps the records of the store in one simulated world. Make it inside the
-// synctest bubble in which the world runs, so that both have the same virtual time.
+// Storage is the storage of the store's records in one simulated world. Make it inside
+// the synctest bubble in which the world runs, so that both have the same virtual time.
 type Storage struct {
 	// Open opens the store for one process. A store with a method Close() error is
 	// closed after its process has ended.
 	Open func() (idempotency.Store, error)
 
-	// Ledger is the list of the changes, or nil without a ledger.
+	// Ledger is the ledger of the changes of the records, or nil without a ledger.
 	Ledger Ledger
 }
 
@@ -30,8 +30,9 @@ type Storage struct {
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
 // Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
-// number of seeds; without the flag the number is usual, or short in a short test. Run
-// also checks that each kind of fault happened in at least one run.
+// number of seeds; without the flag, the number is the parameter usual, or the parameter
+// short in a short test (go test -short). Run also checks that each kind of fault
+// happened in at least one run.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals
@@ -48,8 +49,8 @@ func Run(t *testing.T, usual, short int, storage NewStorage) {
 	}
 }
 
-// Find runs the simulation for each seed with the sabotage. It fails unless the checks
-// detect the sabotage at least once.
+// Find runs the simulation with the sabotage for the given number of seeds. The test
+// fails unless the checks detect the sabotage in at least one run.
 func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	for seed := range seeds {
 		found := ""
@@ -66,7 +67,7 @@ func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	t.Errorf("not found in %d seeds", seeds)
 }
 
-// run runs one seed and returns the world afterwards.
+// run runs the simulation of one seed and returns the world as it is at the end.
 func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 	w := newWorld(t, seed, sabotage, open)
 	defer w.disconnect(w.store)
@@ -76,7 +77,8 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		rivals = 2
 	}
 	var actors sync.WaitGroup
-	// Each process is restarted after its death, immediately or after minutes.
+	// The function restarted runs a process. When the process has died, it starts the
+	// process again, immediately or after some minutes.
 	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {
@@ -110,7 +112,7 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		w.calm = true
 	})
 	actors.Wait()
-	time.Sleep(10 * time.Minute) // for requests still on their way
+	time.Sleep(10 * time.Minute) // until requests that are still under way have arrived
 	w.check()
 	return w
 }

@@ -18,12 +18,14 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// noHead means that Head returns no head, so no kept head contradicts the edit.
-	// Only the recorded answers of the store (see witness) can detect it.
+	// noHead means that Head returns the zero head, so no head saved during the run
+	// contradicts the edit. Only the comparison with the recorded answers of the store
+	// (see witness) can then detect the edit.
 	noHead bool
 }
 
-// forgeries are kinds of sabotage. A rewritten ledger gets matching hashes.
+// forgeries are kinds of sabotage, by name. In a rewritten ledger, the hashes match the
+// edited entries.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		altered := *lines[1].Entry
@@ -105,7 +107,7 @@ func entriesOf(lines []ledger.Line) (entries []ledger.Entry) {
 
 func isCompleted(e ledger.Entry) bool { return e.Event == ledger.Completed }
 
-// written returns a ledger of the entries with matching hashes.
+// written returns the lines of a ledger with the given entries and with matching hashes.
 func written(entries []ledger.Entry) (lines []ledger.Line) {
 	var last ledger.Seal
 	for i, e := range entries {

@@ -14,15 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Ledger is the part of a ledger that a world checks. *sqlstore.Ledger implements
-// Ledger.
+// Ledger has the methods of a ledger that the checks of a world need. *sqlstore.Ledger
+// implements Ledger.
 type Ledger interface {
 	Head(ctx context.Context) (ledger.Head, error)
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness records each answer of the store before the answer can be lost on the way to
-// a process. At the end it compares the ledger with these answers.
+// witness records each answer of the store before the answer can be lost on the way to a
+// process. At the end of the run, the witness compares the ledger with these answers.
 type witness struct {
 	w *world
 
@@ -31,7 +31,7 @@ type witness struct {
 	anchors []ledger.Head
 }
 
-// claimed is one grant of a key.
+// claimed identifies one grant: the key, and the fence that the store gave the claim.
 type claimed struct {
 	key   idempotency.Key
 	fence int64
@@ -39,14 +39,15 @@ type claimed struct {
 
 // changes are the changes under one grant that the store has confirmed.
 type changes struct {
-	granted idempotency.Record // by the first event
+	granted idempotency.Record // record as of the first event
 	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubt int                // failures without proof; a repeated failure may change nothing
+	inDoubt int                // number of failures without proof; a repeated failure may change nothing
 	ends    []ledger.Event     // other ends of the claim; a repeated end changes nothing
 	resend  bool
 }
 
-// keep keeps the head of the ledger as an anchor.
+// keep saves the current head of the ledger as an anchor: at the end, the ledger must
+// contain it.
 func (v *witness) keep() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {
@@ -132,8 +133,8 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	return nil
 }
 
-// failed reports an error that the simulation did not cause. After such an error the
-// correct content of the ledger is unknown.
+// failed makes the run fail because of an error of the store that the simulation did not
+// cause. After such an error, the correct content of the ledger is unknown.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)
@@ -241,7 +242,7 @@ func (c *changes) differ(entries []ledger.Entry) string {
 	return ""
 }
 
-// short returns entries in a readable form.
+// short returns one line of text for each entry, for an error message.
 func short(entries []ledger.Entry) (out []string) {
 	for _, e := range entries {
 		out = append(out, fmt.Sprintf("%s with fence %d", e.Event, e.Fence))

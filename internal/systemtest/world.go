@@ -19,7 +19,7 @@ import (
 // event is an event of the sources.
 type event struct {
 	Group  string `json:"group"`
-	Number int    `json:"number"` // in its group
+	Number int    `json:"number"` // position in its group
 }
 
 func (e event) key() string { return fmt.Sprintf("%s|%d", e.Group, e.Number) }
@@ -33,7 +33,7 @@ type world struct {
 	queue *sqstest.Queue
 
 	storage Storage
-	store   idempotency.Store // for the operator and the checks
+	store   idempotency.Store // connection of the operator and the checks
 	witness *witness
 
 	groups []string
@@ -43,8 +43,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// At the time storm, calm is set and the faults end. If the world is not finished
-	// some hours later, it is stuck.
+	// The field storm is the time until which faults happen; the field calm is then set.
+	// If the world is not finished six hours later, it counts as stuck.
 	storm time.Time
 
 	// rivals allows two producer processes for one source at a time, so no order is
@@ -62,7 +62,7 @@ type world struct {
 	totals   totals
 }
 
-// totals counts the events and faults of the seeds.
+// totals counts the events and faults of a run, or of the runs of all seeds.
 type totals struct {
 	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, resolved, redelivered, entries int
 }
@@ -87,7 +87,7 @@ type note struct {
 	what string
 }
 
-// steps are the steps of a run at which a fault or a crash may happen.
+// steps are the names of the steps of a run at which a fault or a crash may happen.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",
@@ -150,7 +150,7 @@ func (w *world) disconnect(s idempotency.Store) {
 	}
 }
 
-// happens reports whether a step fails.
+// happens decides at random whether the fault or crash of a step happens.
 func (w *world) happens(step string) bool {
 	odds, known := w.odds[step]
 	if !known {
@@ -203,7 +203,7 @@ func (w *world) finished() bool {
 	return true
 }
 
-// check compares the results with the promises.
+// check checks the promises of the library: see the package comment.
 func (w *world) check() {
 	if w.storage.Ledger != nil {
 		w.witness.check(w.store.Scan(context.Background(), idempotency.Filter{}))
@@ -241,7 +241,8 @@ func (w *world) check() {
 	}
 }
 
-// report prints the first three faults, each with the event's history.
+// report prints the first three broken promises, each with the history of the event
+// concerned.
 func (w *world) report() {
 	test, _, _ := strings.Cut(w.t.Name(), "/")
 	for _, text := range w.wrong[:min(len(w.wrong), 3)] {
@@ -276,7 +277,7 @@ func (w *world) newProcess(name string) *process {
 	return p
 }
 
-// end ends the remaining goroutines and the connection of the process.
+// end ends the remaining goroutines of the process and its connection to the store.
 func (p *process) end() {
 	p.once.Do(func() { close(p.killed) })
 	p.w.disconnect(p.store.s)
@@ -302,8 +303,8 @@ func (p *process) dead() bool {
 	}
 }
 
-// crash kills the process with the probability of the step, and reports whether the
-// process is dead.
+// crash kills the process with the probability of the step. It reports whether the
+// process is dead, from this step or before.
 func (p *process) crash(step string) bool {
 	if !p.dead() && p.w.happens(step) {
 		p.kill(step)

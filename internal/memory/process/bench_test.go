@@ -15,9 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer with a steady rate of events. Each event has a group of
-// its own, which is the worst case. A new event is sent in each step, and a request
-// takes 20 steps.
+// stream simulates a producer with a steady rate of events. Each event has another
+// message group, which is the worst case. Each step sends one new event. The answer to an
+// event arrives 20 steps later.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks
@@ -71,8 +71,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// One operation is all calls of the memory for one event: Event, Refresh, Admit, Record and
-// Release.
+// BenchmarkSteadyLoad measures all calls of the memory for one event: Event, Refresh,
+// Admit, Record and Release. The memory holds 900,000 events.
 func BenchmarkSteadyLoad(b *testing.B) {
 	const live = 900_000
 	s := newStream(live, 4*live)
@@ -123,8 +123,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// Several goroutines can share a memory: if an event is submitted several times, exactly
-// one submission is not a duplicate.
+// Eight goroutines share a memory and submit the same events. For each event, exactly one
+// submission is not a duplicate.
 func TestConcurrentUse(t *testing.T) {
 	m := process.New(process.Options{})
 	const events, workers = 200, 8

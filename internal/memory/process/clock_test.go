@@ -37,7 +37,9 @@ func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
 	assert.Zero(t, m.Wall(0))
 }
 
-// An interval ends during a suspension of the machine.
+// An event is in doubt, and the machine is suspended for five minutes. The next attempt
+// is refused as late, even if the wall clock hides the suspension. A step of the wall
+// clock alone makes no attempt late.
 func TestIntervalDuringSuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")

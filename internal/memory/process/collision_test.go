@@ -57,8 +57,9 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// Another event has taken the dedupe key of an event in doubt. The first event still
-// reports its doubt and not the collision.
+// An event is in doubt, its record expires, and another event takes its dedupe key. The
+// first submission's next attempt is refused because of its doubt (late) and not because
+// of the collision.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -112,7 +113,8 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Zero(t, other.look())
 }
 
-// Two messages share a request: SQS answers both with the first message's ID.
+// AdmitAnyway admits two events with one dedupe key to the same request. SQS answers both
+// with the message ID of the first, so the second is a duplicate.
 func TestAdmitAnywayInOneRequest(t *testing.T) {
 	r := newRig(t, process.Options{})
 	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
@@ -162,7 +164,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// The event is not stored: another attempt may start.
+	// The event is not stored, because SQS would not drop a resend. Another attempt may
+	// start.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

@@ -28,7 +28,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().Over())
 
-	// During the attempt, the memory forgets the event and the ticket does not.
+	// During the attempt, the memory drops the event's record. The ticket keeps the
+	// message ID.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -38,7 +39,7 @@ func TestDuplicateByMessageID(t *testing.T) {
 
 	assert.False(t, r.submit("k2", "g", "b").try(stored("m2")), "of another event")
 
-	// A missing message ID proves nothing.
+	// An answer without a message ID proves nothing: the event stays in doubt.
 	s = r.submit("k3", "g", "b")
 	assert.False(t, s.try(stored("")))
 	assert.Equal(t, process.InDoubt, s.state())
@@ -63,8 +64,8 @@ func TestLostPlace(t *testing.T) {
 }
 
 // An attempt starts while the event is already stored. The attempt ends without proof,
-// after the deduplication interval of the stored message. Its doubt lies in that interval,
-// whatever later attempts did.
+// after the deduplication interval of the stored message. Its doubt counts from that
+// interval, regardless of later attempts.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -121,8 +122,8 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// An attempt that began in an earlier interval does not count as under way in the record of
-// a later interval.
+// An attempt begins. The record of its event expires, and another attempt creates a new
+// record. The end of the first attempt does not change the new record.
 func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
@@ -173,7 +174,8 @@ func TestDuplicateByWatermark(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// Only the highest sequence number known before the first attempt proves a duplicate.
+	// A duplicate is proved by the highest sequence number of the group that was known
+	// before the submission's first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

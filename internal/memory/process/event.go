@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Event is a message as the memory compares messages: dedupe key, hashes of body and group,
-// and digests. [Memory.Event] computes an Event once per message, for any number of
-// submissions and attempts. An Event belongs to the memory that computed it. The memory
-// guards the fields.
+// Event holds the parts of a message that the memory compares: dedupe key, hashes of body
+// and group, and digests. [Memory.Event] computes an Event once per message, for any
+// number of submissions and attempts. Pass an Event only to the memory that computed it.
+// Only this memory may read or change the fields.
 type Event struct {
 	dedupeKey string
 	body      [sha256.Size]byte
@@ -24,19 +24,19 @@ type Event struct {
 	at window.Place // position of the record at the last lookup; guarded by Memory.mu
 }
 
-// fingerprint is a record's digest of a message.
+// fingerprint is the digest of a message that a record keeps in place of the message.
 type fingerprint struct {
-	// same covers body and group: the start of the body's SHA-256, XORed with a hash of
-	// the group under a secret seed. Twelve bytes are enough to keep events with one
-	// dedupe key distinct.
+	// The field same covers body and group: the start of the body's SHA-256, XORed with a
+	// hash of the group under a secret seed. Twelve bytes are enough to keep events with
+	// one dedupe key distinct.
 	same [12]byte
 
-	// attributes is a digest of the attributes that may carry identity.
+	// The field attributes is a digest of the attributes that may carry identity.
 	attributes uint32
 
-	// body and payload show how two events with one dedupe key differ. If SQS altered
-	// another event with the same dedupe key and body, AdmitAnyway refuses this event
-	// with AlteredBefore.
+	// The fields body and payload show how two events with one dedupe key differ. If SQS
+	// altered another event with the same dedupe key and body, AdmitAnyway refuses this
+	// event with AlteredBefore.
 	body, payload uint32
 }
 

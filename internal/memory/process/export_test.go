@@ -6,9 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// Clocks simulates a machine's clocks; tests move them by hand.
+// Clocks simulates a machine's clocks. Tests change the fields to let time pass.
 type Clocks struct {
-	Awake, Asleep time.Duration // durations so far
+	Awake, Asleep time.Duration // time the machine has been awake and suspended
 	Step          time.Duration // how far the wall clock was set forward
 }
 

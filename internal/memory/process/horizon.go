@@ -15,7 +15,7 @@ import "time"
 // suspension, or until no submission waits.
 type horizon struct {
 	counted time.Duration // total length of the suspensions that count as elapsed time
-	noticed time.Duration // the same, with the suspensions before since; equal to counted if no suspension waits to be counted
+	noticed time.Duration // counted plus the suspensions noticed up to the field since, which are not counted yet
 	since   Instant       // when noticed was set, on a clock that stops in suspensions
 	last    Instant       // latest result of freeUntil
 }
@@ -24,8 +24,8 @@ type horizon struct {
 const awakeFor = 2 * time.Minute
 
 // freeUntil returns the instant up to which the memory may free records. This is the
-// current instant minus the suspensions that do not count as elapsed time yet. The caller
-// holds m.mu.
+// current instant minus the length of the suspensions that do not count as elapsed time
+// yet. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.counted {

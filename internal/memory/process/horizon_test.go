@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// A submission that waits during a suspension learns what happened before the suspension. A
-// later submission does not, because SQS has forgotten the event.
+// An event is stored, and the machine is suspended for an hour. A submission that waited
+// during the suspension still learns that the event was stored. A submission made
+// afterwards does not, because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },

@@ -48,16 +48,16 @@ func (s State) String() string {
 type Known struct {
 	State State
 
-	// UnderWay reports that a request with the event is under way. It is true only with
-	// State InDoubt.
+	// UnderWay reports that a request with the event is under way. UnderWay is true only
+	// with State InDoubt.
 	UnderWay bool
 
 	// older reports, with UnderWay, that an earlier request has ended without proof.
 	older bool
 
-	// Since is the start of an attempt: with InDoubt, of the first attempt without a clear
-	// answer; with Stored or Altered, of the first attempt that SQS may have stored; with
-	// Clear, of the last attempt. Since is zero with Unknown.
+	// Since is the start of an attempt; the State says which. InDoubt: the first attempt
+	// without a clear answer. Stored and Altered: the first attempt that SQS may have
+	// stored. Clear: the last attempt. Unknown: Since is zero.
 	Since Instant
 
 	over Instant
@@ -104,22 +104,24 @@ const (
 	// request is necessary.
 	LateStored
 
-	// Conflict: another event with a different payload has the dedupe key.
+	// Conflict: this process sent another event with the same dedupe key and a different
+	// payload.
 	Conflict
 
-	// Drift: an event with the same payload and a different body has the dedupe key.
+	// Drift: this process sent an event with the same dedupe key and payload, and a
+	// different body.
 	Drift
 
-	// OtherGroup means that the dedupe key belongs to an event with the same body and a
-	// different message group.
+	// OtherGroup means that this process sent an event with the same dedupe key and body,
+	// in a different message group.
 	OtherGroup
 
 	// OtherAttributes means that this event was sent before with different values of
 	// attributes that may carry identity.
 	OtherAttributes
 
-	// AlteredBefore means that SQS stored a different message in place of the event and
-	// would drop the event until Known.Over.
+	// AlteredBefore means that SQS stored a different message in place of the event.
+	// Until Known.Over, SQS would drop the event as a duplicate.
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.
@@ -165,7 +167,7 @@ func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 type Judgement struct {
 	Kind Kind
 
-	// Known describes the event before this attempt. If Kind.Collides, Known describes
-	// the other message, and Known.Since is the time of its first send.
+	// The field Known describes the event before this attempt. If Kind.Collides, Known
+	// describes the other message, and Known.Since is the time of its first send.
 	Known Known
 }

@@ -4,16 +4,18 @@
 // Problem: a single call cannot decide whether SQS stored an event. A request without an
 // answer leaves the event in doubt. Every later submission of the same event must know
 // about the doubt, because SQS recognises a resend for only five minutes after storing
-// the first copy. The package therefore keeps state per event: dedupe key, body and
-// message group together. Attributes that may carry identity are compared as well.
+// the first copy. The package therefore keeps state per event. The dedupe key, the body
+// and the message group together identify an event. Attributes that may carry identity
+// are compared as well.
 //
 // Guarantees: Admit refuses every attempt that might reach SQS after SQS has forgotten an
-// earlier attempt, stored or in doubt. A doubt ends by proof or by time, and never
-// because of a later submission. The memory keeps each event as long as SQS may remember
-// it, and a full memory refuses new events. Duplicates are reported only with proof.
+// earlier attempt, stored or in doubt. A doubt about an event ends with proof or with
+// time, and never because the event is submitted again. The memory keeps each event as
+// long as SQS may remember it, and a full memory refuses new events. Duplicates are
+// reported only with proof.
 //
-// Limits: a memory starts empty and learns about other processes' events from SQS answers
-// only. The package returns judgements; errors, telemetry and queueing belong to the
+// Limits: a memory starts empty and learns about other processes' events only from SQS's
+// answers. The package returns judgements; errors, telemetry and queueing belong to the
 // caller.
 //
 // Usage of one submission:
@@ -41,13 +43,13 @@ import (
 // Instant is a reading of a memory's clock.
 type Instant = clock.Instant
 
-// Clock measures time with the suspensions of the machine.
+// Clock measures time, including the time in which the machine is suspended.
 type Clock = clock.Clock
 
 // Options configures a [Memory].
 type Options struct {
-	// AcceptTimes recognises duplicates of other processes' messages by the time of
-	// acceptance in SQS's sequence number.
+	// AcceptTimes recognises duplicates of messages that other processes sent, by the
+	// time of acceptance contained in SQS's sequence number.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of remembered events; 0 means unlimited. A full
@@ -69,7 +71,7 @@ type Memory struct {
 	// hasSeparate is set if there may be separate records, see separateKey.
 	hasSeparate atomic.Bool
 
-	// waiting is the number of submissions between their first Refresh and Leave.
+	// waiting is the number of submissions that have called Refresh and not yet Leave.
 	waiting atomic.Int64
 
 	mu      sync.Mutex
@@ -103,9 +105,9 @@ func (m *Memory) Now() Instant { return m.clock.Now() }
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
-// monotonic reading. For a zero instant it returns the zero time. Call Wall at the
-// creation of an error and not earlier, so that later steps of the wall clock are
-// included.
+// monotonic reading. For a zero instant, Wall returns the zero time. For a time in an
+// error, call Wall when the error is created and not earlier: the wall clock may be set
+// in between.
 func (m *Memory) Wall(i Instant) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -145,8 +147,8 @@ func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 }
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt. After
-// Go, the event is in doubt and Record must follow, even without an actual attempt. Other
-// judgements change nothing in the memory.
+// the judgement Go, the event is in doubt. The caller must then call Record, even if no
+// request was sent. Other judgements change nothing in the memory.
 func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,9 +156,9 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 }
 
 // Judge returns the judgement of Admit without beginning an attempt, but it ignores the
-// limit on records, so the judgement is never Full. A caller can therefore ask the store
-// between Judge and Admit, and only about events that this process may send. Judge
-// captures the current knowledge in the ticket.
+// limit on records, so the judgement is never Full. A caller with a store first calls
+// Judge, then asks the store about the events that this process may send, and then calls
+// Admit. Judge captures the current knowledge in the ticket.
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -164,8 +166,9 @@ func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	return m.judge(now, ev, t, &own, &first, false)
 }
 
-// AdmitAnyway is like Admit, but allows a collision. The event gets a separate record,
-// and later Admit calls find this record. The other event's record does not change.
+// AdmitAnyway is like Admit, but admits an event that collides with another event. The
+// admitted event gets a separate record, and later Admit calls find this record. The
+// other event's record does not change.
 func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,9 +311,8 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 
 // acceptedEarlier returns the instant at which SQS accepted the message, or zero. The
 // result is not zero if the sequence number proves that SQS accepted the message before
-// this submission and within the interval. Another process then sent the message, or this
-// process before a restart, and the interval of the event began before its first attempt
-// here.
+// this submission and within the deduplication interval. In that case another process
+// sent the message, or this process before a restart.
 func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
 	at := number.acceptedAt()
 	if ago := m.clock.Wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
@@ -336,9 +338,9 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome, so no attempt of the submission will
-// begin, and the memory need not keep records for it. Call Leave once for each submission
-// after its first Refresh.
+// Leave records that a submission has its outcome. The submission will begin no attempt,
+// so the memory need not keep records for it after a suspension. Call Leave once for each
+// submission after its first Refresh.
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
@@ -358,8 +360,8 @@ func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 
 // Sweep frees all events certainly forgotten by SQS, returns their memory and reports
 // whether the memory is empty. The owner calls Sweep when idle, for example once a
-// minute. Sweep takes about 15 ms per million freed events and lets other calls run twice
-// a millisecond.
+// minute. Sweep takes about 15 ms per million freed events, and unlocks the memory about
+// twice a millisecond for other calls.
 func (m *Memory) Sweep(now Instant) (empty bool) {
 	for {
 		if left, done := m.sweep(now); done {

@@ -40,7 +40,8 @@ func (r *rig) until(i process.Instant) {
 	r.pass(i.Sub(r.Now()))
 }
 
-// submission combines an event, its ticket and the memory.
+// submission is one submission of an event: the event, its ticket, and the rig with the
+// memory.
 type submission struct {
 	*rig
 	ev process.Event
@@ -160,8 +161,8 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// The last start of an attempt, and the first instant at which SQS has certainly
-// forgotten the event, are exact to the nanosecond.
+// An attempt is admitted at ResendBefore and refused as late one nanosecond after it. A
+// new submission is refused one nanosecond before Over and admitted at Over.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

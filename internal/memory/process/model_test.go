@@ -137,7 +137,7 @@ func (h *history) endOfBurst(i int) (end process.Instant) {
 	return end
 }
 
-// live reports whether the memory must still remember the history.
+// live reports whether the memory must still remember the attempts in the history.
 func (h *history) live(now process.Instant) bool {
 	if h == nil {
 		return false
@@ -154,8 +154,9 @@ func (m *model) at(now process.Instant, s slot) *history {
 }
 
 // find returns the history of the event and the history under the event's dedupe key, as
-// far as a submission knows them. A submission made at the instant made also knows
-// histories that ended afterwards, until the memory frees their records.
+// far as a submission knows them. The parameter made is the instant at which the
+// submission was made. The submission also knows histories that SQS has forgotten since
+// then, until the memory frees their records.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -196,7 +197,7 @@ type actor struct {
 	opened *history
 }
 
-// rival describes the event with which a submission collides.
+// rival describes the other event with which a submission's event collides.
 type rival struct {
 	kind  process.Kind
 	known known
@@ -233,8 +234,8 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the judgement. If the event needs a new record, admit calls isFull,
-// because a memory may be full of records that have expired.
+// admit returns the judgement. If the event needs a new record, admit calls isFull: only
+// the tested memory knows how many expired records it still holds.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)

@@ -7,8 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// remembered is a record's value: 32 bytes without pointers, because a fast producer
-// keeps five minutes of events.
+// remembered is the value that the memory keeps per event. It has 32 bytes and no
+// pointers, because a fast producer sends many events in five minutes.
 type remembered struct {
 	answer answer
 	fingerprint
@@ -26,11 +26,11 @@ const (
 	// ambiguous is set after an attempt without proof.
 	ambiguous answer = 2
 
-	// crowded is set when an attempt begins while another attempt is under way. It stays
-	// until no attempt is under way.
+	// crowded is set when an attempt begins while another attempt is under way. crowded
+	// is cleared when no attempt is under way.
 	crowded answer = 4
 
-	// oneAttempt is added for each attempt under way.
+	// oneAttempt is added to the answer once for each attempt under way.
 	oneAttempt answer = 8
 
 	// answered is set in every message ID hash.
@@ -66,9 +66,10 @@ type record struct {
 	key  window.Key
 	at   window.Place // position of key in the window
 
-	// from is the start of the first attempt that SQS may have stored. to is the end of the
-	// last such attempt or, without proof, the latest time at which it can arrive at SQS.
-	// to is zero while an attempt is under way, or if there is no such attempt.
+	// The field from is the start of the first attempt that SQS may have stored. The
+	// field to is the end of the last such attempt or, without proof, the latest time at
+	// which this attempt can arrive at SQS. The field to is zero while an attempt is
+	// under way, or if no attempt may have been stored.
 	from, to Instant
 	value    remembered
 }
@@ -129,13 +130,15 @@ func (r *record) begin(now Instant, t *Ticket) {
 	t.since = r.from
 }
 
-// counts reports whether the record counts the ticket's attempt as under way. A record that
-// was created later, for another deduplication interval, does not.
+// counts reports whether the record counts the ticket's attempt as under way. A record
+// that was created after the attempt began, for another deduplication interval, does not
+// count the attempt.
 func (r *record) counts(t *Ticket) bool {
 	return r.state() == InDoubt && r.from == t.since
 }
 
-// end records the end of a counted attempt. mayBeStored reports an end without proof.
+// end records the end of an attempt that the record counts as under way. mayBeStored is
+// true for an end without proof.
 func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
 	a := &r.value.answer
 	*a -= oneAttempt
@@ -159,17 +162,17 @@ func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
 	}
 }
 
-// Package window takes a time.Time, so the memory converts its instants to times after
-// epoch.
+// epoch is the time.Time for Instant 0. Package window takes a time.Time, so the memory
+// converts its instants to times after epoch.
 var epoch = time.Unix(0, 0)
 
 func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record of key k, unless SQS has forgotten the event at the instant at.
-// For an altered event, now counts in place of at: a later attempt of an altered event
-// harms nothing.
+// lookup returns the record of key k, unless SQS has forgotten the event at the instant
+// given by the parameter at. For an altered event, the instant now counts instead: SQS
+// does not have the event itself, so another attempt does no harm.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -185,7 +188,8 @@ func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) recor
 	return r
 }
 
-// put stores the event's record. Only a new record can fail.
+// put stores the event's record. It can fail only for a new record, if the memory is
+// full.
 func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	r.held = true
 	w := window.Record[remembered]{From: timeOf(r.from), Value: r.value}
@@ -226,7 +230,7 @@ func (r *record) store(now Instant, t *Ticket, id answer, duplicate bool) {
 	case was != 0 && duplicate:
 		r.to = now // the original may be older; it is safe to remember longer
 	case was != 0 || !r.held:
-		// An attempt of this submission stored the event again.
+		// SQS stored the event again by an attempt of this submission.
 		r.from, r.to = t.firstCounted(), now
 	default:
 		r.from, r.to = min(r.from, t.since), now

@@ -15,7 +15,8 @@ type sequence uint64
 
 const perMilli = 256_000
 
-// sequenceSpan is memorySpan in sequence units.
+// sequenceSpan is the difference between two sequence numbers with memorySpan between
+// their times.
 const sequenceSpan = sequence(memorySpan/time.Millisecond) * perMilli
 
 // parseSequence parses a sequence number. The result is zero for an unknown format.
@@ -40,10 +41,10 @@ func parseSequence(text string) sequence {
 	return sequence(low)
 }
 
-// isNotAfter reports whether s certainly belongs to a message stored no later than the
-// message with number mark: numbers increase within a group (F-009 b, F-041). Numbers at
-// least one interval apart prove nothing: SQS would have forgotten the message. The
-// numbering must have restarted, as it does in an emulator.
+// isNotAfter reports whether the message with number s was certainly stored no later than
+// the message with number mark: numbers increase within a group (F-009 b, F-041). If s is
+// smaller than mark by an interval or more, s proves nothing. SQS would have forgotten
+// that message, so the numbering must have restarted, as it does in an emulator.
 func (s sequence) isNotAfter(mark sequence) bool {
 	return s != 0 && s <= mark && mark-s < sequenceSpan
 }

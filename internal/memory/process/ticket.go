@@ -10,9 +10,9 @@ type Ticket struct {
 	// the event.
 	Known Known
 
-	// collision is the last collision of the event with another message. It stays after the
-	// memory has dropped the other message's record: a submission made while SQS remembered
-	// the other message is judged as of then.
+	// collision is the last collision of the event with another message. It stays after
+	// the memory has dropped the other message's record: a submission that was made while
+	// SQS remembered the other message still collides with it.
 	collision Judgement
 
 	made      Instant  // instant of the first Refresh; zero before
@@ -22,16 +22,16 @@ type Ticket struct {
 
 	// State of the current attempt; began is zero without an attempt.
 	began   Instant
-	since   Instant // from in the record when the attempt was admitted
-	stored  answer  // answer in the record if the event was stored, else zero
-	to      Instant // to in the record before the attempt
+	since   Instant // the record's field from when the attempt was admitted
+	stored  answer  // the record's answer if the event was already stored, else zero
+	to      Instant // the record's field to before the attempt
 	counted bool    // the record counts the attempt
 
 	// Idle: at Conclude, no attempt of the submission was under way.
 	Idle bool
 
 	concluded bool // no further attempt may begin
-	storedIt  bool // as far as known, this submission stored the event
+	storedIt  bool // SQS confirmed an attempt, and no duplicate was proved
 
 	// opened means that this submission created the record, so its Release frees the record
 	// if SQS refused all attempts.
@@ -42,9 +42,9 @@ type Ticket struct {
 // begun.
 func (t *Ticket) Again() Ticket { return Ticket{made: t.made} }
 
-// capture updates the ticket's knowledge to k, the current knowledge. If k belongs to a
-// later deduplication interval than the ticket's knowledge, capture changes nothing.
-// horizon is the result of Memory.freeUntil.
+// capture sets Known in the ticket to k, the current knowledge of the event. If k belongs
+// to a later deduplication interval than Known, capture changes nothing. horizon is the
+// result of Memory.freeUntil.
 func (t *Ticket) capture(horizon Instant, k Known) {
 	was := t.Known
 	switch {
@@ -54,7 +54,8 @@ func (t *Ticket) capture(horizon Instant, k Known) {
 		return
 	case horizon >= was.keptUntil():
 		// The memory may have freed the record, so the absence of a doubt in k proves
-		// nothing. Before horizon, only an answer of SQS ends a doubt in the memory.
+		// nothing. As long as the memory has not freed the record, only an answer of SQS
+		// ends a doubt.
 		return
 	}
 	t.Known = k

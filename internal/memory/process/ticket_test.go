@@ -10,8 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Proof ends the doubt in a ticket. A missing record proves that SQS did not store the
-// event, but only at a time when the memory cannot have freed the record.
+// A submission waits while another submission of the event is in doubt. If the event's
+// record is missing afterwards, SQS did not store the event, except when so much time has
+// passed that the memory may have freed the record.
 func TestWhatATicketKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -40,7 +41,7 @@ func TestWhatATicketKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// A doubt begins and expires during the wait.
+	// While a submission waits, a doubt about its event begins and expires.
 	waits = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")
@@ -55,7 +56,8 @@ func TestWhatATicketKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// Another submission resolves a doubt during the wait.
+	// While a submission waits, another submission's later attempt proves that the event
+	// is stored.
 	waits = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)

@@ -1,9 +1,10 @@
 package process
 
 // watermarks holds the highest known sequence number of each message group, for at most
-// mostMarks groups. To make room it may drop a number; a duplicate may then go unnoticed,
-// as some duplicates do anyway. The table consists of sets with a few entries each. Unlike
-// a map it has no pointers, makes no garbage in steady state, and needs 16 bytes per group.
+// mostMarks groups. If a set of the table is full, another group's number may be dropped.
+// A duplicate in that group may then go unnoticed, as some duplicates do anyway. The
+// table consists of sets of eight entries. Unlike a map, the table has no pointers, makes
+// no garbage in steady state, and needs 16 bytes per entry.
 type watermarks struct {
 	sets []markSet // length zero or a power of 2
 }
@@ -38,7 +39,7 @@ func (w *watermarks) of(group uint64) sequence {
 	return 0
 }
 
-// raise records a number of a group, if higher than the recorded number.
+// raise records the number of a group if it is higher than the number recorded before.
 func (w *watermarks) raise(group uint64, number sequence) {
 	if number == 0 {
 		return
@@ -52,8 +53,8 @@ func (w *watermarks) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// A sequence number contains a time. A mark that is older than the new number by a
-		// whole interval proves nothing any more.
+		// A sequence number contains a time. If the number of the mark m is older than
+		// the new number by a whole deduplication interval, m no longer proves anything.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == mostSets {
 			*m = mark{group, number}

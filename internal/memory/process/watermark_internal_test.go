@@ -14,7 +14,8 @@ func TestARecordIsOneCacheLine(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Ticket{}), uintptr(128))
 }
 
-// A watermark never rises above the highest recorded number; it may be lower or missing.
+// The watermark of a group is never higher than the highest number passed to raise. In a
+// full table, a watermark may be missing.
 func TestWatermarks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var w watermarks
@@ -49,7 +50,7 @@ func TestWatermarks(t *testing.T) {
 	assert.Zero(t, w.of(groups[0]))
 }
 
-// With few groups, all marks are kept and take little memory.
+// The marks of 10,000 groups are all kept, in a table with at most ten entries per group.
 func TestFewWatermarksAreKept(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var w watermarks
@@ -63,7 +64,8 @@ func TestFewWatermarksAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*marksPerSet, 10*10_000)
 }
 
-// Marks older than an interval are replaced before the table grows.
+// If each group sends only once, marks older than an interval are replaced, and the table
+// stays small.
 func TestOldWatermarksMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w watermarks

@@ -11,10 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// LookUp reads the events' records from the store in one call and makes no claim. It sets
-// judgements[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer from
-// the store, the judgement is None. An unusable record gives Wait, or Unclaimed with
-// FailOpen.
+// LookUp reads the events' records from the store in one call and makes no claim. LookUp
+// sets judgements[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer
+// from the store, the judgement is None. If the record cannot be used, the judgement is
+// Wait, or Unclaimed with FailOpen.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -80,8 +80,8 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 
 // Ask claims the events in one durable write and sets judgements[i] for claims[i]. A
 // claim that was granted before is renewed. If a record's fingerprint was computed by
-// another spec, the claim may need a second write. Each write takes at most twice the
-// policy's store timeout, unless the store ignores its context.
+// another fingerprint spec, the claim may need a second write. Each write takes at most
+// twice the policy's store timeout, unless the store ignores its context.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -126,8 +126,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 }
 
 // Prepare claims events before their first Ask, at most [idempotency.MaxBatch], in one
-// durable write. A granted claim answers the Ask if its lease still covers an attempt
-// then, or if the record has other bytes. In all other cases, Ask repeats the question.
+// durable write. The next Ask returns Granted for a granted claim without a call of the
+// store, if the lease still covers an attempt. It returns Other without a call if the
+// record has other bytes. In all other cases, Ask calls the store.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -177,8 +178,8 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 
 // claim writes the requests in one call, and in a second call if the result of the first
 // is ambiguous. With a Writer, each call also writes queued endings. begin is the start
-// of the last call: leases count from begin. ambiguous reports whether the result of a
-// call is ambiguous.
+// of the last call: leases count from begin. ambiguous reports whether the store left
+// open in any call whether it took the claims.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isDown() {
 		return 0, nil, false, errDown
@@ -197,8 +198,9 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, ambiguous, err
 }
 
-// claimOnce makes one call of the store. If the call also writes endings, claimOnce
-// reports their results, even if the store ends the goroutine.
+// claimOnce claims the requests in one call of the store. If the call also writes queued
+// endings, claimOnce passes their results to applyAnswers, even if the store ends the
+// goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var along []*ending
 	if c.writer != nil {
@@ -221,7 +223,8 @@ func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) 
 	return outcomes, err
 }
 
-// write makes a call that changes the store, and reports its result to Options.Note.
+// write calls f, which makes a store call that changes the store, and reports the result
+// to Options.Note.
 func (c *Claimant) write(ctx context.Context, f func(context.Context) error) error {
 	err := c.call(ctx, f)
 	switch {
@@ -240,8 +243,8 @@ func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
 
-// call makes one call of the store within the store timeout. After a failure it sets down,
-// which starts a pause of optional calls.
+// call makes one call of the store within the store timeout. After a failure, call sets
+// the field down, the end of a pause without optional calls.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -251,7 +254,7 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 		err = c.options.Hide(err)
 	}
 	if isAnswer(err) {
-		c.down.Store(0) // the store answers
+		c.down.Store(0) // the store has answered, so there is no pause
 		return err
 	}
 	c.counts.errors.Add(1)
@@ -261,16 +264,18 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 	return err
 }
 
-// downFor is the pause after a failed store call, in addition to the duration of the
-// failed call. In the pause, lookups are skipped and, with FailOpen, claims too.
+// downFor is the length of the pause after a failed store call, in addition to the
+// duration of the failed call. In the pause, LookUp and Prepare do not call the store.
+// With FailOpen, Ask does not call it either.
 const downFor = time.Second
 
 func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
 
 // compareBodies compares a claim with a record whose fingerprint was computed by another
-// spec. It computes the fingerprint of the stored body by the claim's spec. If the
-// fingerprints are equal, the claim takes the record's fingerprint and the result is
-// Undecided, so that the claim is repeated.
+// fingerprint spec. It computes the fingerprint of the stored body by the claim's spec.
+// If this fingerprint equals the claim's, the claim takes the record's fingerprint, and
+// the result is Undecided: the caller repeats the claim. Otherwise the result is
+// Conflict, or Unjudged if no fingerprint can be computed.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -304,7 +309,8 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 	return v
 }
 
-// judge returns the judgement for a claim's outcome.
+// judge returns the judgement for the store's outcome of a claim, and records the outcome
+// in the claim.
 func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	k.ambiguous = false
@@ -364,7 +370,8 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	}
 }
 
-// grant returns the judgement for a granted claim.
+// grant returns the judgement for a claim that the store has granted: Granted, Late if a
+// resend would be too late, or Wait if the lease is too short for an attempt.
 func (c *Claimant) grant(k *Claim) Judgement {
 	now := c.options.Now()
 	known := k.Known()
@@ -413,9 +420,8 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of times that one claim adopts the record's message. A
-// store whose record then still has another message keeps changing its answers, and the
-// claim fails.
+// mostAdopted is the maximum number of times that one claim adopts the record's message.
+// If the record then has yet another message, the judgement is Wait with errChanges.
 const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")

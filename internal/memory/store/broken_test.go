@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// interrupted is a store that calls a function before it takes endings. An ending is the
-// last write for a claim: the result of the event, or the release of the claim.
+// interrupted is a store that calls the function first before it takes endings. An ending
+// is the last write for a claim: the result of the event, or the release of the claim.
 type interrupted struct {
 	*idempotency.Memory
 	first atomic.Pointer[func()]
@@ -41,8 +41,8 @@ func (s interruptedWriter) Write(ctx context.Context, endings []idempotency.Fini
 	return failures, out, err
 }
 
-// eachInterrupted runs a test twice, with an interrupted store that has a Writer and with
-// one that has none.
+// eachInterrupted runs a test twice: with an interrupted store that implements
+// idempotency.Writer, and with one that does not.
 func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupted)) {
 	for name, writer := range map[string]bool{"Finish": false, "Write": true} {
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +60,8 @@ func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupte
 	}
 }
 
-// If the store ends the goroutine of a Finish call, the waiter learns after the store
-// timeout that the event is not recorded. When the store answers again, the event is
-// recorded.
+// The store ends the goroutine that calls Finish or Write. After the store timeout, the
+// waiter is called with false. When the store answers again, the event is recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")
@@ -80,8 +79,8 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// A call writes claims and queued endings together and ends its goroutine. The next call
-// writes the endings.
+// One store call writes claims and queued endings together, and the store ends the
+// goroutine of the call. The next call writes the endings.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k, next := r.event("k"), r.event("next")
@@ -100,7 +99,8 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// Close counts the endings of a store that ignores its context and does not answer.
+// Close returns although the store ignores its context and does not answer. Close counts
+// the unanswered endings as lost.
 func TestCloseOfASilentStore(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")

@@ -2,19 +2,20 @@
 // event, and records the event's outcome in the store.
 //
 // Problem: SQS forgets an event after five minutes, and a process forgets when it ends. A
-// store remembers for longer, but the right to send must be claimed durably before the
-// first byte leaves, and the claim must end with the proven outcome and no more.
+// store remembers for longer. But the right to send must be claimed durably before the
+// first byte leaves, and the outcome recorded at the end of the claim must be proven.
 //
 // Guarantees: [Claimant.Ask] grants an attempt only under a durable claim with a lease
-// covering the attempt. If an earlier attempt may have arrived, Ask grants another only
-// while SQS still recognises the event. Records written afterwards are never stronger
-// than the proof: an attempt in doubt leaves the claim unchanged. Proven outcomes are
-// kept until the store takes them, for at most an hour and at most [mostEndings] events.
+// covering the attempt. If an earlier attempt may have arrived, Ask grants another
+// attempt only while SQS still recognises the event. After an attempt, the claimant
+// records only what is proven: an attempt in doubt leaves the claim unchanged. Proven
+// outcomes are kept until the store takes them, for at most an hour and at most
+// [mostEndings] events.
 //
 // Limits: a process suspended between its last lease check and the network may send late;
 // SQS recognises the event within its interval. With Options.FailOpen, an event may be
 // sent without a claim. The package knows neither requests nor message groups: the caller
-// decides when to ask and how answers affect the order.
+// decides when to call Ask, and keeps the events of a group in order.
 package store
 
 import (
@@ -37,7 +38,7 @@ type Options struct {
 	// timeout and [window.Arrival].
 	Attempt time.Duration
 
-	// FailOpen grants unclaimed attempts while the store does not answer.
+	// FailOpen permits attempts without a claim while the store does not answer.
 	FailOpen bool
 
 	// Owner names the process across its restarts; empty means no name. Began is the start
@@ -49,16 +50,16 @@ type Options struct {
 	Now func() time.Duration
 
 	// Note is called after each write to the store, with nil if the store answered. Note
-	// must be quick. Reads do not count: a locked store may still answer reads. A nil
-	// Note is not called.
+	// must be quick. Note is not called after reads, because a locked store may still
+	// answer reads. A nil Note is not called.
 	Note func(err error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
 	Hide func(err error) error
 
-	// Recompute returns the fingerprint of a stored body, computed by the spec of the
-	// claims. The second result is false if the body has no fingerprint. If Recompute is
-	// nil, fingerprints are not computed again.
+	// Recompute returns the fingerprint of a stored body, computed by the fingerprint
+	// spec of the claims. The second result is false if the body has no fingerprint. If
+	// Recompute is nil, fingerprints are not computed again.
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
@@ -70,8 +71,8 @@ type Claimant struct {
 	terms   idempotency.Terms
 	counts  counts
 
-	// down is the end of a pause, as a reading of Options.Now: until then, optional calls
-	// of the failing store are skipped. 0 means that the store answers.
+	// The field down is the end of a pause, as a reading of Options.Now: until then,
+	// optional calls of the failing store are skipped. 0 means that there is no pause.
 	down atomic.Int64
 
 	writer idempotency.Writer // nil without a Writer
@@ -90,12 +91,12 @@ func New(o Options) *Claimant {
 	return c
 }
 
-// Claim is the store's part of one submission. Only one goroutine at a time may use a
-// Claim, except for Known.
+// Claim is one submission's claim of an event in the store, and the store's answers so
+// far. Only one goroutine at a time may use a Claim, except for Known.
 type Claim struct {
 	request idempotency.Claim
 	id      idempotency.KeyID
-	other   *Message // from the record, if different
+	other   *Message // message of the record, if it differs from the claim's
 
 	ref    idempotency.Ref
 	held   bool
@@ -106,7 +107,7 @@ type Claim struct {
 	prepared bool // granted by Prepare and not yet used by Ask
 
 	resumed   bool // resume was called
-	ambiguous bool // the store may have granted the token, and has not answered
+	ambiguous bool // the store has not answered and may have granted the claim
 
 	adopted uint8 // number of adopted messages
 
@@ -151,7 +152,7 @@ const (
 	// Unanswered: the store was asked and has never answered.
 	Unanswered
 
-	// Clear: as far as the store knows, no other attempt may have stored the event.
+	// Clear: as far as the store knows, no other claimant can have stored the event.
 	Clear
 
 	// InDoubt: an attempt under another claim may have stored the event.
@@ -166,8 +167,8 @@ type Known struct {
 	State State
 
 	// Since, ResendUntil and Over are set with InDoubt, by the store's clock. Since is
-	// the start of the first attempt in doubt. ResendUntil is the end of safe resends.
-	// From Over on, SQS has certainly forgotten the last attempt.
+	// the start of the first attempt in doubt. ResendUntil is the time until which a
+	// resend is safe. From Over on, SQS has certainly forgotten the last attempt.
 	Since, ResendUntil, Over time.Time
 
 	// Result is set with Stored.
@@ -181,7 +182,8 @@ type Known struct {
 	// attempt is in doubt, or SQS confirmed it.
 	Ours bool
 
-	// Err explains why the last question gave no permission to send; otherwise nil.
+	// Err explains why the last call of LookUp or Ask gave no permission to send;
+	// otherwise nil.
 	Err error
 }
 
@@ -203,7 +205,7 @@ func (k *Claim) learn(f func(*Known)) {
 type Kind uint8
 
 const (
-	// None: LookUp found nothing decisive.
+	// None: LookUp found nothing that decides whether the event may be sent.
 	None Kind = iota
 
 	// Granted: an attempt may start now.
@@ -212,17 +214,18 @@ const (
 	// Unclaimed: an attempt may start without a claim, because the store does not answer.
 	Unclaimed
 
-	// Duplicate: the event is stored. Known has the result.
+	// Duplicate: the event is stored. Claim.Known has the result.
 	Duplicate
 
-	// Wait: another claimant has the event, or the store does not answer.
+	// Wait: another claimant has claimed the event, or the store does not answer. Call
+	// Ask again after Judgement.Delay.
 	Wait
 
 	// Other means that the event was or may have been sent as another message.
 	// [Claim].Adopt returns this message; call Ask again afterwards.
 	Other
 
-	// Late: an attempt in doubt is too old for a resend.
+	// Late: an earlier attempt is in doubt, and it is too late for a resend.
 	Late
 
 	// Held means that an attempt under another claim is in doubt and too old for a resend.
@@ -236,10 +239,10 @@ const (
 	Refused
 )
 
-// Judgement is the answer about one event.
+// Judgement is the answer of LookUp or Ask about one event.
 type Judgement struct {
 	Kind  Kind
-	Delay time.Duration // with Wait: time until the next question
+	Delay time.Duration // with Wait: time until the next call of Ask
 	Err   error
 
 	// Hopeless is set with Wait if the store refuses all writes: see
@@ -251,8 +254,8 @@ type Judgement struct {
 	Drift bool
 }
 
-// MayLeave reports whether the bytes of a granted attempt may still leave. If the
-// submission has no granted claim, the result is true.
+// MayLeave reports whether the claim's lease lasts long enough for a request that leaves
+// this machine now. If the submission has no granted claim, the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.held || c.options.Now()+window.Arrival <= k.lease
 }
@@ -272,8 +275,8 @@ const (
 	mostWait  = time.Second
 )
 
-// clear records that, as far as the store knows, no other claimant's attempt may have
-// stored the event.
+// clear records that, as far as the store knows, no other claimant can have stored the
+// event.
 func (k *Claim) clear() {
 	k.learn(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
@@ -296,9 +299,9 @@ func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 	})
 }
 
-// Attempted records the result of an attempt. A proof of storage is queued for the
-// store, and w waits until the store has it. An event that SQS stored without a granted
-// claim gets no record: Attempted then returns true.
+// Attempted records the result of an attempt. If SQS stored the event, Attempted queues
+// the result for the store, and w is called when the store has it. If SQS stored the
+// event without a granted claim, the store gets no record, and Attempted returns true.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:

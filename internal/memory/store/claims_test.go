@@ -14,12 +14,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// The proof from a claim's attempts decides the claim's ending.
+// The answers to a claim's attempts decide which status the event's record has after
+// Release.
 func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		attempts []attempt.Answer
-		before   bool // a crashed claimant left an attempt in doubt
+		before   bool // an earlier claimant crashed and left an attempt in doubt
 		status   idempotency.Status
 		doubt    bool
 	}{
@@ -64,7 +65,8 @@ func TestWhatIsProved(t *testing.T) {
 	}
 }
 
-// All claims of a request share one call. Two claims of one event see each other.
+// Ask claims three events in one call of the store. The third claim is for the same event
+// as the first, and must wait.
 func TestAskIsOneCall(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		all := []*store.Claim{r.event("a"), r.event("b"), r.event("a")}
@@ -77,8 +79,8 @@ func TestAskIsOneCall(t *testing.T) {
 	})
 }
 
-// The time of a lease counts from the start of the call. If the remaining time is too
-// short for one attempt, the lease is not used.
+// A lease counts from the start of the store call. If the call takes so long that the
+// rest of the lease is too short for one attempt, Ask answers Wait and not Granted.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -100,8 +102,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// While another claimant has the event, Ask answers Wait with growing delays. The last
-// delay ends when the other claimant's lease ends.
+// While another claimant has a lease for the event, Ask answers Wait with growing delays.
+// The last delay ends when the lease ends.
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
@@ -132,7 +134,8 @@ func TestInProgress(t *testing.T) {
 	})
 }
 
-// An attempt in doubt is repeated only while SQS recognises the event.
+// After an attempt in doubt, Ask grants another attempt only while SQS recognises the
+// event.
 func TestTooLateForAnotherAttempt(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine := r.event("mine")
@@ -167,8 +170,8 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 }
 
-// While the store does not answer, no claim is granted. The event's state is Unanswered and
-// not Clear.
+// While the store does not answer, Ask answers Wait, and the event's state is Unanswered
+// and not Clear. With FailOpen, Ask answers Unclaimed.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(down)
@@ -231,8 +234,8 @@ func (hanging) ClaimBatch(ctx context.Context, _ []idempotency.Claim) ([]idempot
 	return nil, ctx.Err()
 }
 
-// The answer to a claim is ambiguous. The claimant repeats the claim, and the store
-// recognises it as the claimant's own.
+// The store grants a claim and its answer is lost (ErrAmbiguous). The claimant repeats
+// the claim, and the store renews it.
 func TestAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		n := 0
@@ -245,7 +248,7 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
 		require.EqualValues(t, 1, r.record("k").Fence)
 
-		// Both calls are ambiguous: the next question finds the record.
+		// The answers to both calls are lost. The next Ask renews the claim.
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
 		k := r.event("other")
 		require.Equal(t, store.Wait, r.ask(k).Kind)
@@ -256,7 +259,8 @@ func TestAmbiguous(t *testing.T) {
 	})
 }
 
-// A record has the event with other bytes. The event is sent with the bytes of the record.
+// The store's record of an event has other bytes than the claim. Ask and LookUp answer
+// Other, and after Adopt the event is sent with the bytes of the record.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
@@ -299,7 +303,8 @@ func TestOther(t *testing.T) {
 	})
 }
 
-// A record with another spec's fingerprint is compared by its body.
+// If the fingerprint of a record was computed by another fingerprint spec, Ask compares
+// the body of the record.
 func TestAnotherSpec(t *testing.T) {
 	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
 		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// gatherTime is the time for which queued endings wait for a claim, to be written in
-	// the same call. An ending is the last write for a claim: the result of the event, or
-	// the release of the claim.
+	// gatherTime is the time for which queued endings wait. If claims are made meanwhile,
+	// the endings are written in the same store call. An ending is the last write for a
+	// claim: the result of the event, or the release of the claim.
 	gatherTime = time.Millisecond
 
 	// finishCalls is the maximum number of concurrent Finish calls, for a store without a
@@ -30,11 +30,11 @@ const (
 	mostEndings = 10_000
 	keepTrying  = time.Hour
 
-	// closeTimeout is the time that Close waits for the store.
+	// closeTimeout is the maximum time that Close waits for the store.
 	closeTimeout = 10 * time.Second
 )
 
-// Waiter waits for the record of a stored event.
+// Waiter learns whether the store has recorded an event that SQS stored.
 type Waiter interface {
 	// MarkRecording is called before any Recorded call.
 	MarkRecording()
@@ -45,10 +45,10 @@ type Waiter interface {
 	Recorded(ok bool)
 }
 
-// endings is the queue of endings not yet in the store. A goroutine runs while the queue
-// is not empty. Queued endings are written together with the next claims.
+// endings is the queue of endings not yet in the store. A goroutine (drain) runs while
+// the queue is not empty. Queued endings are written together with the next claims.
 type endings struct {
-	ctx  context.Context // for store calls
+	ctx  context.Context // context of the store calls in drain
 	stop context.CancelFunc
 	kick chan struct{} // wakes drain before the end of its wait
 	most int           // maximum endings per write
@@ -56,14 +56,14 @@ type endings struct {
 	mu       sync.Mutex
 	queue    []*ending
 	results  map[idempotency.KeyID]*ending // results that are queued or being written, by event
-	missing  recent[struct{}]              // events that SQS has and the store lacks
+	missing  recent[struct{}]              // events that SQS stored and the store has no result for
 	tokens   recent[idempotency.Token]     // tokens of ended submissions: see resume
 	awaited  map[*ending]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                   // timer for the oldest of awaited; nil before first use
 	watching bool                          // overdue is running
 	running  bool                          // the goroutine of drain is running
 	writing  int                           // number of endings being written
-	failures uint8                         // consecutive failures
+	failures uint8                         // consecutive failed writes
 	closed   bool
 	idle     chan struct{} // closed when Close was called and no endings are left
 	lost     int64
@@ -74,7 +74,7 @@ type ending struct {
 	claim   *Claim
 	ending  idempotency.Ending
 	since   time.Time
-	waiters []Waiter // waiters to be called
+	waiters []Waiter // called when the ending is written or dropped
 }
 
 func (l *endings) init(most int) {
@@ -120,7 +120,7 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// setMissing records whether the store lacks an event that SQS stored.
+// setMissing records whether the store lacks the result of an event that SQS stored.
 func (c *Claimant) setMissing(k *Claim, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,10 +136,11 @@ func (l *endings) noteMissing(k *Claim, is bool) {
 	}
 }
 
-// resume gives a new submission the token of an earlier submission of the event. The
-// earlier submission ended before its first attempt, without an answer to its claim. If
-// the store has granted that claim, the new submission renews the claim. With another
-// token, the new submission would wait for the end of the lease. The caller holds mu.
+// resume gives a new submission the token of an earlier submission of the event, if the
+// earlier submission ended before its first attempt and without an answer to its claim.
+// The store may have granted that claim. With the same token, the new submission renews
+// the claim. With another token, it would wait for the end of the lease. The caller holds
+// mu.
 func (l *endings) resume(k *Claim) {
 	if k.resumed {
 		return
@@ -173,15 +174,16 @@ func (c *Claimant) isBehind() bool {
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
-// await adds a waiter. The caller holds mu.
+// await adds the waiter w to an ending and starts the timer for waiters. The caller holds
+// mu.
 func (c *Claimant) await(e *ending, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
 	c.watch(c.config.StoreTimeout)
 }
 
-// watch starts the timer that ends the wait of waiters, unless it is running. The caller
-// holds mu.
+// watch starts the timer that calls giveUpWaiting after d, unless the timer is running.
+// The caller holds mu.
 func (c *Claimant) watch(d time.Duration) {
 	switch {
 	case c.watching:
@@ -194,8 +196,8 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting reports events as unrecorded to waiters that have waited for the store
-// timeout. The endings stay queued.
+// giveUpWaiting calls Recorded(false) for the waiters of endings that are older than the
+// store timeout. The endings stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -229,7 +231,7 @@ func callWaiters(waiters []Waiter, ok bool) {
 	}
 }
 
-// end queues an ending, with a waiter or nil.
+// end queues an ending for the store. The waiter w may be nil.
 func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	c.mu.Lock()
 	e := &ending{claim: k, ending: with, since: time.Now()}
@@ -260,7 +262,7 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
-		go callWaiters(dropped, false) // in a goroutine, because the caller may hold a lock that the waiter takes
+		go callWaiters(dropped, false) // in a goroutine, because the caller of end may hold a lock that the waiter takes
 	}
 }
 
@@ -286,7 +288,8 @@ func (l *endings) hurry() {
 	}
 }
 
-// dropEnding drops an ending and returns its waiters. The caller holds mu.
+// dropEnding counts an ending as lost and returns its waiters. The parameter err is the
+// reason. The caller holds mu.
 func (l *endings) dropEnding(e *ending, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
@@ -346,8 +349,8 @@ func (c *Claimant) drain() {
 	}
 }
 
-// stopped reports whether drain must end: the queue is empty, or ctx has ended. In the
-// latter case stopped drops all queued endings and returns their waiters. The caller holds
+// stopped reports whether drain must end: the queue is empty, or ctx has ended. If ctx
+// has ended, stopped drops all queued endings and returns their waiters. The caller holds
 // mu.
 func (l *endings) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
@@ -391,8 +394,8 @@ func (l *endings) sleep(d time.Duration) {
 }
 
 // finish writes endings in a call without claims. Without a Writer, it calls Finish
-// concurrently and repeats each ambiguous call once. If a call ends its goroutine, the
-// ending counts as unanswered.
+// concurrently and repeats each ambiguous call once. If the store ends the goroutine of a
+// call (runtime.Goexit), the call's endings get errEnded.
 func (c *Claimant) finish(batch []*ending) []error {
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
@@ -422,7 +425,8 @@ func (c *Claimant) finish(batch []*ending) []error {
 	return errs
 }
 
-// firstFailure returns the first error that is not an answer of the store, or nil.
+// firstFailure returns the first of errs that does not show an answer of the store, or
+// nil.
 func firstFailure(errs []error) error {
 	for _, err := range errs {
 		if !isAnswer(err) {
@@ -461,8 +465,9 @@ func finishings(batch []*ending) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers removes the endings that the store took or refused, and queues the endings
-// without an answer again.
+// applyAnswers handles the result errs[i] of the write of batch[i]. It removes the
+// endings that the store took or refused, queues the endings without an answer again, and
+// calls the waiters of the removed endings.
 func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false
@@ -543,7 +548,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 		c.overdue.Stop()
 	}
 	switch {
-	case c.writing > 0: // a store that ignores its context may still take them
+	case c.writing > 0: // a store that ignores its context may still write these endings
 		return c.lost + int64(c.writing), cmp.Or(c.lastErr, errSilent)
 	case c.lost == 0:
 		return 0, nil

@@ -23,8 +23,8 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	return k
 }
 
-// Results wait a few milliseconds, so that several results share a write. Meanwhile, the
-// claimant answers Duplicate for an event with a queued result.
+// The results of ten stored events are queued before they are written. While a result is
+// queued, Ask and LookUp answer Duplicate for its event without a store call.
 func TestResultsAreTold(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -71,8 +71,8 @@ func (w *waiter) is(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// A waiter waits until the store has the event, at most for the store timeout. A later
-// submission of the same event waits in the same way.
+// A waiter is called with true when the store has the event's result, or with false after
+// the store timeout. A later submission of the event can wait for the same result.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -119,8 +119,8 @@ func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, cl
 	return errs, outs, err
 }
 
-// Queued endings are written in the call of the next claims. Without a next claim, they are
-// written in a call of their own.
+// Queued endings are written in the same store call as the next claims. Without a next
+// claim, they are written in a separate call.
 func TestEndingsRideWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		s := &writing{Memory: new(idempotency.Memory)}
@@ -150,7 +150,8 @@ func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.Attempted(k, &stored, w)
 }
 
-// Failed endings are repeated for an hour, less and less often.
+// While the store fails, the write of an ending is repeated for an hour, at growing
+// intervals.
 func TestResultsAreTriedAgain(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.sentWhileStoreFails("k", new(waiter))
@@ -188,8 +189,8 @@ func TestAmbiguousResult(t *testing.T) {
 	})
 }
 
-// If another claimant has taken over an event, the first claimant's result has no effect,
-// and the first claimant continues with other events.
+// The lease of a claim ends, and another claimant takes over the event. The result of the
+// first claim then has no effect on the record, and its waiter is called with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter
@@ -210,7 +211,7 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// The queue of endings is bounded.
+// The queue holds at most 10,000 endings. A further ending drops the oldest.
 func TestTooManyEndings(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		const most = 10_000

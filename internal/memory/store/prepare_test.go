@@ -44,8 +44,9 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// If Ask would not grant a claim, Prepare does not grant it. Ask asks the store again and
-// reports the answer.
+// Prepare does not grant claims that Ask would not grant: the event is in progress,
+// stored, or in conflict. The next Ask calls the store again and returns these
+// judgements.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
@@ -65,7 +66,7 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// A prepared event has other bytes in the store. Ask then answers Other, and reports the
+// Prepare finds a record with other bytes. The next Ask answers Other, and reports the
 // drift once.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
@@ -81,8 +82,8 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// A prepared event has other bytes in the store, and then the store fails. With FailOpen,
-// the event is sent with the bytes of the store.
+// Prepare finds a record with other bytes, and then the store fails. Even with FailOpen,
+// the event is sent with the bytes of the record.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -97,7 +98,7 @@ func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	})
 }
 
-// The release of a prepared event without an attempt leaves no claim behind.
+// The release of a prepared event without an attempt removes the claim from the store.
 func TestPrepareIsReleased(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -108,7 +109,8 @@ func TestPrepareIsReleased(t *testing.T) {
 	})
 }
 
-// A failed write prepares nothing. After a failure, Prepare makes no call for a moment.
+// If the store fails, Prepare grants nothing, and for a second afterwards Prepare makes
+// no store call.
 func TestPrepareWithoutStore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(down)
@@ -122,7 +124,8 @@ func TestPrepareWithoutStore(t *testing.T) {
 	})
 }
 
-// The answer to Prepare is lost. The next Ask renews the claim.
+// The store grants the claims of Prepare, but its answer is lost. The next Ask renews the
+// claim.
 func TestPrepareAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })

@@ -2,8 +2,8 @@ package store
 
 import "github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 
-// recent is a bounded map of events. If the map is full, the older half of the events is
-// dropped.
+// recent is a bounded map from events to values of type V. If the map is full, the older
+// half of its entries is dropped.
 type recent[V any] [2]map[idempotency.KeyID]V // newer and older events
 
 // mostRecent is the maximum number of events in each half.

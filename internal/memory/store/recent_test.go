@@ -11,11 +11,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// lostAnswer makes a change and returns no answer.
+// lostAnswer is a failure for rig.fail: the store makes the change, and its answer is
+// lost.
 func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
 
 // A submission ends without an answer to its claim, and the store has granted the claim.
-// The next submission of the event has the claim immediately. A third submission waits
+// The next submission of the event gets the claim immediately. A third submission waits
 // for the second.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
@@ -28,7 +29,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				k := r.event("k")
 				first(r, k)
 				r.Release(k)
-				time.Sleep(storeTimeout) // after the pause of optional calls
+				time.Sleep(storeTimeout) // until optional calls are made again (downFor)
 				r.fail(nil)
 				require.Equal(t, idempotency.Running, r.record("k").Status)
 
@@ -49,7 +50,8 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// Prepare renews the claim of the earlier submission, too.
+// A submission ends without an answer to its claim, and the store has granted the claim.
+// Prepare renews the claim for the next submission.
 func TestPrepareAfterALostAnswer(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(lostAnswer)
@@ -66,8 +68,8 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// The next submission of an event gets no claim whose attempt is in doubt, and no claim of
-// another submission.
+// A submission ends with an attempt in doubt. The next submission of the event must wait:
+// it does not take over the claim.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

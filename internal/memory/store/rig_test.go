@@ -74,7 +74,7 @@ func (r *rig) called(call string) int {
 	return r.calls[call]
 }
 
-// down makes every call fail before it has an effect.
+// down is a failure for rig.fail: every store call fails before it has an effect.
 func down(string) (before, after error) { return errDown, nil }
 
 // flaky is a store with failures chosen by its rig.
@@ -115,7 +115,7 @@ func (s *flaky) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	return s.do(t.String(), func() error { return s.Memory.Finish(ctx, ref, t) })
 }
 
-// claim returns the claim of an event's new submission.
+// claim returns the claim of a new submission of an event.
 func (r *rig) claim(key, payload, body string) *store.Claim {
 	r.t.Helper()
 	k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/1", []byte(payload)), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})

@@ -21,7 +21,8 @@ type Stats struct {
 	// endings.
 	Recording, Lost int64
 
-	// Unrecorded counts receipts reported without a record.
+	// Unrecorded counts receipts that the producer reported although the store has no
+	// record of the event.
 	Unrecorded int64
 }
 
@@ -71,5 +72,6 @@ func (c *Claimant) Stats() Stats {
 	}
 }
 
-// CountUnrecorded counts a receipt reported without a record.
+// CountUnrecorded counts a receipt that the producer reported although the store has no
+// record of the event.
 func (c *Claimant) CountUnrecorded() { c.counts.unrecorded.Add(1) }
