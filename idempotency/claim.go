@@ -17,7 +17,8 @@ import (
 // operation that is safe to repeat at any time.
 const Forever time.Duration = math.MaxInt64
 
-// MaxBatch is the largest number of claims in one call of [Store] method ClaimBatch.
+// MaxBatch is the largest number of claims in one call of the method ClaimBatch of a
+// [Store].
 const MaxBatch = 64
 
 // Token identifies a claimant of one operation. A claimant that repeats a claim with the
@@ -31,19 +32,20 @@ func NewToken() (t Token) {
 	return t
 }
 
-// NewTokenOf fills the first bytes of a token. Bytes up to ownerEnd are the beginning of
-// the owner's hash. Bytes from ownerEnd to sessionEnd are the start time of the process
-// in milliseconds. [Token.Succeeds] compares both parts. The other bytes are random.
+// These positions divide a token of NewTokenOf into three parts. The bytes before ownerEnd
+// are the first bytes of the SHA-256 of the owner. The bytes from ownerEnd to sessionEnd
+// are the start time of the process in milliseconds. [Token.Succeeds] compares these two
+// parts. The remaining bytes are random.
 const (
 	ownerEnd   = 6
 	sessionEnd = 12
 )
 
 // NewTokenOf returns a token of an owner. The owner is a process name that survives
-// restarts; began is the start of the process. A claim by a later process of the owner
-// ends the leases of earlier processes, which cannot be running any longer: see
-// [Token.Succeeds]. Tokens of one process differ, so two claimants of one process never
-// share a claim.
+// restarts; began is the start of the process. If a later process of the owner claims a
+// key, a lease of an earlier process for this key ends, because the earlier process can no
+// longer run: see [Token.Succeeds]. Tokens of one process differ, so two claimants of one
+// process never share a claim.
 func NewTokenOf(owner string, began time.Time) Token {
 	t := NewToken()
 	name := sha256.Sum256([]byte(owner))

@@ -68,13 +68,13 @@ func (d Decision) String() string {
 // Granted reports whether the claimant may run the operation.
 func (d Decision) Granted() bool { return d == New || d == Renewed || d == Reclaimed }
 
-// Decide returns the decision for claim c at now. The parameter found is the store's
-// record, or the zero Record if the store has no record. Decide is the only definition of
-// the rules: every store decides like Decide. Decide is pure, and never returns
-// [Full] or [OverQuota].
+// Decide returns the decision on the claim c at the time now. The parameter found is the
+// store's record, or the zero Record if the store has no record. Decide is the only
+// definition of the rules for claims: every store decides like Decide. Decide is pure, and
+// never returns [Full] or [OverQuota].
 //
-// All ends are exclusive: at LeaseUntil the lease is over. If an earlier process of the
-// claimant's owner has the lease, the lease is over immediately: see [NewTokenOf].
+// All end times are exclusive: at LeaseUntil the lease is over. If an earlier process of
+// the claimant's owner has the lease, the lease is over immediately: see [NewTokenOf].
 func Decide(found Record, c Claim, now time.Time) Decision {
 	switch {
 	case found.Status == Absent || found.Expired(now):
@@ -100,8 +100,8 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 
 // Grant returns the record after a granted claim. The decision d by [Decide] must be
 // [New], [Renewed] or [Reclaimed]; Grant panics otherwise. A renewed claim keeps its
-// fence; other claims get the given fence. Grant is pure; the record shares Body with c
-// or found.
+// fence; other claims get the parameter fence. Grant is pure. The returned record shares
+// its Body with c or found.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -140,8 +140,8 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 // distantFuture represents [Forever] in stored times.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// resend returns the end of the time for safe resends: now + d, or the zero time if d is
-// 0 (never).
+// resend returns the end of the period in which a second run is safe: now + d, or the
+// zero time if d is 0 (never).
 func resend(now time.Time, d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}
@@ -149,7 +149,7 @@ func resend(now time.Time, d time.Duration) time.Time {
 	return after(now, d)
 }
 
-// after returns now + d, at most distantFuture.
+// The function after returns now + d, at most distantFuture.
 func after(now time.Time, d time.Duration) time.Time {
 	if d >= Forever || d > distantFuture.Sub(now) {
 		return distantFuture

@@ -65,7 +65,9 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// Random sequences of claims and endings preserve the invariants of the rules.
+// In random sequences of claims and endings, an operation that is running or in doubt
+// never begins again as New, fences grow, a later claim keeps the stored bytes, and an
+// effect without a proof stays in doubt.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -115,14 +117,14 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			case 1: // releasing must not hide an earlier claim's effect
+			case 1: // a release must not hide the effect of an earlier claim
 				if effect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
 				if effect && r.Prior.Status != idempotency.Running {
-					continue // the proof would be false
+					continue // an attempt took effect, so this proof would be false
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:
@@ -137,7 +139,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			}
 			r = next
 			if proof && r.Status == idempotency.Succeeded {
-				effect = false // the effect is proven
+				effect = false // the completion proves the effect
 			}
 			if effect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)

@@ -14,9 +14,9 @@
 // A [Store] keeps one [Record] for each [Key]. An operation runs only after the store
 // granted its [Claim], durably. If any number of claims of one key race, one claim is
 // granted; the other claims get a [Decision] with the reason for the refusal. Each grant
-// has a fence, a number that only grows for a key, and each transition carries the fence.
-// An overtaken claimant gets [ErrStaleClaim] and changes nothing. If a claimant dies
-// without a proof, the outcome is unknown, not a failure: the operation is
+// has a fence, a number that only grows for a key, and the call that ends a claim carries
+// the claim's fence. An overtaken claimant gets [ErrStaleClaim] and changes nothing. If a
+// claimant dies without a proof, the outcome is unknown, not a failure: the operation is
 // [Unresolved] unless a second run is known to be safe.
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for pipeline runs

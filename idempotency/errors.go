@@ -133,7 +133,7 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the scope of %v has %d unfinished operations, the quota of a scope; resolve its unresolved operations or raise the quota", e.Place, e.Quota)
 }
 
-// StaleClaimError wraps [ErrStaleClaim].
+// StaleClaimError is the type of errors that wrap [ErrStaleClaim].
 type StaleClaimError struct {
 	Place
 	Fence int64 // of the caller's claim

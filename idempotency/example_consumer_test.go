@@ -92,11 +92,11 @@ func ExampleGuard_consumer() {
 	must(err)
 
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL:   21 * 24 * time.Hour,                          // 14 days in each queue, and less than a week to redrive
-		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // equal to the visibility timeout
+		TTL:   21 * 24 * time.Hour,                          // 14 days in the queue, and less than a week until the redrive
+		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // the lease equals the visibility timeout
 	})
 	must(err)
-	store := new(idempotency.Memory) // a durable store outside of examples
+	store := new(idempotency.Memory) // outside of examples, use a durable store
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: store, Policy: policy})
 	must(err)
 	c := consumer{client, *url, guard, func(t tile) { fmt.Println("refreshed", t.Tile) }}

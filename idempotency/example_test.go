@@ -70,7 +70,7 @@ func ExampleStore() {
 	fmt.Println(store.Finish(ctx, second.Ref(), idempotency.Completed(idempotency.Result{})))
 	claim()
 	now = now.Add(time.Hour)
-	claim() // expired
+	claim() // the record has expired
 	// Output:
 	// new <nil>
 	// in progress <nil>

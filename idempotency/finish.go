@@ -85,9 +85,9 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 // operation.
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
-// Released takes back a claim before its operation began. The status returns to the
-// status before the claim, [Absent] for an expired record; a failed record also gets its
-// creation and expiry times back. Fence and Attempts keep their values, and the lease
+// Released takes back a claim before its operation began. The record gets back its status
+// before the claim, or the status [Absent] if it had expired. A failed record also gets
+// back its creation and expiry times. Fence and Attempts keep their values, and the lease
 // ends.
 func Released() Ending { return Ending{kind: released} }
 
@@ -129,15 +129,16 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the lease of t, and whether t is an extension.
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish returns the record after the claim of ref ended at now with the ending t. The
+// Finish returns the record after the ending t of the claim of ref at the time now. The
 // parameter found is the store's record, or the zero Record if the store has no record.
-// Finish is the only definition of the rules, like [Decide].
+// Finish is the only definition of the rules for endings, like [Decide] for claims.
 //
 // If the store granted another claim since, or this claim ended in another way, Finish
-// returns found and a [*StaleClaimError]. If the same transition was already made, for
-// example because an answer was lost, Finish returns found and nil: repeating a
-// transition is harmless. In both cases only ReadAt changes. The end of the lease does
-// not matter: a proof is valid until another claimant takes the operation over.
+// returns found and a [*StaleClaimError]. If the claim already has the ending t, for
+// example because an answer was lost, Finish returns found and nil: repeating an ending is
+// harmless. In both cases the returned record differs from found only in ReadAt. The end
+// of the lease does not matter: a proof is valid until another claimant takes the
+// operation over.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found

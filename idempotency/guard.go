@@ -91,9 +91,9 @@ type Answer struct {
 // the operation as failed, so the operation may run again. Any other error leaves the
 // outcome unknown. NotDone returns nil for a nil error.
 //
-// The marker is valid for one operation: Do removes the marker from the returned error.
-// If the operation itself calls Do for an inner operation, it wraps the inner error with
-// NotDone again if it had no effect either.
+// The marker is valid for one operation: Do removes the marker from the returned error. An
+// operation that calls Do for an inner operation, and had no effect either, must wrap the
+// inner error with NotDone again.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -137,10 +137,11 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // Do runs f unless the operation has run already, and returns the result of f or the
 // stored result.
 //
-// The claim is durable before f begins. The context of f ends with the lease, counted from
-// before the claim. A suspension of the machine uses up the lease as well: f does not
-// begin after the end of the lease. After a longer suspension the context of f ends within
-// a second. The error of f determines the outcome:
+// The claim is durable before f begins. The context of f ends with the lease. The lease
+// counts from a time before the claim, and a suspension of the machine uses it up as well.
+// f does not begin after the end of the lease. If the lease ends during a suspension while
+// f runs, the context of f ends within a second after the suspension. The error of f
+// determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown;
@@ -219,7 +220,7 @@ func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fing
 func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {
 	running, cancel := g.clock.WithDeadline(ctx, leaseEnd, nil)
 	defer cancel()
-	if err := running.Err(); err != nil { // the claim took too long
+	if err := running.Err(); err != nil { // the caller's context, or the lease, ended during the claim
 		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", placeOf(out.Record.Key), err)
 		return Result{}, errors.Join(err, g.finish(ctx, out, Released()))
 	}

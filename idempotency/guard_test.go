@@ -55,7 +55,7 @@ func returnsError(err error) func(context.Context, idempotency.Outcome) (idempot
 	}
 }
 
-// never returns an operation that fails the test if the operation runs.
+// The function never() returns an operation that fails the test if it runs.
 func never(t *testing.T) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 		t.Helper()
@@ -94,7 +94,7 @@ func TestGuardAfterAFailure(t *testing.T) {
 		window time.Duration
 		again  bool
 		f      func(context.Context, idempotency.Outcome) (idempotency.Result, error)
-		next   string // "run", or part of the next call's error
+		next   string // "run" if the next call runs, or part of the next call's error
 	}{
 		{"no effect", 0, false, returnsError(idempotency.NotDone(refused)), "run"},
 		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NotDone(refused))), "run"},
@@ -169,7 +169,7 @@ func TestGuardLease(t *testing.T) {
 	})
 }
 
-// The guard stores a result even if the caller has gone.
+// The guard stores the operation's result even if the caller's context has ended.
 func TestGuardWithoutItsCaller(t *testing.T) {
 	g := newGuard(t, new(idempotency.Memory), nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -299,7 +299,8 @@ func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	}
 }
 
-// An unconfirmed claim stays ambiguous, even if its repetition gets another error.
+// If the store does not confirm a claim, the error of Do wraps ErrAmbiguous, even if the
+// repeated claim gets another error.
 func TestGuardSaysWhatIsAmbiguous(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	g := newGuard(t, store, nil)
@@ -439,8 +440,9 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The marker of an inner operation does not apply to the outer operation: an effect of
-// the outer operation before the inner call stays in doubt.
+// The inner operation's error has the marker of NotDone. The outer operation returns this
+// error after an effect. The marker does not apply to the outer operation, which stays in
+// doubt.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

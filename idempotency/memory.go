@@ -21,8 +21,9 @@ type Memory struct {
 	Capacity int
 
 	// Quota is the largest number of unfinished operations of one scope: see
-	// [DefaultQuota]. Claims beyond it are [OverQuota]. 0 means DefaultQuota(Capacity), or
-	// unlimited without a Capacity. Set it before the first call.
+	// [DefaultQuota]. Claims beyond Quota get the decision [OverQuota]. 0 means
+	// DefaultQuota(Capacity), or unlimited without a Capacity. Set it before the first
+	// call.
 	Quota int64
 
 	mu         sync.Mutex

@@ -167,9 +167,9 @@ type Record struct {
 	// Reason is the reason of the last [Failure].
 	Reason string
 
-	// Created is the time of the first claim of this Generation, or of the last claim after
-	// a failure. Expires is Created plus the TTL, or zero for a permanent record. Only
-	// succeeded and failed records expire.
+	// Created is the time of the first claim of this Generation or, after a failure, the
+	// time of the claim that followed. Expires is Created plus the TTL, or zero for a
+	// permanent record. Only succeeded and failed records expire.
 	Created, Expires time.Time
 
 	Dataset Dataset

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// unresolvedStore returns a store with one running operation under an expired lease.
+// unresolvedStore returns a store with one operation in progress whose lease has ended.
 func unresolvedStore(t *testing.T) (store *idempotency.Memory, claim idempotency.Claim, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2025, 12, 4, 17, 0, 0, 0, time.UTC)
@@ -63,7 +63,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Resolve refuses an answer found before another claimant ran the operation.
+// If another claimant runs the operation after its record was read, Resolve with this
+// record refuses to end the operation.
 func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()

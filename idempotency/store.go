@@ -9,9 +9,9 @@ import (
 
 // Store remembers claims. Every implementation promises:
 //
-//   - [Decide] decides claims, [Grant] grants claims and [Finish] makes transitions, or
-//     the store follows the same rules. Each claim and transition is atomic; all calls
-//     are linearizable.
+//   - [Decide] decides claims, [Grant] grants claims and the package's function [Finish]
+//     ends and extends claims, or the store follows the same rules. Each call of Claim,
+//     Finish and Extend is atomic; all calls are linearizable.
 //   - A change is durable before the call returns nil.
 //   - Time is the store's time, not the caller's, unless the store documents another
 //     clock.

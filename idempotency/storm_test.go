@@ -28,7 +28,7 @@ func TestRetryStorm(t *testing.T) {
 				return idempotency.Result{Response: fmt.Append(nil, i)}, nil
 			})
 			var busy *idempotency.InProgressError
-			if !errors.As(err, &busy) { // refused while the first try runs: repeat
+			if !errors.As(err, &busy) { // a command that is refused while its first try runs is tried again
 				return err
 			}
 			runtime.Gosched()

@@ -13,14 +13,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is the table's form of a record. Attributes without a value are absent.
+// item is a record in the form of a DynamoDB item. Attributes without a value are absent.
 type item map[string]types.AttributeValue
 
 // keepFor is the time between a record's expiry and its removal, so that a repeated
 // ending still finds the record.
 const keepFor = time.Hour
 
-// itemOf returns the item of a record with its version. Each write needs a new version.
+// itemOf returns the record r as an item with the attribute version_token. Each write
+// needs a new version.
 func itemOf(r idempotency.Record, version idempotency.Token) item {
 	it := item{"key_id": &types.AttributeValueMemberS{Value: r.Key.ID().String()}}
 	it.bytes("version_token", version[:])

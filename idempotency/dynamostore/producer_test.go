@@ -42,8 +42,8 @@ func TestProducer(t *testing.T) {
 	})
 }
 
-// line is the HTTP client of the stores, with a switch for outages. While cut is set,
-// every second request fails immediately, and the others get no answer.
+// line is the HTTP client of the stores, with a switch for outages. While the field cut is
+// true, every second request fails immediately, and the other requests get no answer.
 type line struct {
 	cut      atomic.Bool
 	requests atomic.Int64

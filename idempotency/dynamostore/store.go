@@ -112,13 +112,15 @@ func checkSize(field string, b []byte) error {
 // calls change the record.
 const attempts = 10
 
-// claim reads the record, decides, and writes unless the record has changed. It draws the
-// fence after the read, so that the fence exceeds the record's fence.
+// claim reads the record, decides, and writes the granted record unless another call has
+// changed the record. It draws the fence after the read, so that the fence exceeds the
+// record's fence.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
-	version := idempotency.NewToken() // version of all writes by this call
+	version := idempotency.NewToken() // of all writes by this call
 	var granted idempotency.Outcome
-	// Errors before the first write change no record.
+	// An error before the first write proves that no record was changed. Later errors are
+	// ambiguous.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {
 			return idempotency.Outcome{}, ambiguous(err)
@@ -130,7 +132,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		if err != nil {
 			return failed(err)
 		}
-		if at == version { // a write repeated by the driver had succeeded
+		if at == version { // the first try of a put that the driver repeated had succeeded
 			return granted, nil
 		}
 		now := s.now()
@@ -156,7 +158,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 			return granted, nil
 		}
 	}
-	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // other writers are active
+	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // other calls changed the record at every attempt
 }
 
 // slacken makes the lease of a claim longer and its resend time shorter by the slack.
@@ -169,7 +171,8 @@ func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
-// longer returns the lease plus the slack. A lease refused by Finish stays unchanged.
+// longer returns the lease plus the slack. It does not change a lease that Finish refuses
+// as too short, or a lease that would exceed Forever.
 func (s *Store) longer(lease time.Duration) time.Duration {
 	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
 		return lease

@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 		return storetest.Storage{
 			Open: func() (idempotency.Store, error) {
 				return dynamostore.Open(context.Background(), dynamostore.Config{
-					Client: client, Table: table, Slack: 1, // all stores share one clock
+					Client: client, Table: table, Slack: 1, // all stores of the suite share one clock
 					Clock: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) },
 				})
 			},
@@ -147,7 +147,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Only records with a proven outcome have a removal time.
+// Succeeded and failed records with an expiry time, and released records, have a removal
+// time (the attribute remove_at). All other records have none.
 func TestRemoval(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	s, err := dynamostore.Open(t.Context(), dynamostore.Config{Client: client, Table: table})

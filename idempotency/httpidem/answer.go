@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// answer is a response in the form to store.
+// answer is the part of a response that the store keeps.
 type answer struct {
 	status   int
 	header   http.Header
 	body     []byte
-	length   int64 // of the body written by the handler
-	retained bool  // body is complete
+	length   int64 // of the body that the handler wrote
+	retained bool  // the answer includes the whole body
 }
 
 // answerFormat is the version of the stored form: one line of JSON, then the body.
@@ -37,7 +37,7 @@ type answerHead struct {
 func (a answer) encode() ([]byte, error) {
 	head := answerHead{Format: answerFormat, Status: a.status, Length: a.length, Retained: a.retained, Header: map[string][][]byte{}}
 	for name, values := range a.header {
-		raw := make([][]byte, len(values)) // not nil: net/http distinguishes an empty header
+		raw := make([][]byte, len(values)) // net/http distinguishes a header without values from an absent header
 		for i, v := range values {
 			raw[i] = []byte(v)
 		}

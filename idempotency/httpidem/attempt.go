@@ -31,7 +31,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.next.ServeHTTP(e.written, e.again(context.WithValue(ctx, runKey{}, state)))
 	returned = true
 	e.late = ctx.Err() != nil
-	e.written.WriteHeader(http.StatusOK) // if the handler wrote no header
+	e.written.WriteHeader(http.StatusOK) // has no effect if the handler has set a status
 	e.written.close()
 	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
 	switch e.judgement {
@@ -45,8 +45,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// without returns the key's status after a run without a result: Failed if the operation
-// had no effect, and Running if its outcome is in doubt.
+// The method without returns the key's status after a run that has no result to store. The
+// status is Failed if the operation had no effect, and Running if its outcome is in doubt.
+// The parameter v is the judgement on the run.
 func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback proves that this run had no effect, but an earlier run in doubt may have
 	// had one.
@@ -64,7 +65,8 @@ func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcom
 	}
 }
 
-// result encodes the written answer as the result to store.
+// result encodes the handler's answer as the result for the store. If the body is too
+// large, the result has no body.
 func (e *exchange) result() (idempotency.Result, error) {
 	kept := answer{status: e.written.status, header: e.stored(e.written.sent), length: e.written.length}
 	e.session.smaller = func() (idempotency.Result, error) {

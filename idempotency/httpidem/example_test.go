@@ -81,7 +81,8 @@ func Example() {
 	// payments: 1
 }
 
-// principal stands for a lookup in the request's context after authentication.
+// principal returns the tenant of a request. A server would take the tenant from the
+// request's context, after authentication.
 func principal(r *http.Request) string {
 	if r.Header.Get("Authorization") == "Bearer token-of-tenant-7" {
 		return "tenant-7"

@@ -89,7 +89,7 @@ func (e *exchange) readForm() (_ problem, err error) {
 	return problem{}, nil
 }
 
-// fingerprintSpec identifies the parts of the fingerprint.
+// fingerprintSpec names the method of computing a fingerprint, with a version.
 const fingerprintSpec = "httpidem/1"
 
 // fingerprint covers all identifying parts of the request, byte for byte as sent, except
@@ -112,21 +112,21 @@ func (e *exchange) fingerprint() idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, parts...)
 }
 
-// refuse sends the problem.
+// refuse sends the problem p to the client and returns err.
 func (e *exchange) refuse(p problem, err error) error {
 	e.seen.Status, e.seen.Problem = p.Status, p.Type
 	p.send(e.w)
 	return err
 }
 
-// again returns the request with a fresh copy of its body.
+// The method again returns the request with a new body that has the same bytes.
 func (e *exchange) again(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(e.request.data)), int64(len(e.request.data)), nil
 	return r
 }
 
-// stored returns the headers of h to store and replay.
+// The method stored returns the headers of h that are stored and replayed.
 func (e *exchange) stored(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {

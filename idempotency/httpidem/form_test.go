@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// outside returns a handler that calls first with each request, and then h.
+// outside returns a handler that calls the function first with each request, and then the
+// handler h.
 func outside(h http.Handler, first func(*http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first(r)
@@ -41,7 +42,7 @@ func multipartOf(t *testing.T, field, file string) (body, contentType string) {
 // If a form was parsed before the middleware, for example by a check of a CSRF token, the
 // form is part of the fingerprint, and the handler still has the form.
 func TestFormParsedOutside(t *testing.T) {
-	big := strings.Repeat("x", 1<<20) // beyond the memory of the parser below
+	big := strings.Repeat("x", 1<<20) // larger than the memory given to ParseMultipartForm(1) below
 	one, contentType := multipartOf(t, "1", big)
 	two, _ := multipartOf(t, "2", big)
 	other, _ := multipartOf(t, "1", big[1:]+"y")

@@ -39,7 +39,8 @@ func parseKey(values []string) (string, error) {
 	return key, nil
 }
 
-// unquote returns the string after an opening quote. Positions count from the quote.
+// unquote returns the text of a quoted key. The parameter s begins after the opening
+// quote; positions in errors count from this quote, at 0.
 func unquote(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -62,8 +63,8 @@ func unquote(s string) (string, error) {
 	return "", errors.New("the closing quote is missing")
 }
 
-// checkBare refuses the special characters of structured fields. Otherwise a list merged
-// from two headers by a proxy, or parameters, could become part of a key.
+// checkBare refuses the special characters of structured fields. If they were accepted, a
+// key could contain parameters, or a list that a proxy merged from two headers.
 func checkBare(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {

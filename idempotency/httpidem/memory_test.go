@@ -74,7 +74,8 @@ func TestRequestBodyBound(t *testing.T) {
 	}
 }
 
-// A body with a too large announced length, or without free memory, is refused unread.
+// A body whose announced length is too large, or for which no memory is free, is refused
+// without being read.
 func TestRefusedUnread(t *testing.T) {
 	m := newMiddleware(t, Limits{RequestBody: 10_000, ResponseBody: 1000, Buffered: 20_000}, new(idempotency.Memory))
 	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }))
@@ -110,7 +111,7 @@ func TestAnswerBeyondTheBound(t *testing.T) {
 		store    idempotency.Store
 		limits   Limits
 		size     int
-		complete bool // for the first client
+		complete bool // whether the first client gets the whole body
 	}{
 		{"beyond the bound", new(idempotency.Memory), Limits{}, DefaultResponseBody + 1, true},
 		{"far beyond", new(idempotency.Memory), Limits{}, 5 << 20, true},

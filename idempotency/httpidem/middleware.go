@@ -32,7 +32,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// serve answers the request. The error is for the observer.
+// serve answers the request. The returned error becomes Observation.Err.
 func (e *exchange) serve(keys []string) error {
 	if len(keys) == 0 {
 		return e.refuse(problem{
@@ -59,11 +59,11 @@ func (e *exchange) serve(keys []string) error {
 	return e.once()
 }
 
-// once claims the key, then runs the handler or answers without it.
+// The method once claims the key. Then it runs the handler, or answers without running it.
 func (e *exchange) once() error {
 	policy := e.config.Policy.Config()
 	start := time.Now()
-	// The client may leave, but the outcome must still be recorded.
+	// The outcome must be recorded even if the client has left.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(e.r.Context()), start.Add(policy.Lease))
 	defer cancel()
 	e.session.Store = e.config.Store
@@ -90,7 +90,7 @@ func (e *exchange) once() error {
 	got, err := guard.Do(ctx, request, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
 		return e.run(ctx, deadline, claimed)
 	})
-	undo := e.session.finish() // before a slow client reads the answer
+	undo := e.session.finish() // roll back before a slow client reads the answer
 	switch {
 	case e.ran:
 		err = e.answerRun(err)

@@ -62,7 +62,7 @@ func TestOneRunPerKey(t *testing.T) {
 						refused = true
 						others[key].Done()
 					}
-					time.Sleep(time.Millisecond) // leave time for the handlers
+					time.Sleep(time.Millisecond) // leave time for the running handlers
 					continue
 				}
 				if !got.replayed() {
@@ -86,7 +86,8 @@ func TestOneRunPerKey(t *testing.T) {
 	}
 }
 
-// A replay equals the first answer byte for byte, except for unstored headers.
+// The replay of an answer equals the first answer byte for byte, except for headers that
+// are not stored.
 func TestReplay(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -181,7 +182,8 @@ func TestHeadersNotStored(t *testing.T) {
 	}
 }
 
-// A header removed from the list is no longer replayed from older records.
+// If a header is removed from Rules.Headers, replays of older records no longer include
+// the header.
 func TestHeadersFilteredAtReplay(t *testing.T) {
 	g := newRig(func(c *httpidem.Config) { c.Rules.Headers = []string{"X-Internal"} })
 	h := func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Internal", "1") }
@@ -244,7 +246,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Requests under two stripped prefixes remain different requests.
+// Requests whose paths differ only in the prefix that http.StripPrefix removes are
+// different requests. With the same key they conflict.
 func TestFingerprintUnderStripPrefix(t *testing.T) {
 	runs := 0
 	g := newRig(nil)

@@ -23,7 +23,7 @@ type Observation struct {
 	// confirm the ending. It is Absent if the handler did not run.
 	Ended idempotency.Status
 
-	// Retained reports that the stored answer has its body, after a run.
+	// Retained reports, after a run, that the stored answer includes its body.
 	Retained bool
 
 	// Err is the reason why the request was not served as usual, or nil.

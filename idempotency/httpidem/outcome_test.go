@@ -317,7 +317,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// The key is durable before the handler begins, and the outcome before the first byte.
+// The store has the key before the handler begins, and the outcome before the client gets
+// the first byte.
 func TestRecordedBeforeTheFirstByte(t *testing.T) {
 	g := newRig(nil)
 	key := idempotency.Key{Scope: "t1", Operation: httpidem.DefaultOperation, Value: "k"}
@@ -404,7 +405,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// A completion without confirmation by the store is repeated.
+// If the store does not confirm the completion of a claim, the middleware repeats the
+// completion.
 func TestStoreDoesNotConfirm(t *testing.T) {
 	f := new(faulty)
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })

@@ -56,8 +56,8 @@ var printable = func() string {
 	return b.String()
 }()
 
-// A decoded answer equals the encoded answer. To decode other bytes is an error, and
-// every decoded answer can be sent.
+// An encoded answer that is decoded again is unchanged. For any other bytes, decodeAnswer
+// returns an error or an answer that can be sent.
 func FuzzAnswer(f *testing.F) {
 	a := answer{status: 201, header: http.Header{"Location": {"/a", "\xff"}, "Content-Type": {}}, body: []byte("b\n\x00"), length: 3, retained: true}
 	b, err := a.encode()
@@ -97,7 +97,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(value)+len(name) > maxHead/2 {
-			return // may be too long to retain
+			return // the headers may be too long for encode to retain
 		}
 		if got.status != want.status || got.length != want.length || got.retained != retained || !bytes.Equal(got.body, want.body) || fmt.Sprint(got.header) != fmt.Sprint(want.header) {
 			t.Errorf("got %+v, want %+v", got, want)

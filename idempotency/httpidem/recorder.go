@@ -19,7 +19,8 @@ type recorder struct {
 	body   *buffer
 	length int64 // of the whole written body
 
-	// dropped reports that memory ran out for a body larger than Limits.ResponseBody.
+	// dropped reports that no memory was free for a body larger than Limits.ResponseBody.
+	// The recorder then keeps no part of the body.
 	dropped bool
 }
 

@@ -20,7 +20,7 @@ func TestMethods(t *testing.T) {
 	without := func(r *http.Request) { r.Header.Del("Idempotency-Key") }
 	for _, tc := range []struct {
 		method             string
-		required           bool // by default
+		required           bool // the default of Rules.Required requires a key
 		safe, optionalSafe bool
 	}{
 		{method: "GET", safe: true},
@@ -53,7 +53,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s where DELETE needs a key: got %+v", tc.method, got)
 		}
 	}
-	// A passing request gets the server's ResponseWriter, which supports streaming.
+	// A request that passes through gets the server's ResponseWriter, which supports
+	// streaming.
 	if _, ok := seen.(http.Flusher); !ok {
 		t.Error("a request that passes has no Flusher")
 	}
@@ -139,7 +140,7 @@ func TestProblemDocument(t *testing.T) {
 	}
 }
 
-// Authorize is called before each replay, and only then.
+// The middleware calls Authorize before each replay of an answer, and at no other time.
 func TestAuthorize(t *testing.T) {
 	var asked []idempotency.Record
 	var revoked error

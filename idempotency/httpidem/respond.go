@@ -90,8 +90,9 @@ func (e *exchange) explain(err error) error {
 	return e.refuse(storeUnavailable, err)
 }
 
-// refuseInProgress sets Retry-After to the age of the running operation, so that clients
-// retry short operations soon and long operations rarely.
+// refuseInProgress sets Retry-After to the age of the running operation, but at most to
+// the rest of its lease and at least to a second. Clients therefore retry short operations
+// soon and long operations rarely.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second)

@@ -15,7 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// rig is a middleware over a memory store, with the observations.
+// rig has the configuration of a middleware over a memory store, and the observations of
+// its requests.
 type rig struct {
 	config httpidem.Config
 	store  *idempotency.Memory

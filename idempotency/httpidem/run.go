@@ -44,8 +44,8 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 type judgement uint8
 
 const (
-	proven  judgement = iota // the answer is final: store the answer
-	refuted                  // no effect
+	proven  judgement = iota // the answer is final and is stored
+	refuted                  // the run had no effect
 	unknown
 )
 
@@ -66,8 +66,8 @@ func judge(status int, notDone, late bool) judgement {
 	}
 }
 
-// The function of a run returns these errors to the guard. Only errPanicked is visible to
-// observers.
+// The method exchange.run returns errRefuted and errUnknown to the guard. errPanicked is
+// the Observation.Err of a request that panicked. Observers see neither of the other two.
 var (
 	errRefuted  = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")
@@ -97,10 +97,10 @@ type session struct {
 	idempotency.Store
 	tx       Transaction
 	smaller  func() (idempotency.Result, error)
-	retained bool  // the completed result has its body
-	ended    bool  // Complete ended the transaction
+	retained bool  // the result includes the body of the answer
+	ended    bool  // Complete was called
 	finished bool  // the transaction was rolled back
-	commit   error // the result of Complete
+	commit   error // the error of Complete, or nil
 	failure  error // error of the last failed ending
 }
 
@@ -113,9 +113,10 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 }
 
 // Finish implements idempotency.Store. If the store refuses a result of at most
-// idempotency.MaxResponse bytes as too large, Finish retries once with the result of
-// smaller. In a transaction Finish writes only a completion, and commits; for every other
-// ending it does nothing, and finish rolls the transaction back.
+// idempotency.MaxResponse bytes as too large, Finish retries once with the result of the
+// function s.smaller. In a transaction Finish writes only a completion, and commits. For
+// every other ending in a transaction it does nothing: the method finish then rolls the
+// transaction back.
 func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	result, completed := t.Result()
 	switch {

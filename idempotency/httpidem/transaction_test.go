@@ -72,7 +72,7 @@ func inTransactions(c *httpidem.Config) {
 	}
 }
 
-// The effect exists if and only if the answer is stored.
+// The handler's effect exists if and only if the answer is stored.
 func TestTransaction(t *testing.T) {
 	g := newRig(inTransactions)
 	effects, status, commit := 0, 0, error(nil)
@@ -191,7 +191,7 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// Outside of a run, NotDone and Claimed have no effect.
+// Outside of a run, NotDone does nothing and Claimed returns false.
 func TestOutsideOfARun(t *testing.T) {
 	httpidem.NotDone(t.Context())
 	if out, ok := httpidem.Claimed(t.Context()); ok || out.Decision != idempotency.Undecided {

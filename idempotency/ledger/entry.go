@@ -116,7 +116,7 @@ func wrongNote(s string) string {
 	return ""
 }
 
-// Entry returns the remark's entry for the time at.
+// Entry returns the ledger entry of the remark, with the time at.
 func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }

@@ -25,8 +25,8 @@ func CheckSecret(secret []byte) error {
 
 // Hide returns the key as written by a store with this secret: "hmac-sha256:" and the
 // HMAC-SHA-256 in hexadecimal take the places of the scope and of the value. The operation
-// stays. Use Hide to find the entries of a known key. Without the secret, nobody can test
-// a guessed scope or value.
+// stays. Use Hide to find the entries of a known key. A guess of a scope or value cannot
+// be tested without the secret.
 //
 // The HMAC of the scope covers the text "sqsfifo ledger scope 1" and the scope; the HMAC
 // of the value covers the text "sqsfifo ledger value 1", the scope and the value. The

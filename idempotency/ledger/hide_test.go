@@ -14,7 +14,8 @@ import (
 )
 
 // The hidden forms of a key depend on the secret, and the form of the value also on the
-// scope. Texts cannot be shifted between scope and value.
+// scope. Keys with the same text, divided differently into scope and value, have different
+// forms.
 func TestHide(t *testing.T) {
 	one, two := bytes.Repeat([]byte{1}, ledger.MinSecret), bytes.Repeat([]byte{2}, ledger.MinSecret)
 	k := idempotency.Key{Scope: "tenant", Operation: "pay", Value: "p-1"}

@@ -45,19 +45,19 @@ func Verify(lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, anchors: slices.DeleteFunc(slices.Clone(anchors), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.anchors, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.checkAnchors(0) // anchors up to after
+	v.checkAnchors(0) // compare the anchors up to the parameter after
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
 		case err == nil:
 			err = v.line(l)
-		case errors.As(err, &fault) && l.Entry != nil: // a malformed row
+		case errors.As(err, &fault) && l.Entry != nil: // a malformed row of a database
 			v.add(fault)
 			v.malformed[l.Entry.Place] = true
 			err = v.line(l)
 		}
 		if err != nil {
-			v.entries(true) // check the entries read before the error
+			v.entries(true) // check the entries that were read before the error
 			if first := v.first(); first != nil {
 				err = first
 			}
@@ -95,15 +95,15 @@ func (v *verifier) first() error {
 
 type verifier struct {
 	report   Report
-	anchors  []Head // not yet compared, by number
+	anchors  []Head // not yet compared, sorted by seal number
 	last     *Seal  // last checked seal
 	open     *Seal  // seal of the current entries
-	openLine int    // line number of open
-	skip     bool   // open is altered
-	rows     []Line // entries of open
-	leaves   []Leaf // leaves of open, except dropped entries
+	openLine int    // line number of the seal open
+	skip     bool   // the seal open is altered, so its entries are not checked
+	rows     []Line // entries of the seal open
+	leaves   []Leaf // leaves of the seal open, except those of dropped entries
 
-	malformed map[Place]bool // rows with reported read errors
+	malformed map[Place]bool // places of rows whose faults were already reported
 }
 
 func (v *verifier) line(l Line) error {
@@ -118,7 +118,7 @@ func (v *verifier) line(l Line) error {
 		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
 	}
-	if len(v.rows) <= len(v.open.Leaves)+MaxSealed { // enough to find the fault
+	if len(v.rows) <= len(v.open.Leaves)+MaxSealed { // more rows are not needed to find the fault
 		v.rows = append(v.rows, l)
 	}
 	return nil
@@ -161,7 +161,8 @@ func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 	return 0, 0, ""
 }
 
-// entries checks the entries of the open seal. If partial, more entries may follow.
+// The method entries checks the entries of v.open, the current seal. If partial is true,
+// more entries of the seal may follow.
 func (v *verifier) entries(partial bool) {
 	if v.open == nil {
 		return
@@ -206,7 +207,7 @@ func (v *verifier) entries(partial bool) {
 	v.checkAnchors(v.openLine)
 }
 
-// mismatch returns the fault of the i-th entry of the open seal.
+// mismatch returns the fault of the i-th entry of v.open, the current seal.
 func (v *verifier) mismatch(i int) *TamperError {
 	s := v.open
 	found := func(kind Kind, seq int64, rule string) *TamperError {

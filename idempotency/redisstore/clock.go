@@ -9,10 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clockTolerance is the longest backward step of a server's clock without consequences.
+// clockTolerance is the longest backward step of a server's clock that the store ignores.
 const clockTolerance = 5 * time.Second
 
-// setBack is the reason given for operations in progress at a backward clock step.
+// setBack is the Reason in the records of operations in progress after a backward clock
+// step.
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // clocks has the largest times seen by a store in microseconds. All records of a single
@@ -33,15 +34,16 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw raises the largest time of the bucket's server.
+// saw raises the largest time of the bucket's server to the parameter at, if at is later.
 func (c *clocks) saw(bucket int64, at time.Time) {
 	largest, us := c.of(bucket), at.UnixMicro()
 	for seen := largest.Load(); us > seen && !largest.CompareAndSwap(seen, us); seen = largest.Load() {
 	}
 }
 
-// watchClocks finds out whether the records share a clock record. A server that is part of
-// a cluster, and a proxy for a cluster, refuse scripts with keys of several slots.
+// watchClocks finds out whether all records share one clock record or each bucket has its
+// own. A server that is part of a cluster, and a proxy for a cluster, refuse scripts with
+// keys of several slots; then each bucket has its own.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]atomic.Int64, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
@@ -65,7 +67,8 @@ func (s *Store) clockName(tag string) string {
 	return s.prefix + "idempotency-clock:{" + tag + "}"
 }
 
-// watchClock processes the time in the answer to a claim.
+// watchClock notes the server's time in a, the answer to a claim. If the claim detected a
+// backward clock step, watchClock counts and logs the step.
 func (s *Store) watchClock(n names, a answer) {
 	s.clocks.saw(n.bucket, a.record.ReadAt)
 	if a.stepped.IsZero() {

@@ -88,10 +88,10 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			claim(t, s, again(recent), idempotency.InProgress) // a bucket detects a step by a claim
+			claim(t, s, again(recent), idempotency.InProgress) // a claim makes the bucket detect the step
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
-			if name != "a bucket of a cluster" { // there the bucket of this key may not have been in use
+			if name != "a bucket of a cluster" { // in the cluster, the bucket of this key may not have been in use before the step
 				if n := s.Stats().ClockSteps; n != 1 || strings.Count(log.String(), "set back") != 1 {
 					t.Errorf("%d steps of the clock, want 1; the log is %s", n, log.String())
 				}

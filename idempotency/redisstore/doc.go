@@ -38,9 +38,10 @@
 // failover loses. [Config.Logger] and [Store.Stats] report steps.
 //
 // In a cluster a script sees one bucket (see above), and the servers have different
-// clocks. The store then compares the times of each bucket, so a bucket must have been in
-// use shortly before the step, and be claimed in soon after the step. Let the time service
-// slew the clocks of a cluster, and resolve the operations in progress after a step.
+// clocks. The store then compares the times of each bucket. It detects a step only in a
+// bucket that was in use shortly before the step, and only by a claim in this bucket soon
+// after the step. Let the time service slew the clocks of a cluster, and resolve the
+// operations in progress after a step.
 //
 // There is no Capacity and no quota of unfinished operations for each scope: a script sees
 // the records of one cluster slot and cannot count a scope. Limit the server's memory and

@@ -24,5 +24,5 @@ func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record 
 // FenceName returns the Redis key with the last fence number of the record's bucket.
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
 
-// WatchBuckets lets the store watch one clock per bucket, as in a cluster.
+// WatchBuckets makes the store watch one clock for each bucket, as in a cluster.
 func WatchBuckets(s *Store) { s.clocks.largest = make([]atomic.Int64, 1<<bucketBits) }

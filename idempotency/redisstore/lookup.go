@@ -85,7 +85,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 				return
 			}
 			for i, r := range records {
-				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // false for another store's prefix
+				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // false if the record belongs to a store with another prefix
 				if mine && f.Match(r) && !yield(r, nil) {
 					return
 				}

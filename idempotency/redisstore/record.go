@@ -31,7 +31,8 @@ type names struct {
 	bucket               int64
 }
 
-// nameOf returns the names of k. A cluster computes the slot from the text in braces.
+// nameOf returns the Redis keys of the record of k. A cluster computes the slot from the
+// text in braces.
 func (s *Store) nameOf(k idempotency.Key) names {
 	id := k.ID()
 	digits := id.String()

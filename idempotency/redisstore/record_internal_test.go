@@ -47,7 +47,9 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// Any record written by another program is either read or refused.
+// For any answer of a script, even with fields written by another program, parseAnswer
+// returns a record or an error. It never accepts an answer with the wrong number of
+// values.
 func FuzzParseAnswer(f *testing.F) {
 	now := timeText(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC))
 	values := map[string]string{"scope": "s", "operation_type": "o", "key": "k", "generation": "1", "status": "in_progress", "fence": "1", "lease_until": now, "prior_status": "failed"}

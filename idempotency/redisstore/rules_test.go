@@ -81,7 +81,7 @@ func TestScriptsAreTheRules(t *testing.T) {
 					next.LeaseUntil = records[0].LeaseUntil
 				}
 				if next.Status == idempotency.Absent {
-					next.LeaseUntil = time.Time{} // hidden by Lookup, and never claimed
+					next.LeaseUntil = time.Time{} // Lookup shows no lease of an absent record
 				}
 				if (err == nil) != (wantErr == nil) || err != nil && !sameStale(err, wantErr) {
 					t.Fatalf("seed %d: got %v, want %v, after %q", seed, err, wantErr, log)

@@ -63,7 +63,7 @@ func newScripts(clock string) scripts {
 	}
 }
 
-// call is one run of a script.
+// call has the keys and the arguments for one run of a script.
 type call struct {
 	keys []string
 	args []any
@@ -101,7 +101,7 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 	return answers, nil
 }
 
-// answer is the answer of a script.
+// answer is the parsed answer of a script.
 type answer struct {
 	word    string
 	record  idempotency.Record // with ReadAt

@@ -22,7 +22,8 @@ func refused(t *testing.T, c redisstore.Config, setting, found string) {
 	}
 }
 
-// Each weaker setting is refused, and reported if allowed.
+// Open refuses each setting that may lose acknowledged writes. With AllowLoss, Open
+// accepts the setting and Weaknesses reports it.
 func TestWeakSettings(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -110,8 +111,8 @@ func TestFullServer(t *testing.T) {
 	claim(t, s, claimOf("running"), idempotency.Duplicate)
 }
 
-// Only records with a proven outcome have a removal time: one hour after they expire or
-// were released.
+// Succeeded and failed records with an expiry time, and released records, have a removal
+// time: one hour after they expire or were released. All other records have none.
 func TestRemoval(t *testing.T) {
 	server := sharedServer(t)
 	client := server.client()
@@ -173,7 +174,8 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("succeeded for ever", "c", never)
 
-	// A completion after the TTL is visible to a repeated claim.
+	// A completion after the TTL succeeds, and so does its repetition: the record stays
+	// for another hour.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
 	out = claim(t, s, d, idempotency.New)

@@ -120,7 +120,7 @@ func (s *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// result is the result of a call in another goroutine.
+// result is the result of a function that ran in another goroutine.
 type result[T any] struct {
 	value T
 	err   error

@@ -12,7 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// The suite runs with the server's clock and with an adjustable clock.
+// The suite of package storetest passes with the server's clock and with an adjustable
+// clock.
 func TestStore(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

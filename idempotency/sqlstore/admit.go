@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims that Capacity and Quota allow. For each other claim it sets
-// finding.refused. A claim over quota is not refused if a second read, in tx, shows that
-// the claim does not begin a new operation.
+// admit returns the claims of firsts that Capacity and Quota allow. For each other claim
+// it sets the field refused of the key's finding. A claim over quota is not refused if a
+// second read, in tx, shows that the claim does not begin a new operation.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -71,7 +71,7 @@ func beginsNew(found idempotency.Record, c claimOf) bool {
 	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.New
 }
 
-// room returns the number of rows that the store has room for. It logs a warning if the
+// room returns the number of rows that the store can still add. It logs a warning if the
 // claims leave less than a tenth of Capacity.
 func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (int64, error) {
 	if s.config.Capacity == 0 {
@@ -93,8 +93,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known m
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns, for each scope of claims that begin an operation, the number of
-// operations that may begin. Without a quota it returns nil.
+// quotas returns, for each scope, the number of operations that may still begin. It
+// includes only scopes with a claim that begins an operation. Without a quota it returns
+// nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

@@ -9,15 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// setBack is the reason given for operations in progress at a backward clock step.
+// setBack is the Reason in the records of operations in progress after a backward clock
+// step.
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
-// a backward step the time since the first attempts is unknown, so watchClock calls hold.
-// An operation in progress then needs an operator before a resend, unless its ResendFor
-// is Forever. Leases keep their remaining length. If own is true, the transaction belongs
-// to the store and not to a caller. The store's transactions record the time about once a
-// second.
+// a backward step the time since the first attempts is unknown, so watchClock calls the
+// method hold. An operation in progress then needs an operator before a resend, unless its
+// ResendFor is Forever. Leases keep their remaining length. If own is true, the
+// transaction belongs to the store and not to a caller. The store's transactions record
+// the time about once a second.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {
@@ -40,7 +41,7 @@ func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool)
 	return nil
 }
 
-// sawTime raises the largest store time read by this process.
+// sawTime raises s.seen, the largest store time that this process has read.
 func (s *Store) sawTime(us int64) {
 	for seen := s.seen.Load(); us > seen && !s.seen.CompareAndSwap(seen, us); seen = s.seen.Load() {
 	}
@@ -82,8 +83,8 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 	return int64(len(entries)), s.engine.append(ctx, tx, entries)
 }
 
-// begin calls engine.begin and watchClock, which precede the other statements of the
-// store in a transaction.
+// begin calls engine.begin and watchClock. The store calls begin before its other
+// statements in a transaction.
 func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence int64, err error) {
 	at, err := s.engine.begin(ctx, tx, n)
 	if err != nil {

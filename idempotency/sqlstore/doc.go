@@ -9,8 +9,8 @@
 // # Guarantee
 //
 // A [Store] implements [idempotency.Store]. Concurrent calls share commits: claims and
-// transitions (calls of Finish) arriving during a commit form the next group. A lone
-// caller never waits for others. If a key has a result or another claimant's current
+// endings (calls of Finish and Extend) arriving during a commit form the next group. A
+// lone caller never waits for others. If a key has a result or another claimant's current
 // claim, the store answers a claim after a read, without a write.
 //
 // [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction commits,
@@ -38,11 +38,12 @@
 //
 // # Limits
 //
-// PostgreSQL: claims and transitions take an advisory transaction lock per key, without waiting:
-// while another transaction writes a key, claims return InProgress. An open transaction with a
-// ClaimTx therefore delays no other transaction. The database clock determines lease expiry. Above
-// isolation level READ COMMITTED, a contended ClaimTx fails with a serialization error, and the
-// caller must retry. Tables are in the first schema of the search_path.
+// PostgreSQL: claims and endings take an advisory transaction lock per key, without
+// waiting: while another transaction writes a key, claims return InProgress. An open
+// transaction with a ClaimTx therefore delays no other transaction. The database clock
+// determines lease expiry. Above isolation level READ COMMITTED, a contended ClaimTx fails
+// with a serialization error, and the caller must retry. Tables are in the first schema of
+// the search_path.
 //
 // SQLite: one writer at a time. A transaction with a ClaimTx blocks all other writers of the file
 // until it ends: keep it short, and make ClaimTx its first statement. The machine's clock

@@ -41,9 +41,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfEnding completes the ledger entry e of a claim's transition t: it sets the event
-// and the note. If t extends a lease, entryOfEnding returns the zero Entry, because the
-// ledger does not record extensions.
+// entryOfEnding completes the ledger entry e of the ending t: it sets the event and the
+// note. If t extends a lease, entryOfEnding returns the zero Entry, because the ledger
+// does not record extensions.
 func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}
@@ -112,8 +112,8 @@ type position struct {
 	ledger.Place
 }
 
-// ledgerRow is a row of the ledger table. If the row is not a valid entry, rule names the
-// broken rule; otherwise rule is empty.
+// ledgerRow is a row of the ledger table. If the row is not a valid entry, the field rule
+// names the broken rule; otherwise rule is empty.
 type ledgerRow struct {
 	position
 	entry ledger.Entry

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// maxGroup limits claims and transitions per transaction, so early calls need not wait
-// for late ones. The claims of one call are never divided.
+// maxGroup limits the claims and endings of a transaction, so that early calls need not
+// wait for late ones. The claims of one call are never divided.
 const maxGroup = 1024
 
 // maxGroupBytes limits the total of the bodies and responses of a group, in bytes,
@@ -19,14 +19,14 @@ const maxGroupBytes = 4 << 20
 
 // item is a call waiting for a commit.
 type item struct {
-	claims   []claimOf // nil for a transition
+	claims   []claimOf // nil for an ending
 	outcomes []idempotency.Outcome
 	indexes  []int // claim indexes in the original call
-	held     []int // indexes of renewals that another transaction's lock prevented
+	held     []int // indexes of renewals to repeat: another transaction had locked the key
 	granted  bool  // a claim was granted and committed
 
 	ending *endingOf // nil for claims
-	busy   bool      // not finished: another transaction was writing the record
+	busy   bool      // not ended: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
 	taken bool // a committer has taken the item; guarded by Store.mu
@@ -102,7 +102,7 @@ func (s *Store) await(ctx context.Context, it *item) error {
 	}
 	defer s.mu.Unlock()
 	select {
-	case <-it.done: // both were ready
+	case <-it.done: // both channels were ready
 		return refusal(it.err)
 	default:
 		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, s.timedOut(ctx))
@@ -119,7 +119,8 @@ func (s *Store) timedOut(ctx context.Context) error {
 	return fmt.Errorf("%w; the last write failed: %w", ctx.Err(), s.lastErr)
 }
 
-// start starts a committer if another committer may help. The caller holds s.mu.
+// start starts another committer, unless the queue is empty or s.committers committers run
+// already. The caller holds s.mu.
 func (s *Store) start() {
 	if s.running < s.committers && len(s.queue) > 0 {
 		s.running++
@@ -131,7 +132,7 @@ func (s *Store) start() {
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
-		conn.keep = true // readers have other connections
+		conn.keep = true // other connections remain for readers
 	}
 	for {
 		// Yield once, so that goroutines about to submit an item join this group. A timer
@@ -140,7 +141,7 @@ func (s *Store) commit() {
 		s.mu.Lock()
 		group := s.take()
 		if len(group) == 0 {
-			conn.free() // before Close returns
+			conn.free() // free the connection before Close returns
 			s.running--
 			s.idle.Broadcast()
 			s.mu.Unlock()
@@ -167,8 +168,8 @@ func (s *Store) commit() {
 
 // take removes the next group from the queue: items in order, up to maxGroup and
 // maxGroupBytes. It leaves items with a key of a group that another committer is writing,
-// and takes at most one transition per key. An item left in the queue blocks later items
-// with its keys, so later items cannot keep overtaking a batch. The caller holds s.mu.
+// and takes at most one ending per key. An item left in the queue blocks later items with
+// its keys, so later items cannot keep overtaking a batch. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -207,7 +208,7 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is what the committer knows about a key.
+// finding is the committer's knowledge of a key.
 type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row
@@ -218,8 +219,8 @@ type finding struct {
 }
 
 // write executes a group's calls and sets each outcome or error. It returns the items
-// whose callers still wait, and the database error. The callers of the other items, which
-// needed no write, have continued.
+// whose callers still wait, and the database error. It has already answered the callers of
+// the other items, which needed no write.
 func (s *Store) write(group []*item, conn *connection) (left []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()

@@ -66,11 +66,11 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hides: s.hides}
 }
 
-// openLedger marks the database as having a ledger and, if hides is true, as hiding keys
-// in the ledger; otherwise it rejects a database with the second mark. On PostgreSQL it also calls
-// beginEpoch, which begins an epoch if the database moved to another server or its
-// transaction numbers went back. Without [Config.Ledger], openLedger only rejects a
-// database with the mark.
+// openLedger marks the database as having a ledger. If hides is true, it also marks the
+// ledger as having hidden keys; if hides is false, it rejects a database with this second
+// mark. On PostgreSQL it then calls beginEpoch, which begins an epoch if the database
+// moved to another server or its transaction numbers went back. Without [Config.Ledger],
+// openLedger sets no mark, and rejects a database that is marked as having a ledger.
 func (s *Store) openLedger(ctx context.Context, hides bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -131,7 +131,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	if !l.hides { // a store with a secret may have opened the database since
+	if !l.hides { // another store with a secret may have opened the database since l was opened
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 		return b, nil
 	}
 	var b []byte
-	var faults []error // skipped rows, not valid entries
+	var faults []error // one for each skipped row
 	for line, err := range l.Lines(ctx, after) {
 		if line.Entry != nil && err != nil && len(faults) < ledger.MaxFaults {
 			faults = append(faults, err)

@@ -42,7 +42,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		if !ok && s.config.Capacity == 0 { // a store with Capacity must know whether a key is new
+		if !ok && s.config.Capacity == 0 { // with Capacity, a claim must read first whether its key is new
 			s.unseen.add(ids[i])
 		}
 		if now.IsZero() {

@@ -12,11 +12,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgres executes a group's transitions in one statement and its claims in another.
-// These statements express the rules of package idempotency in SQL. Three points are not
+// postgres executes a group's endings in one statement and its claims in another. These
+// statements express the rules of package idempotency in SQL. Three points are not
 // obvious:
 //
-//   - Each claim or transition takes an advisory transaction lock of its key without
+//   - Each claim or ending takes an advisory transaction lock of its key without
 //     waiting. A caller's transaction with the lock therefore delays no other
 //     transaction, and groups with the same keys in different orders cannot deadlock.
 //   - A statement cannot see rows committed after its start. Only a row returned by the
@@ -25,7 +25,7 @@ import (
 //   - clock_timestamp() is the current time; now() is the transaction's start.
 type postgres struct {
 	ledger bool
-	hide   hider // of ledger entries
+	hide   hider // hides the keys of ledger entries; may be nil
 }
 
 func (postgres) placeholder(i int) string { return fmt.Sprintf("$%d", i) }
@@ -73,7 +73,8 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 	return collect(rows)
 }
 
-// collect reads rows of key_id, clock and columns.
+// collect returns the records of rows by key ID. Each row has the key ID, the time and
+// the columns listed in the constant columns.
 func collect(rows *sql.Rows) (map[idempotency.KeyID]idempotency.Record, error) {
 	found := map[idempotency.KeyID]idempotency.Record{}
 	err := eachRow(rows, func(id idempotency.KeyID, r row, _ bool) { found[id] = r.record }, false)
@@ -116,8 +117,9 @@ func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(i
 // previous fence, even after a backward clock step.
 const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
 
-// The DO UPDATE condition implements Decide; the assignments implement Grant.
-// EXCLUDED.created_at is the claim's time, read after taking the lock.
+// In postgresClaim, the condition of DO UPDATE implements Decide of package idempotency;
+// the assignments implement Grant. EXCLUDED.created_at is the claim's time, read after
+// taking the lock.
 const postgresClaim = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::text[], $7::text::bytea[], $8::text::bytea[], $9::text::bytea[], $10::text::bytea[],
       $11::text::bytea[], $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::text[], $20::text::text[], $21::text::bigint[])

@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The condition and assignments implement idempotency.Finish.
+// In postgresFinish, the condition and the assignments of UPDATE implement
+// idempotency.Finish.
 const postgresFinish = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::bigint[])
     AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason, lease)
@@ -42,7 +43,8 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresFinishEntry also returns the record's ledger columns.
+// postgresFinishEntry is postgresFinish that also returns the time and the record's ledger
+// columns.
 var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
 
 func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {

@@ -11,10 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The table generates transaction numbers and sequence numbers. All transactions with
-// numbers below column horizon of idempotency_sealer are sealed. If the current
-// transaction's number is below the horizon, the statement inserts nothing, and append
-// returns an error.
+// postgresAppend inserts entries into the ledger. The table generates their transaction
+// numbers and sequence numbers. All transactions with numbers below column horizon of
+// idempotency_sealer are sealed. If the current transaction's number is below the horizon,
+// the statement inserts nothing, and the method append returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -145,7 +145,7 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 		if row.rule == "" && row.entry.Sum() != row.entry.Hash {
 			row.rule = "its content does not have its hash"
 		}
-		if row.rule != "" { // left without a seal, so Verify reports the row
+		if row.rule != "" { // the row gets no seal, so Verify reports it
 			k.config.Logger.Error("ledger: a row is not an entry, and was not sealed", "transaction", row.Transaction, "seq", row.Seq, "rule", row.rule)
 			continue
 		}

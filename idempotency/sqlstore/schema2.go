@@ -5,8 +5,8 @@ package sqlstore
 // PostgreSQL it renames the sequence: taking a fence then fails in a program of version
 // 1.
 //
-// Row "clock" stores the largest time seen by the store; row "trimmed" stores the seal up
-// to which entries were deleted.
+// In table idempotency_meta, row "clock" stores the largest time seen by the store; row
+// "trimmed" stores the number of the seal up to which entries were deleted.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`

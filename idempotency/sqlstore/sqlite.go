@@ -15,7 +15,7 @@ import (
 type sqlite struct {
 	clock      func() time.Time
 	ledger     bool
-	hide       hider // of ledger entries
+	hide       hider // hides the keys of ledger entries; may be nil
 	statements *statements
 	drawn      atomic.Int64 // greatest fence drawn by this store, committed or not
 	hit        atomic.Bool  // the last read of the database found a row
@@ -175,9 +175,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete makes the completions that need no read and returns the indexes of the
-// others. With a ledger it returns all indexes, because ledger entries need data of the
-// record.
+// complete makes the completions among the endings that need no read, and returns the
+// indexes of the other endings. With a ledger it returns all indexes, because ledger
+// entries need data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

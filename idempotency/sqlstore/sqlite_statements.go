@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The parameters have no numbers, because some drivers search each numbered parameter by
-// name, which is slow for many parameters.
+// The parameters of these statements have no numbers, because some drivers search each
+// numbered parameter by name, which is slow for many parameters.
 
 var sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1 WHERE name = 'fence' RETURNING value, ` + schema.Oldest() + `, (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 
@@ -15,14 +15,16 @@ const sqliteGrow = `UPDATE idempotency_meta SET value = value + ? WHERE name = '
 
 const sqliteUnfinished = `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
 
-// sqliteInsert inserts a first claim's row, with constant values as literals.
+// sqliteInsert inserts the row of a key's first claim. Columns with the same value in all
+// such rows are literals.
 const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
   response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
 ON CONFLICT (key_id) DO NOTHING`
 
-// sqliteInsertArgs returns sqliteInsert values for a record granted from an empty record.
+// sqliteInsertArgs returns the values for sqliteInsert. The record r was granted from an
+// empty record.
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
@@ -51,10 +53,10 @@ const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token 
 type sqliteRead struct {
 	n      int
 	text   string
-	exists string // has a row if any of the keys has a row
+	exists string // returns a row if any of the keys has a row
 }
 
-// sqliteReads lists the prepared reads.
+// sqliteReads lists the queries that are prepared. Larger reads are not prepared.
 var sqliteReads = [...]sqliteRead{newSQLiteRead(1), newSQLiteRead(16), newSQLiteRead(idempotency.MaxBatch)}
 
 func newSQLiteRead(n int) sqliteRead {
@@ -62,7 +64,7 @@ func newSQLiteRead(n int) sqliteRead {
 	return sqliteRead{n: n, text: `SELECT key_id, ` + columns + from, exists: `SELECT 1` + from + ` LIMIT 1`}
 }
 
-// sqliteReadOf returns a query for n keys or more.
+// sqliteReadOf returns the smallest query for at least n keys.
 func sqliteReadOf(n int) sqliteRead {
 	for _, r := range sqliteReads {
 		if n <= r.n {

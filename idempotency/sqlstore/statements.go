@@ -41,7 +41,8 @@ func (p *statements) close() {
 	}
 }
 
-// query runs a query on the database or a transaction.
+// query runs a query on the database or in a transaction. On the database it reuses the
+// compiled statement.
 func (p *statements) query(ctx context.Context, q queryer, text string, args ...any) (*sql.Rows, error) {
 	if s := p.byText[text]; s != nil && q == queryer(p.db) {
 		return s.QueryContext(ctx, args...)
@@ -49,7 +50,7 @@ func (p *statements) query(ctx context.Context, q queryer, text string, args ...
 	return q.QueryContext(ctx, text, args...)
 }
 
-// in wraps a database transaction to reuse compiled statements.
+// The method in returns the transaction as a writer that reuses the compiled statements.
 func (p *statements) in(tx *sql.Tx) writer { return preparedTx{tx, p} }
 
 type preparedTx struct {

@@ -49,7 +49,7 @@ type Config struct {
 	// scopes and values in clear. Earlier entries stay unchanged, and a store opened
 	// earlier without a secret continues to write in clear. After a store has opened the
 	// database with a secret, stores without a secret cannot open it. Keep the secret:
-	// without it nobody can find the entries of a key.
+	// without it, the entries of a key cannot be found.
 	LedgerSecret []byte
 
 	// Logger receives a record after a backward step of the database clock, when the
@@ -80,14 +80,14 @@ type Store struct {
 
 	mu       sync.Mutex
 	queue    []*item
-	running  int                        // committers
+	running  int                        // number of running committers
 	lastErr  error                      // of the last write, nil on success
 	inFlight map[idempotency.KeyID]bool // keys of groups being written
 	closed   bool
-	idle     sync.Cond // uses mu; signals a committer's end
+	idle     sync.Cond // uses mu; signaled when a committer ends
 
 	opened           time.Time
-	nearFull, noRoom sink.OnceAMinute // warnings of Capacity and of Quota
+	nearFull, noRoom sink.OnceAMinute // limit the warnings about Capacity and about Quota
 
 	seen atomic.Int64 // largest database time seen by this process, in microseconds
 
@@ -119,7 +119,7 @@ type engine interface {
 	// claim executes claims of distinct keys, if any.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// finish executes transitions of distinct keys, if any.
+	// finish executes endings of distinct keys, if any.
 	finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error)
 
 	// append writes ledger entries.
@@ -139,7 +139,7 @@ type engine interface {
 	// up to limit.
 	unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error)
 
-	// grow adds by to the number of rows.
+	// grow adds the parameter by to the number of rows.
 	grow(ctx context.Context, tx writer, by int64) error
 
 	// placeholder returns statement parameter i, counting from 1.
@@ -165,10 +165,10 @@ type endingOf struct {
 
 type ended struct {
 	err  error
-	busy bool // another transaction is writing the record; try again
+	busy bool // not ended: another transaction is writing the record; try again
 
-	made  bool         // the transition changed the record
-	entry ledger.Entry // if made, and the engine has a ledger
+	made  bool         // the ending changed the record
+	entry ledger.Entry // set if made is true and the engine has a ledger
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
@@ -251,8 +251,8 @@ func (s *Store) Close() error {
 
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
-	Groups      int64 // transactions
-	Claims      int64 // claims reaching a transaction
+	Groups      int64 // transactions, each with the claims and endings of a group
+	Claims      int64 // claims that reached a transaction
 	Transitions int64
 	Reads       int64 // read-only statements
 

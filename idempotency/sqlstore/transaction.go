@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// transaction executes transitions and claims, of distinct keys, in a single commit. It
-// then updates the map known with the results. An error not wrapping ErrAmbiguous means
-// that nothing was changed.
+// transaction executes endings and claims, of distinct keys, in a single commit. It then
+// updates the map known with the results. An error not wrapping ErrAmbiguous means that
+// nothing was changed.
 func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *connection) free() {
 	}
 }
 
-// grow updates the row count.
+// grow adds the number of rows inserted by the claims to the row count.
 func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	inserted := int64(0)
 	for _, r := range results {
@@ -127,7 +127,7 @@ func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	return s.engine.grow(ctx, tx, inserted)
 }
 
-// record writes changes to the ledger.
+// record writes the changes by endings and claims to the ledger.
 func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil

@@ -22,7 +22,8 @@ func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64,
 	if err != nil {
 		return 0, err
 	}
-	// Triggers allow deletion only before this seal.
+	// From now on the triggers allow the deletion of entries up to the end of this seal,
+	// and of all earlier seals.
 	if _, err := l.db.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed' AND value < %[1]d`, exported.N)); err != nil {
 		return 0, fmt.Errorf("sqlstore: ledger: trim: %w", err)
 	}

@@ -84,9 +84,10 @@ func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims [
 	}
 }
 
-// CompleteTx is like Complete, but in the caller's transaction: the result is stored when
-// tx commits, together with all other changes of tx. The claim may come from ClaimTx in
-// tx, or from an earlier Claim. Roll back after an error.
+// CompleteTx is like Finish with the ending [idempotency.Completed], but in the caller's
+// transaction: the result is stored when tx commits, together with all other changes of
+// tx. The claim may come from ClaimTx in tx, or from an earlier Claim. Roll back after an
+// error.
 func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
 	if err := ref.Check(); err != nil {
 		return err

@@ -8,8 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// unwritable contains SQLite primary result codes for databases unwritable until repair:
-// SQLITE_PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN and NOTADB.
+// unwritable contains the primary result codes with which SQLite refuses all writes until
+// the database is repaired: SQLITE_PERM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN and
+// NOTADB.
 var unwritable = map[int]bool{3: true, 8: true, 10: true, 11: true, 13: true, 14: true, 26: true}
 
 // refusal returns err, adding [idempotency.ErrUnwritable] if the database refuses all

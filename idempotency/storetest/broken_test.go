@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// broken is an in-memory store with replaceable rules.
+// broken is an in-memory store whose functions a test may replace by broken ones.
 type broken struct {
 	mu      sync.Mutex
 	records map[string]idempotency.Record
@@ -27,7 +27,7 @@ type broken struct {
 	settle func(idempotency.Record, idempotency.Ref, idempotency.Ending, time.Time) (idempotency.Record, error)
 	id     func(idempotency.Key) string
 	fences func(b *broken, found idempotency.Record) int64
-	keep   func(idempotency.Record) idempotency.Record // transforms a record before the write
+	keep   func(idempotency.Record) idempotency.Record // changes a record before it is stored
 
 	race      bool // other claims may run between read and write
 	lookups   func(b *broken, r idempotency.Record) idempotency.Record
@@ -210,8 +210,8 @@ func (b *broken) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	}
 }
 
-// TestBroken breaks each promise of a store in turn and expects that the matching property
-// fails.
+// TestBroken breaks each promise of a store in turn and expects the property that checks
+// this promise to fail.
 func TestBroken(t *testing.T) {
 	decideAs := func(from, to idempotency.Decision) func(b *broken) {
 		return func(b *broken) {

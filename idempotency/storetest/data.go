@@ -125,7 +125,7 @@ func checkMemory(p *probe) {
 	if r = p.lookup(k); string(r.Body) != "original" || string(r.Result.Response) != "response" {
 		p.fail("after its callers changed their slices, the store has the body %q and the response %q", r.Body, r.Result.Response)
 	}
-	// The outcomes of one call do not share memory with each other.
+	// The outcomes of one call must not share memory with each other.
 	outs, err := p.store.ClaimBatch(p.ctx, []idempotency.Claim{claim(k), claim(k), c, claim(k)})
 	p.must(err, "batch")
 	for i := range outs {

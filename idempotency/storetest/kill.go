@@ -77,9 +77,9 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	}
 }
 
-// Client is the test of a client process of [KillClients] or [KillHistory]. It makes
-// calls until the process is killed, and writes each answer to standard output before the
-// next call. In any other process Client skips the test.
+// Client runs in the client processes of [KillClients] or [KillHistory]. It makes calls
+// until the process is killed, and writes each answer to standard output before the next
+// call. In any other process Client skips the test.
 func Client(t *testing.T, open func() (idempotency.Store, error)) {
 	round := os.Getenv(clientRound)
 	if round == "" {
@@ -109,7 +109,7 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
 // calls claims the caller's keys of the round and completes every second key, until the
-// store returns an error. It passes each answer to say.
+// store returns an error. It passes each answer to the function say.
 func calls(s idempotency.Store, round string, caller int, say func(...any)) error {
 	for i := 0; ; i++ {
 		value := fmt.Sprintf("%s-%d", round, i*callers+caller)
@@ -143,7 +143,8 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts two clients with the same keys and waits until both are ready.
+// start starts two client processes that claim the same keys, and waits until both are
+// ready.
 func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
 	t.Helper()
 	var clients []*client
@@ -206,7 +207,7 @@ func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
 	return calls(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }
 
-// note records a line of a client.
+// note records one line of a client's output: the answer to a call, or an error.
 func (w *Witness) note(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -292,7 +293,7 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 // Tally counts the acknowledged changes of a [Witness] and the failures among them.
 type Tally struct {
 	Claims, Completions int // acknowledged
-	Lost, Twice         int // acknowledged claims: missing, and granted again
+	Lost, Twice         int // acknowledged claims that are missing, and keys that were granted again
 }
 
 // Add returns the sum of a and b.

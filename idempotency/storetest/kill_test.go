@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// ending is a store that fails after a number of claims.
+// ending is a store that permits the given number of claims and then fails each claim.
 type ending struct {
 	idempotency.Store
 	left atomic.Int32
@@ -40,7 +40,8 @@ func (f *failures) Errorf(format string, args ...any) {
 	f.texts = append(f.texts, fmt.Sprintf(format, args...))
 }
 
-// A witness detects lost claims, repeated grants and repeated fences.
+// A witness reports lost claims, a key that is granted twice, and a fence that is given
+// twice.
 func TestWitness(t *testing.T) {
 	call := func(w *storetest.Witness, s idempotency.Store, callers ...int) {
 		t.Helper()

@@ -66,7 +66,7 @@ func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	}
 }
 
-// recorded is the wire form of a call.
+// recorded is a call in the JSON form that a client process writes to its output.
 type recorded struct {
 	Key  int
 	Kind string // claim, complete, fail, release or lookup
@@ -102,7 +102,7 @@ func (r recorded) call(name string) call {
 	return in
 }
 
-// answered is the wire form of an answer.
+// answered is an answer in the JSON form that a client process writes to its output.
 type answered struct {
 	Decision idempotency.Decision
 	Record   idempotency.Record
@@ -118,7 +118,7 @@ func (a answered) answer() answer {
 	return out
 }
 
-// perform makes the call.
+// perform makes the call described by the parameter in.
 func perform(s idempotency.Store, in call) (a answered) {
 	var err error
 	switch {
@@ -140,7 +140,7 @@ func perform(s idempotency.Store, in call) (a answered) {
 	return a
 }
 
-// grants lists the granted claims. Any caller of the process may end any of them.
+// grants lists the granted claims of this process. Any of its callers may end any of them.
 type grants struct {
 	mu  sync.Mutex
 	all []recorded
@@ -154,7 +154,8 @@ func (g *grants) add(r recorded, a answered) {
 	}
 }
 
-// next returns a random call.
+// next returns a random call: a claim, the ending of a recently granted claim, or a
+// lookup.
 func (g *grants) next(rng *rand.Rand) recorded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,8 +175,9 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs historyCalls random calls in each of four callers. Before each call it
-// calls begins, and after the answer it calls ends with the same id.
+// callAll runs four concurrent callers, each with historyCalls random calls. Before each
+// call the caller calls the function begins, and after the answer the function ends with
+// the same id.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
@@ -246,7 +248,7 @@ func (h *recording) ends(id string, a answered, at int64) {
 
 // history returns all calls. Calls without an answer may have taken effect at any time.
 func (h *recording) history() []porcupine.Operation {
-	fences := map[idempotency.Token]int64{} // fences by the token of their claim, from the answers of other calls
+	fences := map[idempotency.Token]int64{} // token of a claim to its fence, as seen in the answers of other calls
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
 			fences[r.Token] = r.Fence
@@ -256,14 +258,15 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			out.outcome.Record.Fence = -int64(len(all)) // no answer has the fence: use any unused number
+			out.outcome.Record.Fence = -int64(len(all)) // no answer shows the fence: use any unused number
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
 	}
 	return all
 }
 
-// killed runs calls in a client and in this process, and kills the client.
+// killed runs calls in a client process and in this process at the same time, and kills
+// the client.
 func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
@@ -283,7 +286,7 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 		defer close(c.read)
 		for lines := bufio.NewReader(out); ; {
 			line, err := lines.ReadString('\n')
-			if err != nil { // a call with an incomplete line did not begin
+			if err != nil { // an incomplete line: its call did not begin
 				return
 			}
 			if strings.HasPrefix(line, "ready") {
@@ -309,7 +312,8 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 	wg.Wait()
 }
 
-// line parses a line of the client. This process may also end the client's claims.
+// line parses a line of the client. It adds the client's claims to g, so that this process
+// may end them too.
 func (h *recording) line(line string, g *grants) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 	if fields[0] == "error" {

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// A call without an answer took effect either once or never.
+// The checker accepts a history with a call without an answer only if the call took effect
+// once or never.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
@@ -25,7 +26,7 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		killed recorded
-		before []step // the killed call
+		before []step // steps that ended before the killed call began
 		after  []step
 		want   porcupine.CheckResult
 	}{

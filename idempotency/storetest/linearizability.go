@@ -32,8 +32,8 @@ func checkLinearizability(p *probe) {
 type call struct {
 	key        idempotency.Key
 	claim      *idempotency.Claim // set for a claim
-	repeated   bool               // an interrupted attempt of the claim may have succeeded
-	ref        idempotency.Ref    // the claim to end
+	repeated   bool               // an earlier, interrupted attempt of this claim may have been granted
+	ref        idempotency.Ref    // identifies the claim that the transition ends
 	transition *idempotency.Ending
 }
 

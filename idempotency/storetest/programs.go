@@ -113,7 +113,8 @@ func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e ide
 func (m program) randomEnding() (string, idempotency.Ending) {
 	switch n := m.rng.IntN(7); n {
 	case 6:
-		// A millisecond may end between two calls on a clock that runs.
+		// The shortest lease is m.short, because a lease of a millisecond may end between
+		// two calls on a clock that runs.
 		lease := pick(m.rng, m.short(), long, 2*long, idempotency.Forever)
 		return fmt.Sprintf("extend by %v", lease), idempotency.Extended(lease)
 	case 0, 1:

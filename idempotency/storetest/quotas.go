@@ -6,7 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// checkQuotas checks stores with a quota for each scope.
+// checkQuotas checks that a store with a quota limits the unfinished operations of each
+// scope. It skips storage without OpenWithQuota.
 func checkQuotas(p *probe) {
 	if p.OpenWithQuota == nil {
 		return

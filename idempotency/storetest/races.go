@@ -10,10 +10,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// claimable lists the states in which exactly one of many racing claims must win.
+// claimable lists the states of a key in which exactly one of many racing claims must be
+// granted.
 var claimable = []string{"nothing", "released", "failed", "running, lease over, safe", "succeeded, expired"}
 
-// checkRaces runs 64 claimers for each of 50 keys, through three stores.
+// checkRaces runs 64 goroutines that each claim the same 50 keys, through three stores.
+// Each key must be granted exactly once.
 func checkRaces(p *probe) {
 	const keys, claimers = 50, 64
 	all := make([]idempotency.Key, keys)
@@ -48,8 +50,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare puts the keys into the claimable states in turn. A single call of pass ends the
-// short leases and TTLs of all keys.
+// prepare puts the keys into the claimable states in turn. Then it calls p.pass once,
+// which ends the short leases and TTLs of all keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)
@@ -99,7 +101,8 @@ func checkBatches(p *probe) {
 			p.fail("claim %d of a batch: the record is of another key", i)
 		}
 	}
-	// The first of two claims of a failed key may conflict, and the second win.
+	// A claim that conflicts with a failed key does not prevent the next claim of the
+	// batch from being granted.
 	f := p.key()
 	states["failed"](p, f)
 	outs, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{with(f, func(c *idempotency.Claim) { c.Fingerprint = fingerprint("another") }), claim(f)})
@@ -122,7 +125,7 @@ func checkBatches(p *probe) {
 	}
 }
 
-// checkWrites makes one Write of endings and claims, good and bad.
+// checkWrites makes one call of Write with endings and claims, some of them invalid.
 func checkWrites(p *probe) {
 	w, ok := p.store.(idempotency.Writer)
 	if !ok {

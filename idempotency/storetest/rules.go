@@ -8,7 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// with returns a long claim modified by change.
+// The function with returns a claim of k that has a long lease and TTL, modified by the
+// function change.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -17,8 +18,8 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states are the rows of the decision table. Each function brings a key into the state.
-// If the state has a claim, the claim has the token of variable token. For a state with
+// states are the rows of the decision table. Each function brings a key into the state. If
+// the state has a claim, the claim has the token in the variable token. For a state with
 // an expired lease or record, the function advances the time with probe.pass.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
@@ -206,12 +207,12 @@ func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 // transitionTable lists the record after each ending, and the decision of the next claim.
 var transitionTable = []struct {
 	name     string
-	before   string // state of the claim to take over, or ""
+	before   string // state of the key before the claim, or "" for an unused key
 	t        func(p *probe, ref idempotency.Ref) error
 	status   idempotency.Status
 	doubt    bool
 	next     idempotency.Decision
-	conflict idempotency.Decision // of a claim with another fingerprint
+	conflict idempotency.Decision // decision on a claim with another fingerprint
 }{
 	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
 	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
@@ -275,7 +276,7 @@ func checkTransitions(p *probe) {
 	}
 }
 
-// extend extends a claim by twice its lease.
+// extend extends the lease of a claim to 2*long from now.
 func extend(p *probe, ref idempotency.Ref) error { return p.store.Extend(p.ctx, ref, 2*long) }
 
 func checkExtensions(p *probe) {
@@ -351,8 +352,8 @@ func checkFences(p *probe) {
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// A claim that another claimant took over. The later claim runs, has succeeded,
-		// has failed or was released.
+		// Another claimant took the claim over. The later claim runs, has succeeded, has
+		// failed or was released.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {
@@ -372,10 +373,10 @@ func checkFences(p *probe) {
 				p.fail("%s: changed the record from %+v to %+v", doing, before, after)
 			}
 		}
-		// A claim that never existed.
+		// The claim never existed.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// A claim with another ending.
+		// The claim has ended in another way.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
@@ -384,7 +385,7 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// A proof counts after the end of the lease, until another claim is granted.
+	// A completion after the end of the lease counts, if no other claim was granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")

@@ -126,7 +126,7 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// must ends the check if err is not nil. Call it on the check's goroutine.
+// The method must ends the check if err is not nil. Call it on the check's goroutine.
 func (p *probe) must(err error, doing string) {
 	if err != nil {
 		p.fail("%s: %v", doing, err)
@@ -159,7 +159,9 @@ func (p *probe) close() {
 	}
 }
 
-// Durations of the checks: pass outlasts a short lease, but not a long lease.
+// The constant long is the duration of long leases in the checks. The method short returns
+// the duration of short leases. The method pass outlasts a short lease, but not a long
+// lease.
 const long = time.Hour
 
 func (p *probe) short() time.Duration {
@@ -199,7 +201,8 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// do makes the claim and expects the decision.
+// The method do makes the claim c and reports a failure unless the decision is the
+// parameter want.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

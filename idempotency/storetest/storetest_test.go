@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// Without a settable clock, the suite sleeps.
+// The suite passes with a store in memory whose clock it cannot set: it sleeps instead.
 func TestMemoryInRealTime(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Storage {
 		m := new(idempotency.Memory)

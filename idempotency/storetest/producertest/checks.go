@@ -67,8 +67,8 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that r is a duplicate with the same receipt as first, and with the
-// expected number of findings.
+// original checks that the result r is a duplicate and has the data of first, the receipt
+// of the original. It also checks the number of findings.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -86,7 +86,8 @@ func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	return nil
 }
 
-// crashed returns a process that crashed at the given point while sending e.
+// crashed returns a process that crashed while it sent e. The parameter at says at which
+// point.
 func (w *world) crashed(at crashAt, e event) (*process, error) {
 	p, err := w.begin(1)
 	if err != nil {
@@ -257,7 +258,7 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	w.pass(passed) // for the lease of a claim that arrived late
+	w.pass(passed) // until the lease of a claim that reached the store late has ended
 	r, err := closed.send(known)
 	if err := original(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
 		return fmt.Errorf("known event, after the outage: %w", err)

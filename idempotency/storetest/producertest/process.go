@@ -20,9 +20,9 @@ type event struct {
 	Value int    `json:"value"`
 }
 
-// storeTimeout limits a store call. The duration passed is longer than the lease of a
-// claim, which depends on storeTimeout; forgotten is longer than SQS's deduplication
-// interval.
+// The constant storeTimeout limits a store call. The constant passed is longer than the
+// lease of a claim, which depends on storeTimeout. The constant forgotten is longer than
+// the deduplication interval of SQS.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
@@ -90,7 +90,7 @@ func (p *process) send(e event) (sqsfifo.Receipt, error) {
 	return p.Send(ctx, e)
 }
 
-// crashAt is the point of the next request at which a process crashes.
+// crashAt says when a process crashes: before or after its next request, or nowhere.
 type crashAt uint8
 
 const (
@@ -129,7 +129,8 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 	return request(c, func() (*sqs.SendMessageBatchOutput, error) { return c.Queue.SendMessageBatch(ctx, in) })
 }
 
-// request makes a request unless the process crashes.
+// request calls the function do, which makes the request, unless the process has crashed
+// or crashes before the request.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {
 		c.process.crash()
@@ -146,7 +147,8 @@ func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	return out, err
 }
 
-// connection is a process's view of the store.
+// connection is the store as one process sees it. After a crash of the process, its calls
+// fail.
 type connection struct {
 	idempotency.Store
 	process *process

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest/producertest"
 )
 
-// memory is storage in memory with an optional fault.
+// memory is a storage in memory, with optional faults.
 type memory struct {
 	idempotency.Memory
 	ahead, down atomic.Int64
@@ -112,7 +112,7 @@ func TestWithoutOutage(t *testing.T) {
 	})
 }
 
-// Each broken promise of a store fails the right checks.
+// For each broken promise of a store, at least the listed checks fail.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
 		if d := o.Decision; d == idempotency.Unresolved || d == idempotency.InProgress || d == idempotency.Duplicate {
