@@ -121,7 +121,7 @@ func rules() string {
 	return b.String()
 }
 
-// cloudwatch returns a CloudFormation template.
+// cloudwatch returns a CloudFormation template with the CloudWatch alarms.
 func cloudwatch() object {
 	resources := object{}
 	for _, a := range alarms {
@@ -175,8 +175,9 @@ var (
 	inExpr     = regexp.MustCompile(`\b(?:sqs_fifo|messaging|aws_sqs)_[a-z_]+\b`)
 )
 
-// metrics returns the names in Prometheus by the names of the instruments, from the page
-// dedup-metrics.md. A test of that page compares it with the code.
+// metrics returns the names of metrics in Prometheus by the names of the OpenTelemetry
+// instruments, from the table in dedup-metrics.md. A test of package kfm compares this
+// table with the code.
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/kfm/telemetry/dedup-metrics.md")
@@ -200,7 +201,7 @@ func metrics(t *testing.T) map[string][]string {
 	return out
 }
 
-// labels are label names that look like names of metrics.
+// labels are label names that the test for metric names would take for metrics.
 var labels = map[string]bool{q: true, "sqs_fifo_outcome": true, "sqs_fifo_replay": true, "sqs_fifo_decision": true, "sqs_fifo_action": true, "sqs_fifo_rule_id": true, "sqs_fifo_collision_kind": true, "sqs_fifo_event_source": true}
 
 // fromCloudWatch are the metrics of AWS, as cloudwatch_exporter names them.
@@ -209,7 +210,8 @@ var fromCloudWatch = map[string]bool{
 	"aws_sqs_approximate_age_of_oldest_message_maximum": true, "aws_sqs_approximate_number_of_groups_with_inflight_messages_maximum": true,
 }
 
-// Each metric of the dashboard and of the rules exists.
+// The queries of the dashboard, the alerts and the guide operating.md name only metrics
+// that exist.
 func TestMetricsExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, names := range metrics(t) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A check is the state of one alert at one time.
+// A check is the expected state of one alert at one time.
 type check struct {
 	at, alert string
 	fires     map[string]string // the labels of the alert, except the severity; nil if it is silent
@@ -109,7 +109,7 @@ var ruleTestTable = []ruleTest{
 	}},
 }
 
-// ruleTests returns the table in promtool's format.
+// ruleTests returns ruleTestTable as a test file of promtool.
 func ruleTests(t *testing.T) string {
 	t.Helper()
 	byName := map[string]alert{}
@@ -174,7 +174,7 @@ func promtool(t *testing.T, args ...string) {
 	t.Logf("%s", out)
 }
 
-// promtool accepts the rules, and each case passes.
+// promtool accepts the alert rules, and each test case of the rules passes.
 func TestPromtool(t *testing.T) {
 	promtool(t, "check", "rules", "prometheus/sqsfifo.rules.yml")
 	promtool(t, "test", "rules", "prometheus/sqsfifo.tests.yml")

@@ -6,17 +6,18 @@ package deploy
 // q is the label of a queue in all metrics of the library.
 const q = "messaging_destination_name"
 
-// A row of the dashboard.
+// A row is one row of panels in the dashboard.
 type row struct {
 	title  string
 	panels []panel
 }
 
-// A panel has queries and says what to do.
+// A panel of the dashboard shows the results of queries. The field do is the panel's
+// description; it says what an operator should do.
 type panel struct {
 	title, unit, do string
 	queries         []query
-	limit           float64 // a line; 0 without one
+	limit           float64 // value of the limit line; 0 for no line
 	stack, heatmap  bool
 }
 

@@ -26,7 +26,7 @@ var unnamed = map[string]string{
 	"idempotency/storetest/producertest": "part of storetest, for authors of stores",
 }
 
-// code lists the module's exports.
+// code lists names in the modules' source, for a comparison with the guides.
 type code struct {
 	packages    []string            // folders from the root
 	errors      map[string][]string // error types and sentinels by name, with packages
@@ -34,7 +34,8 @@ type code struct {
 	fields      map[string]bool // as Type.Field
 }
 
-// exports reads the source of all importable packages of all modules.
+// exports reads the source of all modules. It returns the packages, errors and fields that
+// users can import, and all instruments.
 func exports(t *testing.T) code {
 	t.Helper()
 	c := code{errors: map[string][]string{}, fields: map[string]bool{}}

@@ -61,7 +61,8 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the fault of an entry, or "". With mustHold the entry needs a test.
+// fault returns the first error in an entry of the list, or nil. If mustHold is set, an
+// entry without a test is an error even if the entry gives a reason (unmet).
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -120,7 +121,8 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A reason for a missing test becomes stale when the module exports the thing.
+// A requirement may give a reason (unmet) instead of a test. The reason is stale if the
+// module exports a name that matches unmet.missing.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")
@@ -130,7 +132,8 @@ func TestStaleReasonsAreFound(t *testing.T) {
 	require.Error(t, r.fault(false), "nothing would show that the reason is stale")
 }
 
-// TestFaultsOfTheListAreFound breaks the list like a careless edit.
+// TestFaultsOfTheListAreFound changes a correct requirement, like a careless edit of the
+// list would. The method fault returns an error for each change.
 func TestFaultsOfTheListAreFound(t *testing.T) {
 	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
 	require.NoError(t, good.fault(true))

@@ -74,7 +74,7 @@ func envelopeTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// exampleBody shows a body and its hash.
+// exampleBody returns the body of the example scene and the body's hash, as Markdown.
 func exampleBody(t *testing.T, _ []string) string {
 	text := body(t, landsat)
 	return fmt.Sprintf("```json\n%s\n```\n\nSHA-256, which is the deduplication ID: `%s`\n", text, sqsfifo.BodyHash(text))
@@ -237,7 +237,8 @@ func hashTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// windowTable replays one log in virtual time.
+// windowTable simulates a queue that gets two events several times, within the
+// deduplication interval and after it. The table has SQS's result for each send.
 func windowTable(t *testing.T, _ []string) string {
 	other := landsat
 	other.ID = "LC08_L2SP_047027_20201204_20210313_02_T2"

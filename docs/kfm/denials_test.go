@@ -78,7 +78,8 @@ func unfounded(text string, known map[string]string, made map[string]bool) (faul
 	return faults
 }
 
-// A false denial is detected, in the list and outside of it.
+// A line that denies a feature is an error if the line is not in the list of denials, or
+// if the feature exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	made := map[string]bool{}

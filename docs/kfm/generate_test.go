@@ -41,7 +41,7 @@ var layout = []string{
 // comment names the table and its arguments.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
-// tables are the generated parts by name.
+// tables has the functions that generate the parts of documents, by the name of the part.
 var tables = map[string]func(t *testing.T, args []string) string{
 	"envelope":     envelopeTable,
 	"example":      exampleBody,
@@ -57,7 +57,8 @@ var tables = map[string]func(t *testing.T, args []string) string{
 	"requirements": requirementsTable,
 }
 
-// TestDocuments generates each part and compares. With -update it writes the documents.
+// TestDocuments generates each part and compares it with the part in the document. With
+// -update it writes the documents instead.
 func TestDocuments(t *testing.T) {
 	used := map[string]bool{}
 	for _, file := range documents(t) {
@@ -100,7 +101,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsDocumented checks that one of the contracts has each rule of the lint.
+// TestEveryRuleIsDocumented checks that each rule of package lint is in a generated table
+// of rules in a document.
 func TestEveryRuleIsDocumented(t *testing.T) {
 	var documented []string
 	for _, file := range documents(t) {
@@ -117,7 +119,7 @@ func TestEveryRuleIsDocumented(t *testing.T) {
 	}
 }
 
-// TestLinks follows each link between files.
+// TestLinks checks that each file to which a document links exists.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 	for _, file := range documents(t) {

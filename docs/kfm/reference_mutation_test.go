@@ -23,7 +23,8 @@ import (
 // replacement.
 var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
 
-// A reference with a fault in one rule fails a vector of that rule.
+// If a change makes a reference implementation break one rule, a vector of that rule
+// fails.
 func TestAFaultInEachRuleFailsAVector(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two processes for each rule")
@@ -86,7 +87,8 @@ type sentEvent struct {
 // MarshalJSON returns the payload.
 func (e sentEvent) MarshalJSON() ([]byte, error) { return e.Payload, nil }
 
-// One event from Go, Python and TypeScript is one message.
+// Producers in Go, Python and TypeScript send the same event. The queue stores one message
+// and suppresses the others.
 func TestOneEventInThreeLanguagesIsOneMessage(t *testing.T) {
 	const file = "../../reference/events.jsonl"
 	readLines(t, file, func(line []byte) {
@@ -120,7 +122,8 @@ func TestOneEventInThreeLanguagesIsOneMessage(t *testing.T) {
 	})
 }
 
-// sendByReferences sends an event by each reference and returns the number of messages.
+// sendByReferences sends an event with each reference implementation whose interpreter is
+// installed, and returns the number of sends.
 func sendByReferences(t *testing.T, line, endpoint, queueURL string) int {
 	t.Helper()
 	sent := 0
@@ -141,7 +144,8 @@ func sendByReferences(t *testing.T, line, endpoint, queueURL string) int {
 	return sent
 }
 
-// The program of the guide in Go sends the message of the references.
+// The guide's program in Go and the reference implementations send the same event. The
+// queue stores one message.
 func TestSceneOfTheGuideIsOneMessage(t *testing.T) {
 	type Scene struct {
 		ID       string    `json:"id"`

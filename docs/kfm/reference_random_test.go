@@ -17,7 +17,7 @@ func (r *randomCases) pick(all ...string) string { return all[r.IntN(len(all))] 
 // often reports true in n of 10 calls.
 func (r *randomCases) often(n int) bool { return r.IntN(10) < n }
 
-// repeat joins up to n results of one.
+// repeat joins the results of up to n calls of the function one.
 func (r *randomCases) repeat(n int, one func() string) string {
 	var b strings.Builder
 	for range r.IntN(n + 1) {
@@ -26,7 +26,8 @@ func (r *randomCases) repeat(n int, one func() string) string {
 	return b.String()
 }
 
-// edit returns s, often with one changed byte or character.
+// edit returns s unchanged in 7 of 10 calls. In the other calls it removes, inserts,
+// replaces or doubles one byte.
 func (r *randomCases) edit(s string) string {
 	if r.often(7) || s == "" {
 		return s
@@ -103,7 +104,7 @@ func (r *randomCases) string() string {
 	return b.String() + `"`
 }
 
-// json returns a JSON text in most cases.
+// json returns a random text that is JSON in most cases.
 func (r *randomCases) json(depth int) string {
 	blank := func() string { return r.pick("", "", "", " ", "\n\t", "\r ") }
 	kind := r.IntN(10)
@@ -231,7 +232,7 @@ func (r *randomCases) attributes() map[string]string {
 	return out
 }
 
-// next returns a case of any operation without its output.
+// next returns a random case of one of the operations, without the case's output.
 func (r *randomCases) next() vector {
 	of := func(op string, in input) vector { return vector{Op: op, In: in} }
 	switch r.IntN(12) {

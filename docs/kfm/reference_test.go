@@ -22,7 +22,7 @@ var (
 	referenceSeed   = flag.Uint64("reference.seed", 1, "seed of those values")
 )
 
-// reference is the same contract in another language.
+// reference is an implementation of the contract in another language.
 type reference struct {
 	folder      string
 	interpreter string
@@ -35,7 +35,8 @@ var references = []reference{
 	{"../../reference/typescript", "node", "kfm_message.js", "vectors.mjs"},
 }
 
-// command runs the harness of the reference. Without the interpreter it skips the test.
+// command returns the command that runs the harness of the reference. If the interpreter
+// is not installed, the test is skipped.
 func (r reference) command(t *testing.T, folder string, args ...string) *exec.Cmd {
 	t.Helper()
 	program, err := exec.LookPath(r.interpreter)
@@ -163,14 +164,15 @@ func differs(t *testing.T, v vector, line string) bool {
 	return got.Refused != "" || !reflect.DeepEqual(want, got.Out)
 }
 
-// plainOf returns an output in JSON form, with texts written out.
+// plainOf converts an output of this module to the form that encoding/json decodes, for a
+// comparison with a reference's output. Values of type text become strings.
 func plainOf(t *testing.T, out any) any {
 	t.Helper()
 	if s, ok := out.(text); ok {
 		return string(s)
 	}
 	if m, ok := out.(stored); ok {
-		m.Body = "" // compared below
+		m.Body = "" // set below
 		plain := plainOf(t, any(map[string]any{"group": m.Group, "deduplication_id": m.DeduplicationID, "attributes": m.Attributes})).(map[string]any)
 		if len(m.Attributes) == 0 {
 			delete(plain, "attributes")

@@ -9,14 +9,14 @@ type requirement struct {
 	unmet unmet // only for a requirement without a test
 }
 
-// unmet gives the reason for a requirement without a test. missing is a regular expression
-// for exported names of an implementation: if such a name exists, the reason is out of
-// date.
+// unmet gives the reason for a requirement without a test. The field missing is a regular
+// expression for exported names of an implementation: if such a name exists, the reason is
+// out of date.
 type unmet struct{ reason, missing string }
 
 // held names a test of a requirement: the folder of its package and its test function. If
-// only a part of a table-driven test checks the requirement, row is a string in the test
-// file that identifies this part.
+// only a part of a table-driven test checks the requirement, the field row is a string in
+// the test file that identifies this part.
 type held struct{ folder, test, row string }
 
 // contract is the KFM contract v11.2.3 on deduplication of FIFO messages. Each of its

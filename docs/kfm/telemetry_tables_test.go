@@ -43,7 +43,7 @@ type telemetry struct {
 	spans       []sdktrace.ReadOnlySpan
 }
 
-// run is the single run for all tables.
+// run has the telemetry of one call of produce. All tables use it.
 var run struct {
 	once sync.Once
 	telemetry
@@ -60,7 +60,7 @@ func produce(t *testing.T) telemetry {
 	t.Helper()
 	o := telemetry{instruments: map[string]metric.Instrument{}, attributes: map[string][]string{}}
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	// A view sees each instrument at its creation, even without recordings.
+	// A view sees each instrument at its creation, even an instrument without data.
 	seen := func(i metric.Instrument) (metric.Stream, bool) {
 		o.instruments[i.Name] = i
 		return metric.Stream{}, false
@@ -164,7 +164,7 @@ func produce(t *testing.T) telemetry {
 	return o
 }
 
-// attributeKeys returns the keys of all points, sorted.
+// attributeKeys returns the attribute keys of all data points, sorted.
 func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	t.Helper()
 	keys := map[string]bool{}
@@ -236,7 +236,8 @@ func instrumentsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// words writes ObservableUpDownCounter as "observable up down counter".
+// createdTable lists the instruments that a file creates, with the names, units and
+// descriptions in the source.
 func createdTable(t *testing.T, file string) string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -275,7 +276,8 @@ func createdTable(t *testing.T, file string) string {
 	return table(rows...)
 }
 
-// spansTable lists the spans of a producer, their attributes and events.
+// words splits a name into words in lower case. For example, ObservableUpDownCounter
+// becomes "observable up down counter".
 func words(name string) string {
 	var b strings.Builder
 	for i, c := range name {
@@ -295,7 +297,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// spansTable lists the spans of the producer's run.
+// spansTable lists the spans that the producer made in the run of produce.
 func spansTable(t *testing.T, _ []string) string {
 	type row struct {
 		kind, events string

@@ -18,7 +18,8 @@ const (
 	exampleID     = "019ae7b0-8c00-7abc-9def-0123456789ab"
 )
 
-// bodyWith returns a canonical body with other texts of members; "" removes a member.
+// bodyWith returns a canonical body as input. The parameter changes has pairs of a
+// member's name and its new JSON text; the text "" removes the member.
 func bodyWith(changes ...string) input {
 	members := map[string]string{
 		"dedupe_key": `"landsat|1"`, "event_id": `"` + exampleID + `"`, "event_source": `"` + exampleSource + `"`,
@@ -43,7 +44,8 @@ func of(organization string, in input) input {
 	return in
 }
 
-// eventOf is the input of an envelope.
+// eventOf returns an event with the given dedupe key and payload, as the input of an
+// operation.
 func eventOf(key, payload string) input {
 	return input{Source: ptr(exampleSource), DedupeKey: ptr(text(key)), EventTime: exampleTime, Payload: text(payload)}
 }
@@ -60,7 +62,7 @@ func envelopeCases() []vector {
 			out = append(out, make(rule, "check_source", note, input{Source: &s}))
 		}
 	}
-	// Section 6, the form of the ID.
+	// Section 6 of the specification: the form of the event ID.
 	ids := func(make func(rule, op, note string, in input) vector, note string, ids ...string) {
 		for _, id := range ids {
 			check(make, "I5", note, bodyWith("event_id", `"`+id+`"`))
@@ -76,7 +78,7 @@ func envelopeCases() []vector {
 	stored.EventID = "019ae7b0-8c00-4abc-9def-0123456789ab"
 	out = append(out, refused("I5", "envelope", "a stored ID of version 4", stored))
 
-	// Section 7.
+	// Section 7: the event source.
 	source(good, "S1", "three labels", "kfm.remote-sensing.landsat-refresh", "kfm.a.b", "kfm.0.9")
 	source(refused, "S1", "not three labels", "kfm", "kfm.a", "kfm.a.b.c")
 	source(good, "S2", "hyphens inside", "kfm.a-b.c--d", "kfm.1.2-3")
@@ -85,7 +87,7 @@ func envelopeCases() []vector {
 	check(refused, "S3", "the source of another organization", bodyWith("event_source", `"acme.a.b"`), of("acme", bodyWith()))
 	check(good, "S3", "another organization", of("acme", bodyWith("event_source", `"acme.a.b"`)), of("x-1", bodyWith("event_source", `"x-1.a.b"`)))
 
-	// Section 8.
+	// Section 8: the envelope.
 	check(good, "E1", "five members", bodyWith(), bodyWith("payload", "{}"), bodyWith("event_time", `"1950-04-28T20:45:00Z"`))
 	for _, name := range []string{"dedupe_key", "event_id", "event_source", "event_time", "payload"} {
 		check(refused, "E1", "without "+name, bodyWith(name, ""))
@@ -159,7 +161,7 @@ func messageCases() []vector {
 		}
 		v := make(rule, "message", note, in)
 		if v.Refused == "M4" || v.Refused == "M5" {
-			v.Refused = "M3" // these two are the subject of M3
+			v.Refused = "M3" // M4 and M5 describe attribute names; M3 refuses
 		}
 		out = append(out, v)
 	}
@@ -231,7 +233,7 @@ func messageCases() []vector {
 	return out
 }
 
-// realCases are events of real Landsat scenes, storms and soil surveys.
+// realCases returns vectors with events of real Landsat scenes, storms and soil surveys.
 func realCases(t testing.TB) []vector {
 	t.Helper()
 	var out []vector

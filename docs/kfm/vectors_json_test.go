@@ -109,7 +109,7 @@ func jsonCases(t testing.TB) []vector {
 	}
 	var once []vector
 	seen := map[string]bool{}
-	for _, v := range out { // the sources overlap
+	for _, v := range out { // some cases occur in more than one source
 		if id := v.Op + string(*v.In.Text); !seen[id] {
 			seen[id] = true
 			once = append(once, v)
@@ -118,7 +118,7 @@ func jsonCases(t testing.TB) []vector {
 	return once
 }
 
-// white lists the white space characters of section 1.
+// white lists the white space characters of section 1 of the specification.
 const white = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 func keyCases() []vector {

@@ -40,7 +40,8 @@ type vector struct {
 	Refused string `json:"refused,omitempty"` // rule named by the error
 }
 
-// input has the members of every operation.
+// input is the input of a vector. It has the members of every operation; a vector sets
+// only the members of its own operation.
 type input struct {
 	Text            *text             `json:"text,omitempty"`
 	Parts           *[]text           `json:"parts,omitempty"`
@@ -156,7 +157,8 @@ var operations = map[string]func(in *input) (any, error){
 	},
 }
 
-// stored is a message in a queue with content-based deduplication.
+// stored is the output of the operation "message": the message as a queue with
+// content-based deduplication stores it.
 type stored struct {
 	Body            text              `json:"body"`
 	Group           string            `json:"group"`
@@ -175,8 +177,8 @@ func refusal(findings []lint.Finding) error {
 	return nil
 }
 
-// textTime is the form of a time in a text, rule T5 of the specification. UnmarshalText
-// of time.Time also accepts other forms.
+// textTime matches a time in the form that rule T5 of the specification requires.
+// UnmarshalText of time.Time also accepts other forms.
 var textTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func instant(s string) (time.Time, error) {
@@ -225,7 +227,7 @@ type event struct{ in *input }
 
 func (e event) MarshalJSON() ([]byte, error) { return []byte(e.in.Payload), nil }
 
-// producers are cached by source and organization.
+// producers caches the producers by their source and organization.
 var producers = map[[2]string]*sqsfifo.Producer[event]{}
 
 func producerOf(in *input) (*sqsfifo.Producer[event], error) {
@@ -307,7 +309,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// fileOf returns the file of a rule by the rule's letter.
+// fileOf maps the first letter of a rule's number to the name of the rule's file.
 var fileOf = map[string]string{
 	"J": "canonical-json", "H": "hashes", "K": "dedupe-keys", "T": "times", "I": "event-ids", "S": "sources",
 	"E": "envelopes", "D": "datasets", "M": "messages",
@@ -323,7 +325,7 @@ func marshal(v any) (string, error) {
 
 var specified = regexp.MustCompile(`(?m)^\| \*\*([A-Z]\d+)\*\* \| (.*) \|$`)
 
-// rulesOfSpecification returns the text of each rule by number.
+// rulesOfSpecification returns the text of each rule by the rule's number, for example J1.
 func rulesOfSpecification(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("specification.md")
@@ -363,9 +365,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// For each refused vector, the specification may name rules of the lint (SFnnn) after the
-// rule that refuses. If the vector is refused with a ViolationError, one of its findings
-// is of these rules.
+// A rule of the specification may name rules of the lint (SFnnn). If the module refuses a
+// vector of the rule with a ViolationError, at least one of the error's findings is of
+// these lint rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {
@@ -377,7 +379,7 @@ func TestRulesOfTheLint(t *testing.T) {
 		_, err := operations[v.Op](&v.In)
 		var broken *sqsfifo.ViolationError
 		if !errors.As(err, &broken) {
-			continue // refused before there is a message
+			continue // refused without findings of the lint
 		}
 		assert.True(t, slices.ContainsFunc(broken.Findings, func(f lint.Finding) bool {
 			return f.Rule >= first && f.Rule <= last
@@ -385,7 +387,8 @@ func TestRulesOfTheLint(t *testing.T) {
 	}
 }
 
-// The queue stores exactly the messages of the vectors.
+// A producer sends the message of each vector to a fake queue. The stored message has the
+// body, group, deduplication ID and attributes of the vector's output.
 func TestMessagesArriveAsTheVectorsSay(t *testing.T) {
 	for _, v := range vectors(t) {
 		if v.Op != "message" || v.Refused != "" {
@@ -436,7 +439,8 @@ func vectors(t testing.TB) []vector {
 	return all
 }
 
-// good and refused make one case each.
+// good returns a vector with an accepted input. refused returns a vector with an input
+// that the rule refuses.
 func good(rule, op, note string, in input) vector {
 	return vector{Rule: rule, Op: op, Note: note, In: in}
 }

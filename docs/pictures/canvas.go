@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// canvas collects the elements of an SVG. Colours are classes, so the reader's light or
-// dark scheme applies; each has a contrast of at least 4.5 to its background.
+// canvas collects the elements of an SVG. Colours are CSS classes, so the reader's light
+// or dark scheme applies. Each colour has a contrast of at least 4.5 to its background.
 type canvas struct {
 	strings.Builder
 }
@@ -61,7 +61,7 @@ func (c *canvas) arrow(x1, x2, y int, class, dashes string) {
 	fmt.Fprintf(c, `<path d="M%d %dL%d %dL%d %d" class="%s" stroke-width="1.5"/>`+"\n", x2+back, y-5, x2, y, x2+back, y+5, class)
 }
 
-// cross marks the end of a message.
+// cross draws a cross around the point x, y, where a message or an answer is lost.
 func (c *canvas) cross(x, y int) {
 	fmt.Fprintf(c, `<path d="M%d %dl12 12m0 -12l-12 12" class="bad" stroke-width="2.5"/>`+"\n", x-6, y-6)
 }

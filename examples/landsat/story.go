@@ -112,7 +112,7 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 }
 
 // producer sends the scenes with a producer of package sqsfifo, while the queue loses one
-// answer. It then calls mistakes.
+// answer. Then it calls the method mistakes.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

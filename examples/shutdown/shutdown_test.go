@@ -144,7 +144,7 @@ func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	return fates
 }
 
-// A source that ends needs no signal.
+// If the readings end, forward sends all of them and returns without a signal.
 func TestTheReadingsEnd(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

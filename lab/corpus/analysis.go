@@ -92,8 +92,8 @@ func (m module) fromSource(ctx context.Context, dir string, repos *repositories)
 	return vet.Sorted(found), nil
 }
 
-// firstFault returns the first error of a package or of its imports, as text for the end of
-// a message.
+// firstFault returns the first error of a package or of its imports, as a suffix for an
+// error message. It returns "" if there is no error.
 func firstFault(action *checker.Action) string {
 	for _, e := range action.Package.Errors {
 		return ": " + e.Error()
@@ -106,8 +106,8 @@ func firstFault(action *checker.Action) string {
 	return ""
 }
 
-// outsideWorkspaces lets the go command complete the go.sum of a module, because the
-// go.sum may lack the imports of the module's tests.
+// outsideWorkspaces makes the go command ignore workspaces and complete the go.sum of a
+// module, because the go.sum may lack the imports of the module's tests.
 func outsideWorkspaces() error {
 	return errors.Join(os.Setenv("GOWORK", "off"), os.Setenv("GOFLAGS", "-mod=mod"))
 }

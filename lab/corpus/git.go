@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// repositories gives access to all git repositories below a folder. The folder dir is an
-// otherwise empty repository that reads the objects of all of them. Their names,
-// configuration and kind (bare or not) do not matter.
+// repositories gives access to all git repositories below a folder, with any names, any
+// configuration and of any kind (bare or not). The field dir is the path of an otherwise
+// empty repository that reads the objects of all of them.
 type repositories struct{ dir string }
 
 // openRepositories looks for repositories in the folder and in three levels of
@@ -57,8 +57,9 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The go command puts all files of a commit into an archive, even files that the
-	// repository's attributes exclude. These settings do the same.
+	// The file alternates names the objects of the found repositories. The file attributes
+	// makes git archive all files of a commit unchanged, even files that the repository's
+	// own attributes exclude or change, because the go command does the same.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

@@ -35,7 +35,8 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// files contains a module in a subfolder, with a licence and an adjacent module.
+// files are the files of a repository with a module in the folder in, a module below it
+// and a module beside it.
 var files = map[string]string{
 	"LICENSE":               "free\n",
 	".gitattributes":        "in/lost.go export-ignore\nin/version.txt export-subst\n",
@@ -89,7 +90,7 @@ func published(t *testing.T) (folder string, m module) {
 	return folder, m
 }
 
-// onDisk is a file of an archive.
+// onDisk is a file on disk (path) with its name in the archive of a module.
 type onDisk struct{ name, path string }
 
 func (f onDisk) Path() string                 { return f.name }

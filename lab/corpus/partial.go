@@ -120,8 +120,8 @@ func within(pkg string, modules []string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return pkg == m || strings.HasPrefix(pkg, m+"/") })
 }
 
-// omissions says which code to leave out: the key is a file and the offset of an error, and
-// the value says how much code around the error.
+// omissions says which code to leave out. The keys are a file's name and the offset of an
+// error in the file. The value says how much code around the error is left out.
 type omissions map[string]map[int]extent
 
 // extent says how much code around an error is left out.

@@ -62,8 +62,10 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels. It records differences from the list
-// known as faults.
+// add prints a module's findings with their labels. It records a fault for each finding
+// that the map known lacks or has without a judgement, for each error labelled false, for
+// each finding in a control, and for each finding of the module in known that was not
+// found.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.looked[m.path] = true
@@ -104,7 +106,7 @@ func (t *tally) fault(format string, args ...any) {
 // skip counts a missing module. The module's labels stay in findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
-// coverage says how many modules of the list were analyzed.
+// coverage returns a text with the numbers of analyzed, listed and skipped modules.
 func (t *tally) coverage() string {
 	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
 		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])

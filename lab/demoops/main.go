@@ -163,7 +163,7 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world has the producer that gets most faults. Its queue belongs to sqsfifo serve.
+// world has the producer that gets most of the faults. Its queue belongs to sqsfifo serve.
 type world struct {
 	producer *sqsfifo.Producer[scene]
 	faults   string

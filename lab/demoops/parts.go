@@ -48,8 +48,8 @@ func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Con
 	return q, p, err
 }
 
-// failingStore is a store with two faults. While fails is set, it refuses all claims. While
-// drops is set, it refuses all results.
+// failingStore is a store with two faults. While the field fails is set, the store refuses
+// all claims. While the field drops is set, the store refuses all results.
 type failingStore struct {
 	idempotency.Store
 	fails, drops atomic.Bool
@@ -69,8 +69,8 @@ func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempo
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// storePart shows the alerts of a producer's store: the store first fails, then loses a
-// result.
+// storePart makes the alerts of a producer's store fire and end: the store first fails,
+// then loses a result.
 func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	store := &failingStore{Store: new(idempotency.Memory)}
 	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
@@ -95,8 +95,8 @@ func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	return err
 }
 
-// memoryPart shows the alert of a producer's memory: 95 of 100 possible keys are in memory
-// until the producer is closed.
+// memoryPart makes the alert of a producer's memory fire: 95 of 100 possible keys are in
+// memory. The alert ends when the producer is closed.
 func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	const limit = 100
 	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })
@@ -112,8 +112,8 @@ func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return p.Close(ctx)
 }
 
-// consumerPart shows the alert of a blocked group: a handler fails, and succeeds later when
-// the group is retried.
+// consumerPart makes the alert of a blocked group fire and end: a handler fails, and
+// succeeds later when the group is retried.
 func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
 	if err != nil {
@@ -147,8 +147,8 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return c.WaitIdle(ctx, time.Second)
 }
 
-// outboxPart shows the alerts of an outbox. The answers to a message get lost until the
-// message is late; then outboxPart resolves the message.
+// outboxPart makes the alerts of an outbox fire and end. The answers to a message get lost
+// until the message is late; then outboxPart resolves the message.
 func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
 	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
 	if err != nil {
@@ -215,7 +215,8 @@ func newCloudWatch(registry *prometheus.Registry) cloudWatch {
 	}
 }
 
-// part shows the alerts of an old message and of a dead letter.
+// part makes the age of the oldest message grow and sets the number of dead letters to 1,
+// so that both alerts fire. Then it sets both to 0, so that the alerts end.
 func (c cloudWatch) part() {
 	c.inFlight.Set(1)
 	c.dead.Set(1)
@@ -227,8 +228,8 @@ func (c cloudWatch) part() {
 	c.dead.Set(0)
 }
 
-// skewed is an HTTP client. While skew is set, the Date of all answers is half a minute
-// ahead.
+// skewed is an HTTP client. While the field skew is set, the header Date of all answers is
+// half a minute ahead.
 type skewed struct{ skew atomic.Bool }
 
 func (s *skewed) Do(r *http.Request) (*http.Response, error) {

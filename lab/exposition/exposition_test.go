@@ -143,7 +143,7 @@ func neverFalls(t *testing.T, before, after string) {
 
 func withStore(c *sqsfifo.Config[scene]) { c.Store.Store = new(idempotency.Memory) }
 
-// Each counter of a new producer is in the output, with the value 0.
+// The metrics of a new producer contain each counter, with the value 0.
 func TestFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -162,7 +162,7 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A producer with many kinds of faults reports each of them.
+// A producer meets faults of many kinds. Its metrics show each kind.
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -251,8 +251,8 @@ func TestTwo(t *testing.T) {
 	})
 }
 
-// promtool check metrics accepts the output. It warns about the metric names that the
-// contract prescribes.
+// The command "promtool check metrics" accepts the output. It warns about some metric
+// names, which the KFM contract prescribes.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

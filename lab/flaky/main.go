@@ -49,7 +49,7 @@ func spin() {
 	}
 }
 
-// testBinary is the compiled test of a package.
+// testBinary is the program with the compiled tests of a package.
 type testBinary struct{ path, dir, program string }
 
 func run(ctx context.Context, w io.Writer, modules []string, match string, runs int, out string) (failures int, err error) {
@@ -115,7 +115,8 @@ func compile(ctx context.Context, modules []string, match, folder string) (binar
 	return binaries, nil
 }
 
-// startBusy starts four processes that keep processors busy. The function end ends them.
+// startBusy starts four processes that keep processors busy. A call of the returned
+// function end kills them.
 func startBusy(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	program, err := os.Executable()

@@ -185,7 +185,8 @@ type killingServer struct {
 	hit   bool
 }
 
-// startChild starts the child, which will be killed at the send request with number left.
+// startChild starts a child that is killed at one of its send requests. The parameter left
+// is the number of this request, from 1.
 func (d *killingServer) startChild(left int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

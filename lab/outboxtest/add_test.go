@@ -70,7 +70,8 @@ func TestAddReadsTheClockOfTheDatabase(t *testing.T) {
 	})
 }
 
-// The queue gets the bytes that Build made, with any characters.
+// The queue gets the bytes that Build made, even if the event, its group and its
+// attributes contain unusual characters.
 func TestBytesOfBuild(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -130,8 +131,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// A transaction that added to a group makes the next transaction for the same group wait,
-// and no transaction for another group.
+// A transaction that has added a message to a group makes the next Add to the same group
+// wait until the transaction ends. An Add to another group does not wait.
 func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

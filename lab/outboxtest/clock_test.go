@@ -79,7 +79,8 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// If the clock steps back by less than the tolerance, no message becomes late.
+// If the database's clock steps back by less than the tolerance, the relay still resends a
+// message in doubt, and no message becomes late.
 func TestClockSlews(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -293,8 +293,8 @@ func (s *crashTest) killRelay() {
 	s.startRelay(i)
 }
 
-// disturb kills relays and stops the database server in random order, at even intervals of
-// written events. If srv is nil, stops must be 0.
+// disturb kills relays and stops the database server in random order, one each time that a
+// fixed number of events is written. If srv is nil, stops must be 0.
 func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	var plan []bool // true for a stop of the server, false for a kill of a relay
 	for i := range *crashKills + stops {
@@ -304,8 +304,8 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// Up to share events may be written now. The fault comes while they are written, or
-		// up to 700 ms later.
+		// The writers may now write until the number of events is share. The fault comes
+		// while they write the last 500 of these events, or up to 700 ms later.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {

@@ -93,7 +93,7 @@ type faultyTx struct {
 	faults *faults
 }
 
-// Commit may report a failure without a commit, or after a real commit.
+// Commit fails at random, either after a rollback or after a successful commit.
 func (x *faultyTx) Commit() error {
 	if x.faults.isHit() {
 		return errors.Join(errFault, x.Rollback())
@@ -110,8 +110,8 @@ func (x *faultyTx) Commit() error {
 	return nil
 }
 
-// For any failing database call and any outcome of a send, each message is in the queue
-// once, in order, and outbox_attempts does not mark an unsent message as possibly sent.
+// Database calls fail at random, and so do sends. Each message is in the queue once, in
+// order, and the table outbox_attempts does not mark an unsent message as possibly sent.
 func TestFaultyDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -163,7 +163,8 @@ func TestFaultyDatabase(t *testing.T) {
 			chance, n := rng.IntN(20), sends[m.DedupeKey]
 			sends[m.DedupeKey]++
 			mu.Unlock()
-			// At its first send, the row is already marked as possibly sent.
+			// Before the first send of a row, a commit has marked the row as possibly
+			// sent.
 			if from, to := marked(t, db, m.Group); n == 0 {
 				var position int64
 				fmt.Sscanf(m.DedupeKey[4:], "%d", &position)
@@ -233,7 +234,7 @@ func must[T any](v T, err error) T {
 }
 
 // unconfirmed makes connections that report a failure for each successful commit of a
-// transaction with a certain statement (match).
+// transaction in which a statement contains the text match.
 type unconfirmed struct {
 	*faults
 	match string
@@ -279,8 +280,9 @@ func (x unconfirmedTx) Commit() error {
 	return nil
 }
 
-// A Bell notifies on one connection; a listener on another connection (LISTEN) calls Wake.
-// A relay that would otherwise poll only after a minute therefore sends at once.
+// Bell.Ring sends a PostgreSQL notification, and a listener on another connection (LISTEN)
+// calls Wake. The relay, which would otherwise poll only after a minute, then sends at
+// once.
 func TestNotify(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

@@ -97,7 +97,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns the groups with the ages in from, because ages differ between two reads.
+// withAges returns a copy of groups with the fields Age and LateIn of the parameter from,
+// because these fields differ between two reads.
 func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

@@ -60,8 +60,8 @@ func goodSent() (out []string) {
 	return out
 }
 
-// The relay holds a late row and the later rows of its group, and reports the late row,
-// until a call of Resolve.
+// With LateHold, the relay reports a late row, and sends neither the row nor the later
+// rows of its group until a call of Resolve.
 func TestLateHold(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, q := lateOutbox(t, d, outbox.LateHold)
@@ -232,7 +232,8 @@ func TestCorruptRow(t *testing.T) {
 	})
 }
 
-// The archive keeps the sent messages, byte for byte, until a call of Purge.
+// With ArchiveSent, the archive keeps the sent messages, byte for byte, until a call of
+// Purge.
 func TestArchive(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.Sent = outbox.ArchiveSent })

@@ -267,8 +267,8 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// Rows behind a slow message are marked again later, with a later time, so the slow message
-// does not make them late.
+// Rows that wait for a slow message of their group are marked again before their send,
+// with a later time. The slow message therefore does not make them late.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })

@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// The instruments count the messages in the outbox and the messages leaving it, once for
-// any number of relays.
+// The instruments count the messages in the outbox and the messages sent from it. A
+// message counts once, even if a second relay of the outbox runs.
 func TestInstruments(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -54,7 +54,7 @@ func TestInstruments(t *testing.T) {
 	})
 }
 
-// collect returns the values by name, unit and outcome.
+// collect returns the values of all metrics by name, unit and outcome.
 func collect(t *testing.T, reader metric.Reader) map[string]float64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -22,7 +22,7 @@ var throughputEvents = flag.Int("throughput.events", 3000, "events of TestThroug
 
 const latency = 5 * time.Millisecond
 
-// slowQueue answers each call after the latency.
+// slowQueue returns a queue that answers each call after the time latency.
 func slowQueue(t testing.TB) *sqstest.Queue {
 	q := newQueue(t)
 	q.InjectRandomly(sqstest.DelayAnswer(latency), 1, 1)

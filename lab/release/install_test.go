@@ -46,7 +46,8 @@ func newUser(t *testing.T) user {
 		require.NoError(t, err)
 		return value
 	}
-	// This machine's module cache also has the form of a proxy, and saves time.
+	// This machine's module cache has the form of a proxy, too. With it, the test
+	// downloads fewer modules.
 	home, downloaded := t.TempDir(), filepath.Join(goEnv("GOMODCACHE"), "cache", "download")
 	for name, value := range map[string]string{
 		"PATH":        os.Getenv("PATH"),
@@ -63,7 +64,8 @@ func newUser(t *testing.T) user {
 	return u
 }
 
-// line runs a line of a shell in a folder.
+// line runs a shell command line in the folder dir. It returns the output and the exit
+// code.
 func (u user) line(t *testing.T, dir, line string) (output string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line) // #nosec G204 -- the lines below
@@ -76,7 +78,7 @@ func (u user) line(t *testing.T, dir, line string) (output string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// must runs a line and requires success.
+// must runs a shell command line and requires the exit code 0.
 func (u user) must(t *testing.T, dir, line string) string {
 	t.Helper()
 	out, code := u.line(t, dir, line)
@@ -84,7 +86,7 @@ func (u user) must(t *testing.T, dir, line string) string {
 	return out
 }
 
-// program writes a module with a main package into an empty folder.
+// program writes a module with the main package code into an empty folder.
 func (u user) program(t *testing.T, code string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

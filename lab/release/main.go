@@ -81,7 +81,7 @@ func run(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// check is one item of the checklist. Its problem is empty if it is done.
+// check is one item of the checklist. The field problem is empty if the item is done.
 type check struct{ name, problem string }
 
 // checks runs the checklist of a release for the modules below the folder root. The last
@@ -140,7 +140,8 @@ func checks(root, version string, modules []released, run func(name string, args
 
 var versionConstant = regexp.MustCompile(`(?m)^const Version = "([^"]*)"$`)
 
-// constant looks for the module's version in the files of the root package.
+// constant compares the constant Version of the root package with number. It returns the
+// problem, or "" if they are equal.
 func constant(root, number string) string {
 	files, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {
@@ -175,7 +176,8 @@ func publish(version string, modules []released) string {
 	return b.String()
 }
 
-// report prints the list and, if all items are done, the next steps.
+// report prints the checklist and, if all items are done, the commands that publish the
+// release. It reports whether all items are done.
 func report(w io.Writer, version string, modules []released, list []check) bool {
 	done := true
 	for _, c := range list {

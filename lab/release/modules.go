@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// released is a module published by a release.
+// released is a module that a release publishes.
 type released struct {
 	path string // of the module
 	dir  string // below the root, with slashes; "." for the root module
@@ -82,10 +82,10 @@ func (m released) ownRequirements(modules []released) (own []module.Version) {
 	return own
 }
 
-// problems returns obstacles to an installation of the go.mod files at a version: a
-// replace or exclude line, or a requirement of a sibling at another version. The go
-// command refuses to install a command with such lines, and the sibling's tag may not
-// exist.
+// problems returns the obstacles to an installation of the modules at a version: a replace
+// or exclude line in a go.mod, or a requirement of another released module at another
+// version. The go command refuses to install a program from a module with a replace or
+// exclude line. The required version of the other module may not exist.
 func problems(modules []released, version string) (out []string) {
 	for _, m := range modules {
 		if len(m.file.Replace)+len(m.file.Exclude) > 0 {

@@ -74,7 +74,8 @@ func newQueue(t testing.TB) *sqstest.Queue {
 	return q
 }
 
-// TestEnvelopes validates the bodies of generated events.
+// TestEnvelopes validates the bodies of generated events against the schema of an
+// envelope.
 func TestEnvelopes(t *testing.T) {
 	const seed = 11_2_3
 	t.Logf("seed %d", seed)
@@ -100,8 +101,8 @@ func randomText(r *rand.Rand) string {
 	return string(text)
 }
 
-// TestPublishedScenes validates the envelopes of complete STAC items as published, if
-// available.
+// TestPublishedScenes validates the envelopes of published STAC items, if a folder has
+// such items.
 func TestPublishedScenes(t *testing.T) {
 	folder := os.Getenv("SQSFIFO_DATA")
 	if folder == "" {
@@ -136,8 +137,9 @@ func TestPublishedScenes(t *testing.T) {
 // leaves to the code: rules about the bytes of an envelope's text, not its value.
 var beyondTheSchema = map[string]bool{"SF030": true, "SF031": true, "SF032": true, "SF033": true, "SF050": true, "SF051": true}
 
-// TestSchemaAgreesWithTheRules changes envelopes at random and compares the judgements of
-// the schema and the rules.
+// TestSchemaAgreesWithTheRules makes 20,000 random envelopes. The schema accepts an
+// envelope if and only if the rules of package lint do, except for the rules in
+// beyondTheSchema.
 func TestSchemaAgreesWithTheRules(t *testing.T) {
 	const seed = 2020_12
 	t.Logf("seed %d", seed)

@@ -21,7 +21,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// alteringClient answers, while wrong is set, as if SQS had stored altered content.
+// alteringClient is a client of a fake queue. While the field wrong is set, it answers as
+// if SQS had stored altered content.
 type alteringClient struct {
 	*sqstest.Queue
 	wrong bool
@@ -43,8 +44,8 @@ func (c *alteringClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessa
 	return out, err
 }
 
-// records returns the lines of ProvenanceWriter about events with each outcome, with and
-// without a dataset.
+// records sends events so that each outcome occurs, first without and then with a dataset.
+// It returns the lines that ProvenanceWriter wrote.
 func records(t *testing.T) []string {
 	t.Helper()
 	var ledger bytes.Buffer
@@ -92,8 +93,8 @@ func records(t *testing.T) []string {
 	return strings.Split(strings.TrimSuffix(ledger.String(), "\n"), "\n")
 }
 
-// TestProvenanceRecords validates a producer's records of events with each outcome in the
-// schema.
+// TestProvenanceRecords validates a producer's provenance records against the schema. The
+// records have all outcomes that the schema names.
 func TestProvenanceRecords(t *testing.T) {
 	schema := compile(t, "provenance-record.schema.json")
 	outcomes := map[string]bool{}
@@ -123,7 +124,8 @@ func definition(t *testing.T) (d recordSchema) {
 	return d
 }
 
-// TestSchemaHasTheFieldsOfARecord compares the properties with the fields of the struct.
+// TestSchemaHasTheFieldsOfARecord compares the schema's properties with the JSON fields of
+// sqsfifo.ProvenanceRecord.
 func TestSchemaHasTheFieldsOfARecord(t *testing.T) {
 	properties := definition(t).Properties
 	record := reflect.TypeFor[sqsfifo.ProvenanceRecord]()
@@ -135,7 +137,8 @@ func TestSchemaHasTheFieldsOfARecord(t *testing.T) {
 	assert.Empty(t, properties, "no field of a record is called so")
 }
 
-// TestSchemaRefusesBrokenRecords changes a valid record.
+// TestSchemaRefusesBrokenRecords changes a valid record in several ways. The schema
+// refuses each changed record.
 func TestSchemaRefusesBrokenRecords(t *testing.T) {
 	schema := compile(t, "provenance-record.schema.json")
 	good := records(t)[0]

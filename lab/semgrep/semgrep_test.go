@@ -21,7 +21,8 @@ import (
 
 const folder = "../../lint/semgrep"
 
-// rule has the members of a rule that these rules use. Decoding refuses others.
+// rule is a Semgrep rule, with the members that the rules of lint/semgrep use. Decoding
+// refuses other members.
 type rule struct {
 	ID        string            `yaml:"id"`
 	Languages []string          `yaml:"languages"`
@@ -88,7 +89,7 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 }
 
 // uses checks the operators focus-metavariable and metavariable-regex: the metavariable
-// that p names is in bound.
+// that the item p names must be in the slice bound.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

@@ -77,7 +77,8 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// A step back within the tolerance has no effect.
+// The database's clock steps back by less than the tolerance. An operation whose lease has
+// ended is claimed again, as without the step.
 func TestClockSlews(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		d.store(t, sqlstore.Config{})
@@ -94,8 +95,8 @@ func TestClockSlews(t *testing.T) {
 	})
 }
 
-// Purge deletes expired rows of released claims. With a default isolation level above
-// READ COMMITTED, Purge still succeeds during writes.
+// Purge deletes the row of a released claim, even if the claim's TTL is Forever, and keeps
+// the row of a completed claim.
 func TestPurgeReleased(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{})
@@ -116,7 +117,8 @@ func TestPurgeReleased(t *testing.T) {
 	})
 }
 
-// During writes, Purge is independent of the database's default isolation level.
+// Purge succeeds during writes, even if the database's default isolation level is
+// SERIALIZABLE.
 func TestPurgeUnderSerializableDefault(t *testing.T) {
 	d := newPostgreSQL(t)
 	d.source += "&default_transaction_isolation=serializable"

@@ -27,7 +27,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// database holds the records of one dialect's tests.
+// database is the database of a test: its dialect, its driver and its data source name.
 type database struct {
 	dialect sqlstore.Dialect
 	driver  string
@@ -180,7 +180,8 @@ func advancing(t testing.TB, d database) (advance func(time.Duration), clock fun
 
 func TestStore(t *testing.T) { testStore(t, false) }
 
-// The ledger changes no answer, and verifies after every test of the suite.
+// A store with a ledger passes the tests of TestStore, and the ledger verifies after each
+// test.
 func TestStoreWithLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes as long as TestStore")
@@ -213,7 +214,8 @@ func testStore(t *testing.T, ledger bool) {
 	})
 }
 
-// storageIn returns the database as storage of stores, optionally with a ledger.
+// storageIn migrates the database and returns it in the form that package storetest uses.
+// If ledger is set, the stores keep a ledger.
 func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
 	t.Helper()
 	if err := sqlstore.Migrate(t.Context(), d.open(t), d.dialect); err != nil {
@@ -235,7 +237,7 @@ func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
 	}
 }
 
-// closing closes the database together with the store.
+// closing is a store whose Close also closes the database.
 type closing struct {
 	*sqlstore.Store
 	db *sql.DB

@@ -214,7 +214,8 @@ func TestBetweenReadAndWrite(t *testing.T) {
 	}
 }
 
-// An unconfirmed commit may have succeeded. A repeated call detects success.
+// If the driver reports that a commit failed, the commit may have been made, so the call
+// returns ErrAmbiguous. A repeated call succeeds in both cases.
 func TestUnconfirmedCommit(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		h := new(hooks)
@@ -256,9 +257,8 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held makes a claim whose transaction waits at its start, and returns while the
-// transaction waits. After a call of release, the error of the claim arrives on the
-// channel answered.
+// held starts a claim and returns while the claim's transaction waits at its start. A call
+// of release ends the wait. The error of the claim then arrives on the channel answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})
@@ -311,7 +311,7 @@ func TestWithdrawn(t *testing.T) {
 	claim(t, s, claimOf("in a group"), idempotency.InProgress)
 }
 
-// Close returns when the current group has its answer.
+// Close waits until a claim whose transaction has begun has its answer.
 func TestCloseWaits(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		h := new(hooks)

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// The server is stopped in immediate mode during many concurrent calls of ClaimTx. The
-// callers know their fences before the commit. No fence is used twice, and a claim that
-// was never committed cannot complete the valid claim.
+// The PostgreSQL server is stopped in immediate mode during many concurrent calls of
+// ClaimTx. The callers know their fences before the commit. No fence is granted twice, and
+// a claim that was never committed cannot complete the valid claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {

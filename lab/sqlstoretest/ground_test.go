@@ -74,8 +74,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// A migration waits for a transaction that has checked its version. Then the next
-// transaction of an older program is refused.
+// A migration waits for a transaction of an older program that has already checked the
+// schema's version. The next transaction of the older program is refused.
 func TestUpgradeWaitsForWriters(t *testing.T) {
 	d := newPostgreSQL(t)
 	second := secondStep

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A payment, its key and its answer are committed together or not at all. For any
-// handler, there are as many payments as succeeded keys, and a repetition gets the stored
-// answer or a new run, never doubt.
+// A payment, its key and its answer are committed together or not at all, whatever the
+// handler does. There are as many payments as succeeded keys. A repeated request gets the
+// stored answer or runs the handler again; its outcome is never in doubt.
 func TestHTTPInTransactions(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -104,7 +104,7 @@ func TestHTTPInTransactions(t *testing.T) {
 				t.Errorf("%s, repeated twice: not replayed", first)
 			}
 		}
-		// Racing clients pay once.
+		// Eight clients send the same payment concurrently. It is made once.
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {

@@ -60,7 +60,8 @@ func TestKilledClients(t *testing.T) {
 	})
 }
 
-// checkCount compares the stored count with the rows.
+// checkCount compares the store's Count with the number of rows in the table
+// idempotency_keys.
 func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	t.Helper()
 	var rows int64

@@ -64,8 +64,8 @@ func events(t testing.TB, l *sqlstore.Ledger) (out []string) {
 	return out
 }
 
-// Each change of a key has one entry, in the order of the changes; answers without a
-// change have no entry.
+// Each change of a key has one entry in the ledger, in the order of the changes. An answer
+// without a change has no entry.
 func TestLedgerEvents(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		advance, clock := advancing(t, migrated(t, d))
@@ -247,8 +247,8 @@ func TestLedgerOfGroups(t *testing.T) {
 	})
 }
 
-// The head that an interrupted export returns marks the progress: the next export
-// continues there.
+// If the writer of an export fails, Export returns a head that marks the progress: the
+// written part verifies up to this head, so that the next export can continue there.
 func TestInterruptedExport(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -287,7 +287,7 @@ func TestInterruptedExport(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// limited accepts a limited number of bytes.
+// limited is a writer that accepts as many bytes as the field left says, and then fails.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// Producers keep their promises with this store: across restarts and crashes, after more
-// than five minutes, and while the server is down. SQLite has no outage, because it is
-// part of the process.
+// A producer with this store passes the tests of package producertest: across restarts and
+// crashes, after more than five minutes, and while the server is down. SQLite has no
+// outage, because it is part of the process.
 func TestProducer(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		producertest.Run(t, func(t *testing.T) producertest.Storage {

@@ -124,7 +124,7 @@ func TestQuotaAfterLookup(t *testing.T) {
 	})
 }
 
-// The store warns before it is full.
+// The store logs one warning when 18 of its 20 possible records exist.
 func TestCapacityWarning(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		var out lines

@@ -64,8 +64,9 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The lease of the first sealer ends during its transaction. The transaction has locked
-	// the row, so the second sealer cannot take over and does not wait.
+	// The lease of the first sealer ends during its transaction. The transaction has
+	// locked the row of the table idempotency_sealer, so the second sealer cannot take
+	// over and does not wait.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -336,8 +337,8 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 	}
 }
 
-// If the Sink returns an error, Run passes the head to the Sink again. At its end Run
-// gives the lease back.
+// If SealerConfig.Sink returns an error, Run passes the same head to Sink again. When Run
+// ends, it gives the sealer's lease back.
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

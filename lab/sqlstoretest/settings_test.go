@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// Open refuses, or names, settings that may lose acknowledged writes.
+// Open refuses settings that may lose acknowledged writes. With AllowLoss, Open accepts
+// most of them, and Weaknesses names them.
 func TestSettings(t *testing.T) {
 	file := func(pragmas string) func(t *testing.T) database {
 		return func(t *testing.T) database {

@@ -310,7 +310,7 @@ func TestGroupsOfASerializableDatabase(t *testing.T) {
 	wg.Wait()
 }
 
-// Claims and endings of concurrent callers share commits; duplicates need none.
+// Claims and endings of concurrent callers share commits. Duplicates need no commit.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{})
@@ -356,7 +356,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// A full store refuses new keys; only expired records make room, and the count is exact.
+// A full store refuses new keys. Only expired records make room. The count of records is
+// exact.
 func TestCapacity(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/systemtest"
 )
 
-// systemStorage is a SQLite database with a ledger, by the clock of a simulated world.
+// systemStorage returns a SQLite database with a ledger. The stores use the clock now of a
+// simulated world.
 func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	source := sqliteSource(filepath.Join(t.TempDir(), "keys.db"))
 	db, err := sql.Open("sqlite", source)

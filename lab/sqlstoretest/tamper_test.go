@@ -38,7 +38,8 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 	})
 }
 
-// dropTriggers does the first step of an attacker with all rights.
+// dropTriggers does the first step of an attacker with all rights: it removes the triggers
+// that protect the ledger and its seals.
 func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	t.Helper()
 	statements := []string{
@@ -61,9 +62,9 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// Verify names each change by an attacker with all rights (altered, deleted, inserted
-// and swapped rows), and a truncation if the head of the last seal was kept. The ledger
-// has three seals with 3 entries each.
+// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger that has
+// three seals with 3 entries each. Verify names each change. It also names a truncation if
+// the head of the last seal was kept.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -137,7 +138,7 @@ func TestLedgerTampering(t *testing.T) {
 			}
 			restore()
 		}
-		// Each column of an entry and of a seal.
+		// Each column of an entry and of a seal is changed.
 		for _, table := range []string{"idempotency_ledger", "idempotency_seals"} {
 			rows, err := db.Query(`SELECT * FROM ` + table + ` WHERE false`)
 			if err != nil {
@@ -175,7 +176,7 @@ func TestLedgerTampering(t *testing.T) {
 					name := fmt.Sprintf("%s.%s = %s", table, c.Name(), v)
 					switch c.Name() {
 					case "n":
-						want.Kind = ledger.Dropped // the row with its number
+						want.Kind = ledger.Dropped // now no seal has the number 2
 						tampered(name, want, nil, `UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`)
 					case "epoch", "xid", "seq":
 						if table == "idempotency_ledger" { // moved, so missing from its place

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A key that a lookup did not find is claimed without a second read. The decision still
-// uses the state of the database at the claim.
+// If a lookup did not find a key, the next claim of the key does not read the key again.
+// The decision still uses the state of the database at the claim.
 func TestClaimAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})
@@ -62,7 +62,7 @@ func TestClaimAfterLookup(t *testing.T) {
 	})
 }
 
-// A store needs only one connection.
+// A store works if its database has only one connection.
 func TestOneConnection(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -75,7 +75,7 @@ func TestOneConnection(t *testing.T) {
 			wg.Go(func() {
 				for n := range 20 {
 					c := claimOf(fmt.Sprint(i, n))
-					if n%2 == 0 { // the store reads the others before their transaction
+					if n%2 == 0 { // Claim itself reads the other keys before its transaction
 						if _, err := s.Lookup(ctx, c.Key); err != nil {
 							t.Error(err)
 						}

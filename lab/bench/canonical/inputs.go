@@ -150,7 +150,7 @@ func sampleItem() item {
 	return it
 }
 
-// compact removes the white space of a text.
+// compact removes the white space outside of the strings of a JSON text.
 func compact(src []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Compact(&b, src); err != nil {

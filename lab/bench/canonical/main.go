@@ -26,14 +26,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// side is one library's way to do the work of a table row.
+// side is one library in a row of the table. The function do does the work of the row with
+// this library.
 type side struct {
 	name string
 	do   func()
 	took []float64 // ns per operation, one value per round
 }
 
-// target is the minimum ratio of another side's time to ours.
+// target is the minimum ratio of another side's time to the time of canonicaljson.
 type target struct {
 	side string
 	min  float64
@@ -53,8 +54,8 @@ func main() {
 	only := flag.String("only", "", "measure the rows whose name contains this")
 	flag.Parse()
 
-	// With one processor, no idle processor helps the garbage collector, so each library
-	// pays for its own garbage.
+	// With one processor, each library pays for its own garbage: the garbage collector
+	// cannot use an idle processor.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
 
@@ -162,7 +163,7 @@ func must(err error) {
 	}
 }
 
-// textRow measures the canonicalisation of one text.
+// textRow measures the canonicalisation of the JSON text src.
 func textRow(name string, src []byte, targets ...target) *row {
 	want, err := canonicaljson.Canonicalize(src)
 	must(err)
@@ -258,8 +259,8 @@ func rowsOf(data string) []*row {
 	return rows
 }
 
-// allocations prints the allocations of the functions with a large enough dst, and
-// returns 1 if there are any.
+// allocations prints the allocations per call of AppendStrict and AppendValue when the
+// slice dst has room for the result. It returns 1 if there are any.
 func allocations() int {
 	dst := make([]byte, 0, 4096)
 	text, err := json.Marshal(sampleEvent)

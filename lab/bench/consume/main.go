@@ -151,7 +151,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// loop is the hand-written loop of the package comment.
+// loop is the hand-written loop that the package comment describes.
 func loop(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	var wait sync.WaitGroup
 	for range workers {

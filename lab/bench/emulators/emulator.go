@@ -32,7 +32,8 @@ type figures struct {
 	failure   error     // the error of the last failed round
 }
 
-// startWithin suffices for Python on a busy machine.
+// startWithin is the longest time that a server may take to start. It suffices for a
+// Python server on a busy machine.
 const startWithin = 30 * time.Second
 
 // start installs the peer and returns when the peer answers.

@@ -138,8 +138,8 @@ func report(running []*emulator, l load) (reached bool) {
 	return reached
 }
 
-// label returns the emulator's name. It adds the load if the emulator got a smaller load
-// than l.
+// label returns the emulator's name. If the emulator got a smaller load than l, label adds
+// this load to the name.
 func (e *emulator) label(l load) string {
 	if e.oneAtATime {
 		return fmt.Sprintf("%s, one request at a time, %d messages", e.name, l.of(e.peer).messages)

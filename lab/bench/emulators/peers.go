@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// peer is an emulator with its installation. command installs the emulator into dir,
+// peer is an emulator to measure. The function command installs the emulator into dir,
 // which may take minutes, and returns the command that serves on the port.
 type peer struct {
 	name    string
@@ -28,7 +28,8 @@ const (
 	bare = "net/http alone, keeps nothing"
 )
 
-// BENCHMARKS.md has figures of these versions.
+// peers are the servers to measure. BENCHMARKS.md has figures for the versions that the
+// functions below install.
 var peers = []peer{
 	{name: ours, command: sqsfifoServe},
 	{name: "moto", command: motoServer, oneAtATime: true}, // 5.2.1 gives a message to two receivers
@@ -66,7 +67,7 @@ func motoServer(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return exec.Command(program, "-H", "127.0.0.1", "-p", port), nil // #nosec G204
 }
 
-// fauxqs runs under a Node installed by npm, because it needs version 22.
+// fauxqs needs version 22 of Node, so it runs under a Node that npm installs.
 func fauxqs(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	home := filepath.Join(dir, "fauxqs")
 	if err := os.Mkdir(home, 0o700); err != nil {

@@ -70,15 +70,16 @@ func (l load) measure(ctx context.Context, e *emulator) error {
 	return err
 }
 
-// reachable returns the queue's URL at the emulator's address. Some emulators name a host
-// unknown to this machine.
+// reachable replaces the host in a queue's URL with the emulator's address, because some
+// emulators return the name of a host that this machine does not know.
 func (e *emulator) reachable(queue string) string {
 	_, path, _ := strings.Cut(queue, "://")
 	_, path, _ = strings.Cut(path, "/")
 	return *e.client.Options().BaseEndpoint + "/" + path
 }
 
-// entry returns message i of a work, with the typical size of 370 bytes.
+// entry returns message number i for the kind of work named work. The message has the
+// typical size of 370 bytes.
 func (l load) entry(work string, i int) types.SendMessageBatchRequestEntry {
 	id := work + "-" + strconv.Itoa(i)
 	return types.SendMessageBatchRequestEntry{
@@ -160,8 +161,8 @@ func (l load) receiveBatches(ctx context.Context, c *sqs.Client, queue string) e
 	})
 }
 
-// drain receives and deletes messages until it has received l.messages messages. A message
-// received twice is an error.
+// drain receives messages, and deletes them with the function remove, until it has
+// received l.messages messages. A message received twice is an error.
 func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove func([]types.Message) error) error {
 	var got atomic.Int64
 	var seen sync.Map

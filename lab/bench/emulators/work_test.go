@@ -46,8 +46,8 @@ func TestWorks(t *testing.T) {
 	}
 }
 
-// altered passes requests to the fake queue. It modifies the answers to the operation with
-// change.
+// altered serves a fake queue over HTTP. The function change modifies the queue's answers
+// to the operation.
 func altered(operation string, change func(answer string) string) http.Handler {
 	server := sqstest.NewServer()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

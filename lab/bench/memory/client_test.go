@@ -55,7 +55,7 @@ func (c *client) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInpu
 	}}, nil
 }
 
-// silent never answers.
+// silent is a client whose sends block until their context ends.
 type silent struct{ client }
 
 func (*silent) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -68,11 +68,11 @@ func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInpu
 	return nil, ctx.Err()
 }
 
-// errorBytes is the size of an error of type failing, for each event of the request.
+// errorBytes is the size of an error of the client failing, for each event of the request.
 const errorBytes = 10_000
 
-// failing answers so that each event stays in doubt. Its errors contain the response, like
-// errors of the SDK.
+// failing is a client that answers each request with status 502, so each event stays in
+// doubt. Its errors contain the response, like errors of the SDK.
 type failing struct{ client }
 
 func (*failing) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

@@ -37,7 +37,7 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 	q.InjectRandomly(sqstest.Throttle(), f.Throttled, seed)
 	q.InjectRandomly(sqstest.ServerError(), f.Failed, seed+1000)
 	q.InjectRandomly(sqstest.LoseAnswer(), f.Lost, seed+2000)
-	if f.Entries > 0 { // last, because a call meets only the first fault that applies
+	if f.Entries > 0 { // injected last, because only the first matching fault of a call takes effect
 		// #nosec G404 -- chance for a measurement
 		chosen := func(int, types.SendMessageBatchRequestEntry) bool { return rand.Float64() < f.Entries }
 		q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, chosen), 1, seed+3000)

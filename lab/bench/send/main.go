@@ -105,9 +105,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the highest rate that the round trips of the message groups permit. A side
-// with 70 % of this rate also meets its target: on a fast machine, the loop without order
-// may be faster than an ordered sender can ever be.
+// boundBy sets the field bound to the highest rate that the round trips of the message
+// groups permit. A side that reaches 70 % of bound meets its target for the rate anyway:
+// on a fast machine, the loop without order may be faster than any ordered sender.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s
@@ -217,7 +217,7 @@ func (s *side) print(row string, first *side) (missed int) {
 	return missed
 }
 
-// rounded returns x as the table shows it.
+// rounded returns x rounded to a multiple of 1/unit, as the table shows it.
 func rounded(x, unit float64) float64 { return math.Round(x*unit) / unit }
 
 func median(of []float64) float64 {

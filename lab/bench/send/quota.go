@@ -67,7 +67,8 @@ func againstQuota(ctx context.Context, quota int, length time.Duration) (missed 
 		})
 	}
 	calls, throttled := float64(client.calls.Load()), float64(client.throttled.Load())
-	// The server permits the calls of one second at once at the start.
+	// At the start, the server permits the calls of one second at once, in addition to the
+	// later calls.
 	allowed := float64(quota) * (time.Since(start).Seconds() + 1)
 	if err := p.Close(ctx); err != nil {
 		return 0, err

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The flaws are lost, repeated and disordered messages.
+// The server's check of a queue counts the lost, the repeated and the disordered messages.
 func TestFlaws(t *testing.T) {
 	events := scenes(8, 2)
 	for _, test := range []struct {

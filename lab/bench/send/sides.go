@@ -48,8 +48,8 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// number returns the index that scenes gave to a scene. It returns -1 for a scene from
-// elsewhere.
+// number returns the index that the function scenes put at the end of the scene's ID. It
+// returns -1 if the text after the last _ of the ID is not a number.
 func (s Scene) number() int {
 	i, err := strconv.Atoi(s.ID[strings.LastIndexByte(s.ID, '_')+1:])
 	if err != nil {
@@ -58,7 +58,8 @@ func (s Scene) number() int {
 	return i
 }
 
-// envelope is the body sent by a program without this module.
+// envelope is the message body that the hand-written loop sends. A program without this
+// module would declare such a type.
 type envelope struct {
 	DedupeKey   string    `json:"dedupe_key"`
 	EventID     uuid.UUID `json:"event_id"`

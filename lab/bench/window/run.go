@@ -26,9 +26,9 @@ type order struct {
 	Count int
 }
 
-// In phase "again" each new ID is claimed twice. In phase "inside" the worker asks for the
-// oldest live IDs, which will expire next. In phase "outside" the worker asks for the IDs
-// that expired last.
+// phases are the parts of the measurement, in order. In phase "again" each new ID is
+// claimed twice. In phase "inside" the worker asks for the oldest live IDs, which will
+// expire next. In phase "outside" the worker asks for the IDs that expired last.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is a worker's answer to an order.
@@ -81,8 +81,7 @@ func (w *worker) id(n uint64) id {
 	return sha256.Sum256(w.text[:])
 }
 
-// live returns the number of IDs that are still live at the newest claim, without the
-// newest.
+// live returns the number of older IDs that are still live when the newest ID is claimed.
 func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
 
 func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }

@@ -23,8 +23,8 @@ type answer struct {
 	sequence uint64
 }
 
-// memory remembers IDs for five minutes. All sides do the same work: claim reports
-// whether an ID is live, and otherwise makes it live.
+// memory is the interface of all sides, which do the same work: they remember IDs for five
+// minutes. claim reports whether an ID is live, and otherwise makes it live.
 type memory interface {
 	claim(now time.Time, i *id, a answer) (live bool)
 	known(now time.Time, i *id) bool
@@ -39,11 +39,11 @@ var sides = map[string]func(n int) memory{
 	"ristretto": newRistretto,
 }
 
-// sideNames are in table order, ours first.
+// sideNames are the sides in the order of the table, with our side first.
 var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
 
-// realTime has the sides that use the system clock. These sides skip the phases that need
-// another time.
+// realTime has the sides that use the system clock. These sides skip the phases "inside"
+// and "outside", which need a simulated time.
 var realTime = map[string]bool{"ristretto": true}
 
 type ours struct{ *window.Window[answer] }
