@@ -13,7 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// helpAsked is the panic with which the parser stops after printing a help text.
+// helpAsked is the value of a panic: the parser panics with it after printing a help text,
+// and parse recovers it.
 type helpAsked struct{ code int }
 
 // parse returns the subcommand of a command line with its flags, and the subcommand's
@@ -63,9 +64,10 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the defaults of flags for durations. The command send has a shorter default
-// time for retries (send_for): with a journal, retries must end before the last claim
-// allowed by the store.
+// limits are the defaults of flags with durations, by the names that the flags' tags use.
+// The command send has a shorter default for --retry-for (send_for) than the other
+// commands: with a journal, the idempotency store needs the rest of the deduplication
+// interval, and NewQueue refuses a longer time.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -117,8 +119,8 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the command line parser in words for users of the command
-// line.
+// plainer rewrites an error of the parser kong in words for users of the command line.
+// named is true if a subcommand was named.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

@@ -44,8 +44,8 @@ func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFine, nil
 }
 
-// words returns the values of a command's argument that the shell can complete, except for
-// files.
+// words returns the possible values of a command's argument for completion, such as the
+// rule IDs for "explain". It returns none for an argument that names a file.
 func words(name string, model *kong.Application) []string {
 	switch name {
 	case "explain":

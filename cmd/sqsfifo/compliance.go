@@ -87,7 +87,7 @@ func (c *complianceCmd) run(ctx context.Context, std stdio) (int, error) {
 	return code, nil
 }
 
-// events returns the lines of the file.
+// events returns the lines of the file c.Events, one event a line.
 func (c *complianceCmd) events(stdin io.Reader) ([]json.RawMessage, error) {
 	lines, err := input.OpenLines([]string{c.Events}, stdin)
 	if err != nil {

@@ -37,7 +37,8 @@ type servedProducer struct {
 	program  *producerProgram // nil before the first event and after its end
 }
 
-// send implements compliance.Suite.Send.
+// send implements the field Send of compliance.Suite: it sends one event by the program
+// under test.
 func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL string, event json.RawMessage) error {
 	if queueURL != p.queueURL {
 		if err := p.close(); err != nil {
@@ -63,7 +64,7 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		}
 		var ended *programEndedError
 		if errors.As(err, &ended) && ended.err == nil && answered > 0 {
-			continue // start the program again, because it ended between two events
+			continue // the program ended between two events: start it again
 		}
 		return err
 	}
@@ -92,7 +93,7 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	return nil
 }
 
-// close ends the program and the server.
+// close ends the program under test and the HTTP server that it uses.
 func (p *servedProducer) close() error {
 	if p.program != nil {
 		p.program.end()
@@ -144,13 +145,13 @@ func (e *programEndedError) Error() string {
 
 func (e *programEndedError) Unwrap() error { return e.err }
 
-// producerProgram is one process of a producer.
+// producerProgram is one process that runs the program under test.
 type producerProgram struct {
 	program *exec.Cmd
 	in      io.WriteCloser
 	answers chan string
 	stderr  tail
-	ended   func() error // waits for the process
+	ended   func() error // waits for the end of the process and returns its error
 
 	answered int  // number of answered events
 	over     bool // the process has ended
@@ -181,17 +182,18 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 		_, _ = io.Copy(io.Discard, out) // discards the rest after a line over the limit
 	}()
 	p.ended = sync.OnceValue(func() error {
-		for range p.answers { // ends with the last read, so that Wait may be called
+		for range p.answers { // reads all output, as Wait requires
 		}
 		return p.program.Wait()
 	})
 	return p, nil
 }
 
-// send hands an event to the program and waits for its line.
+// send writes an event to the program's standard input. It waits until the program prints a
+// line, its answer to the event.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	go func() { _, _ = p.in.Write(line) }() // if the program has ended, the write fails and answers ends
+	go func() { _, _ = p.in.Write(line) }() // a write error needs no report: p.answers is closed then
 	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
@@ -213,7 +215,9 @@ func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeo
 	}
 }
 
-// end closes the program's input and ends the program after a second.
+// end closes the program's standard input. If the program does not end by itself, it gets
+// SIGTERM after a second and is killed after three seconds. On a system without SIGTERM it
+// is killed after a second.
 func (p *producerProgram) end() {
 	p.over = true
 	_ = p.in.Close()
@@ -223,7 +227,7 @@ func (p *producerProgram) end() {
 	_ = p.ended() // only the messages are judged, not the program's exit code
 }
 
-// tail keeps the last bytes that were written.
+// tail is an io.Writer that keeps only the last 4 KiB written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

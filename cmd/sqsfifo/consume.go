@@ -107,9 +107,9 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. Without a COMMAND, messages are printed and
-// attempts are unlimited, because printing fails only if standard output fails; the command
-// then ends.
+// config returns the consumer's configuration. Without a COMMAND argument, messages are
+// printed, and the number of attempts is unlimited: printing fails only if standard output
+// fails, and then the command sqsfifo ends.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
@@ -123,8 +123,8 @@ func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slo
 	}
 }
 
-// anyBody decodes an envelope. For any other body it returns an empty envelope and no
-// error.
+// anyBody decodes a message body that is an envelope. For any other body it returns an
+// empty envelope and no error, so the consumer handles messages of all formats.
 func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 	var e sqsfifo.Envelope[json.RawMessage]
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.DedupeKey == "" || e.Payload == nil {
@@ -142,7 +142,7 @@ func consumeFlagWords(err error) error {
 	return inFlags(err, flags, func(e *consumer.ConfigError) (field, rule string) { return e.Field, e.Rule })
 }
 
-// consuming is one run of the command.
+// consuming is one run of the command consume.
 type consuming struct {
 	cmd      *consumeCmd
 	consumer *consumer.Consumer[json.RawMessage]
@@ -150,8 +150,9 @@ type consuming struct {
 	progress *progress
 }
 
-// newLogger returns a logger that writes notes above the progress bar. Notes for people
-// have no time and no queue.
+// newLogger returns a logger whose records are printed above the progress bar, as JSON with
+// --json and otherwise as text. The text records omit the time and the attribute queue,
+// which people at a terminal know.
 func (w *consuming) newLogger() *slog.Logger {
 	if w.cmd.JSON {
 		return slog.New(slog.NewJSONHandler(noteWriter{w.progress}, nil))
@@ -238,7 +239,9 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 	}
 }
 
-// blocked returns the groups that wait for an operator.
+// blocked returns the message groups that are blocked: the consumer does not continue them
+// until somebody decides about their first message. It leaves out groups that only wait for
+// their next attempt.
 func (w *consuming) blocked() (out []consumer.BlockedGroup) {
 	for _, g := range w.consumer.Blocked() {
 		if g.Blocked {
@@ -248,7 +251,7 @@ func (w *consuming) blocked() (out []consumer.BlockedGroup) {
 	return out
 }
 
-// list logs blocked groups.
+// list logs one record for each blocked group.
 func (w *consuming) list(groups []consumer.BlockedGroup) {
 	for _, g := range groups {
 		w.note(slog.LevelError, "group blocked", slog.String("message_group", g.Group), slog.String("message_id", g.MessageID), slog.String("dedupe_key", g.Key),

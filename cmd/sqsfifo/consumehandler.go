@@ -68,7 +68,8 @@ type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }
 
-// messagePrinter prints messages. Each line is written before its message is deleted.
+// messagePrinter is the handler without a COMMAND argument: it prints each message as a
+// line. The consumer deletes a message only after its line was written.
 type messagePrinter struct {
 	broken context.CancelCauseFunc // ends the command after an error of standard output
 
@@ -89,7 +90,7 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 const (
 	exitPermanent = 65 // EX_DATAERR of sysexits.h
 
-	// startAgain is the pause after an attempt in which the program could not be started.
+	// startAgain is the pause before the next attempt if the program could not be started.
 	startAgain = 10 * time.Second
 )
 
@@ -101,8 +102,9 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// When a message is lost, another consumer may get it after a tenth of the visibility
-	// timeout. The program must have ended by then.
+	// If the consumer cannot extend a message's visibility timeout, it cancels the handler
+	// while a tenth of the timeout remains. Then another consumer may get the message, so
+	// the program must end before that.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out
@@ -126,7 +128,7 @@ func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawM
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	case ended == nil: // the program was not started, which is not the message's fault
+	case ended == nil: // the program was not started: the attempt does not count
 		return consumer.Defer(err, startAgain)
 	case ended.ExitCode() == exitPermanent:
 		return consumer.Permanent(err)
@@ -134,7 +136,8 @@ func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawM
 	return err
 }
 
-// messageEnvironment returns the message's main facts as environment variables.
+// messageEnvironment returns environment variables that describe the message to the
+// program, such as SQSFIFO_GROUP.
 func messageEnvironment(m consumer.Message[json.RawMessage]) []string {
 	facts := []string{
 		"SQSFIFO_GROUP=" + m.Group, "SQSFIFO_MESSAGE_ID=" + m.MessageID, "SQSFIFO_SEQUENCE_NUMBER=" + m.SequenceNumber,
@@ -144,19 +147,20 @@ func messageEnvironment(m consumer.Message[json.RawMessage]) []string {
 		facts = append(facts, "SQSFIFO_DEDUPE_KEY="+m.DedupeKey, "SQSFIFO_EVENT_ID="+m.EventID.String(),
 			"SQSFIFO_EVENT_SOURCE="+m.EventSource, "SQSFIFO_EVENT_TIME="+m.EventTime.UTC().Format(time.RFC3339Nano))
 	}
-	for i, fact := range facts { // a body of another organization may contain any character
+	for i, fact := range facts { // NUL is forbidden in the environment, and any text may contain it
 		facts[i] = strings.ReplaceAll(fact, "\x00", "")
 	}
 	return facts
 }
 
-// wholeLines writes the output of concurrent programs line by line.
+// wholeLines writes the output of several concurrent programs without mixing their lines.
 type wholeLines struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// lineBuffer passes complete lines to wholeLines. A line over 64 KiB is passed in parts.
+// lineBuffer collects the output of one program and writes complete lines to the field to.
+// It writes a line over 64 KiB in parts.
 type lineBuffer struct {
 	to   *wholeLines
 	rest []byte
@@ -182,15 +186,15 @@ func (b *lineBuffer) pass(end int) error {
 	return err
 }
 
-// end passes the last line, with a line break.
+// end writes an incomplete last line and adds a line break.
 func (b *lineBuffer) end() {
 	if len(b.rest) > 0 {
 		b.rest = append(b.rest, '\n')
-		_ = b.pass(len(b.rest)) // only the exit code of the ended program counts
+		_ = b.pass(len(b.rest)) // an output error does not matter: only the exit code of the program counts
 	}
 }
 
-// noteWriter writes notes above the progress.
+// noteWriter is an io.Writer that prints each write as a line above the progress bar.
 type noteWriter struct{ progress *progress }
 
 func (w noteWriter) Write(p []byte) (int, error) {

@@ -4,6 +4,6 @@ package main
 
 import "os/exec"
 
-// separate does nothing on this system, which has no process groups. The program is killed
+// separate does nothing on a system without Unix process groups. The program is then killed
 // when its context ends.
 func separate(*exec.Cmd) {}

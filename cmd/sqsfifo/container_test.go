@@ -19,7 +19,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// containerfile has the instructions of a Containerfile that the tests check.
+// containerfile holds the parsed instructions of a Containerfile, as far as the tests check
+// them.
 type containerfile struct {
 	from       []string
 	build      string // the step that builds the command
@@ -64,7 +65,8 @@ func TestContainerfile(t *testing.T) {
 	assert.Equal(t, []string{"/sqsfifo", "serve", "--addr", "0.0.0.0:" + c.port, "--allow-remote"}, c.entrypoint)
 }
 
-// Containerfile.release differs from Containerfile only in the build step.
+// Containerfile.release differs from Containerfile only in the build step, which
+// Containerfile.release does not have.
 func TestContainerfileOfARelease(t *testing.T) {
 	c, released := readContainerfile(t, "Containerfile"), readContainerfile(t, "Containerfile.release")
 	c.from, c.build = c.from[1:], ""

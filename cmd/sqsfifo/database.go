@@ -23,8 +23,8 @@ import (
 type database struct {
 	*sql.DB
 	postgres bool
-	shown    string // name for output, without the password
-	name     string // name without user and password, equal for all users
+	shown    string // the source for messages, without the password
+	name     string // the source without user and password: the same text for all users
 }
 
 // openDatabase opens an existing SQLite file or a postgres:// URL. It neither creates nor
@@ -114,7 +114,8 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
-		// The store has a ledger, so this program must write its changes to the ledger too.
+		// The error means that the database has a ledger: a store that does not write to
+		// the ledger is refused. Open the store again with the ledger.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

@@ -23,15 +23,16 @@ var update = flag.Bool("update", false, "write the transcripts of the documents"
 // documentRoot is the folder of the documents.
 const documentRoot = "../../"
 
-// documentAddress is the address in the transcripts that the test replaces by the address
-// of its queue.
+// documentAddress is the address of the queue in the documents. The test replaces it by the
+// address of the test's queue.
 const documentAddress = "127.0.0.1:9324"
 
-// documentDir is the folder in the transcripts that the test replaces by its folder.
+// documentDir is the folder of the files in the documents. The test replaces it by a
+// temporary folder.
 const documentDir = "/data"
 
-// elsewhere lists the beginnings of documented commands that this test skips: they cannot
-// run here, or another test runs them.
+// elsewhere lists the commands in documents that TestDocument skips. A key is the beginning
+// of a command. The value is the reason, or the test that runs the command.
 var elsewhere = map[string]string{
 	"go mod init example.com/first": "the first program, which the release rehearsal builds",
 	"go get github.com/":            "downloads a release; the release rehearsal runs it",
@@ -45,7 +46,8 @@ var elsewhere = map[string]string{
 	"make ":                         "a target of the Makefile, which the test of the README looks up",
 }
 
-// document is a Markdown file with commands, its queue, and the folder of its files.
+// document is a Markdown file with commands, together with the address of the test's queue
+// and the folders for the commands' files and programs.
 type document struct {
 	file, address, dir, programs string
 }
@@ -81,7 +83,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// documentsWithCommands returns the Markdown files with blocks of sh or console.
+// documentsWithCommands returns the Markdown files that have code blocks marked "sh" or
+// "console".
 func documentsWithCommands(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/kfm/*/*.md", "deploy/*.md", "lab/*.md"} {
@@ -126,8 +129,9 @@ func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
 	return cmd
 }
 
-// transcripts runs the commands of the console blocks and compares their outputs. It
-// returns the text of the document with the new outputs.
+// transcripts runs the commands in the code blocks marked "console" and compares their
+// outputs with the outputs in the document. It returns the text of the document with the
+// new outputs in place of the old.
 func (d document) transcripts(t *testing.T, text string) string {
 	t.Helper()
 	var written strings.Builder
@@ -159,7 +163,8 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs a line of an sh block. The line must succeed.
+// command runs one line of a code block marked "sh". The command must succeed; its output
+// is not compared.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
 	for beginning, by := range elsewhere {
@@ -196,7 +201,8 @@ func (d document) command(t *testing.T, line string, used map[string]bool) {
 	assert.NoError(t, err, "%s: %s\n%s", d.file, line, out)
 }
 
-// sorted sorts adjacent receipts, because receipts of several groups come in any order.
+// sorted sorts each run of adjacent receipt lines in the output of "sqsfifo send": receipts
+// of different message groups come in any order.
 func sorted(text string) string {
 	lines := slices.Collect(strings.Lines(text))
 	isReceipt := func(line string) bool { return strings.HasPrefix(line, `{"file":`) }
@@ -211,7 +217,8 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// differing matches values that differ between runs.
+// differing matches values that differ between two runs of a command. masked replaces them
+// by "*".
 var differing = []*regexp.Regexp{
 	regexp.MustCompile(`("message_id":")[0-9a-f-]+`),
 	regexp.MustCompile(`(message_id=)[0-9a-f-]+`),
@@ -222,9 +229,9 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
 	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
-	regexp.MustCompile(`( 10m)[0-9]+s *`), // age of the outbox, and spaces that depend on its length
+	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of a message, and the spaces after it in a table
 	regexp.MustCompile(`(AGE) +`),
-	regexp.MustCompile(`("id":")[0-9]+`), // of a fault, seen as 2 after a slow call
+	regexp.MustCompile(`("id":")[0-9]+`), // the ID of a fault: usually 1, but 2 was seen after a slow call
 }
 
 func masked(text string) string {

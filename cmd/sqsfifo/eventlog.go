@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// sortedInMemory is the largest number of lines of a log whose lines may be in any order. A
-// longer log must be sorted by time.
+// sortedInMemory is a number of lines. The lines of a log with at most this number may be
+// in any order, because they are sorted in memory. A longer log must already be sorted by
+// time.
 const sortedInMemory = 50_000
 
-// eventLog yields the messages of all files in the order of their times. With replays, it
-// also yields a copy of the messages for each replay, at later times. Its memory does not
-// grow with the length of the log.
+// eventLog yields the messages of all files in the order of their times. A replay (flag
+// --replay) sends the same log again later: for each replay, eventLog also yields a copy of
+// all messages, with later times. The memory use does not grow with the length of the log.
 type eventLog struct {
 	prepare preparer
 	files   []string
@@ -25,9 +26,10 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog opens the files and, for each duration in replays, a copy of the files whose
-// times are later by the duration. If all files together have at most sortedInMemory lines,
-// the lines may be in any order. No name, or "-", means standard input.
+// openLog opens the files. For each duration in replays, the log also has a copy of all
+// messages, later by this duration. If the files together have at most sortedInMemory
+// lines, the lines may be in any order. Without a file name, or for "-", openLog reads
+// standard input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -110,7 +112,7 @@ func (l *eventLog) add(s *source) {
 	l.sources = append(l.sources, s)
 }
 
-// begin reads the first message of each source.
+// begin reads the first message of each source, and drops sources without messages.
 func (l *eventLog) begin() error {
 	var begun sources
 	for _, s := range l.sources {
@@ -126,7 +128,7 @@ func (l *eventLog) begin() error {
 	return nil
 }
 
-// next returns the next message, or io.EOF at the end.
+// next returns the next message of all sources by time, or io.EOF after the last one.
 func (l *eventLog) next() (message, error) {
 	if len(l.sources) == 0 {
 		return message{}, io.EOF
@@ -149,7 +151,8 @@ func (l *eventLog) next() (message, error) {
 	return m, nil
 }
 
-// name formats a place in a file for people.
+// name returns a place for messages to people, in the form FILE:LINE, with the replay's
+// number for a replayed message.
 func (l *eventLog) name(p place) string {
 	text := fmt.Sprintf("%s:%d", l.files[p.file], p.line)
 	if p.replay > 0 {
@@ -158,18 +161,18 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source is a file, or the copy of a file for a replay. prefix has the first messages of
-// the file, which were read before. A goroutine reads and prepares the other messages in
-// advance.
+// source is a file, or the copy of a file for a replay. The field prefix has the messages
+// that openLog has already read. A goroutine reads the messages after these from the field
+// rest, some batches in advance.
 type source struct {
 	prefix []message
 	rest   *lineReader
 	shift  time.Duration
 	replay int32
-	order  int // decides between sources with messages of the same time
+	order  int // of two messages with the same time, the source with the lower order is first
 
 	batches chan batch
-	spare   chan batch // used batches that can be used again
+	spare   chan batch // returned batches, whose memory parse uses again
 	done    chan struct{}
 	batch   batch
 	read    int // number of messages taken from the batch
@@ -178,7 +181,7 @@ type source struct {
 
 type batch struct {
 	messages []message
-	err      error // error that follows the messages of the batch
+	err      error // the error that ended the reading after these messages, such as io.EOF
 }
 
 const (
@@ -247,7 +250,7 @@ func (s *source) stop() {
 	}
 }
 
-// sources is a heap for container/heap.
+// sources implements heap.Interface: the first source has the earliest message.
 type sources []*source
 
 func (s sources) Len() int { return len(s) }

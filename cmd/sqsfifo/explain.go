@@ -73,7 +73,7 @@ type ruleLine struct {
 	Limits []string   `json:"limits,omitempty"`
 }
 
-// ruleFact is a fact about SQS in --json.
+// ruleFact is a fact about SQS that is a reason for a rule, in --json output.
 type ruleFact struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
@@ -96,7 +96,8 @@ func printRules(w io.Writer, rules []lint.Rule) (int, error) {
 	return exitFine, nil
 }
 
-// everyRule returns the rules of package lint and the rules about ignore comments.
+// everyRule returns the rules of package lint, and the rules of package vet about
+// directives such as //sqsfifo:ignore.
 func everyRule() []lint.Rule {
 	rules := lint.Rules()
 	for _, r := range vet.Rules() {
@@ -176,7 +177,8 @@ func findRule(name string) (lint.Rule, error) {
 	return lint.Rule{}, &unknownRuleError{name, nearest}
 }
 
-// distance returns the number of bytes to insert, delete or replace to turn a into b.
+// distance returns the edit distance of a and b: the smallest number of bytes to insert,
+// delete or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -197,7 +199,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// wrapped breaks a text into lines of at most width bytes, except for longer words.
+// wrapped breaks a text into lines of at most width bytes. A longer word has a line alone
+// and is not broken.
 func wrapped(text string, width int) string {
 	var b strings.Builder
 	column := 0

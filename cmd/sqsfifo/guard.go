@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// loopbackOnly accepts requests whose Host names this machine and refuses all others.
-// Without this check, a web page whose host name resolves to 127.0.0.1 could read
-// messages, and a page of another origin could send messages.
+// loopbackOnly refuses requests whose header Host does not name this machine, and
+// requests from web pages of other machines. Without these checks, a page whose host
+// name resolves to 127.0.0.1 could read messages, and a page of another origin could
+// send messages.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := ""

@@ -73,7 +73,7 @@ func exitFailedIf(err error) int {
 	return exitFine
 }
 
-// nearest returns the word with the smallest distance.
+// nearest returns the element of words that is most similar to word (see distance).
 func nearest(word string, words []string) string {
 	best := ""
 	for _, w := range words {
@@ -100,7 +100,7 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints the same as the arguments with --help.
+// printHelp prints the help text of the command line args with --help at its end.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {

@@ -14,19 +14,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// inUseError reports that another process has the journal.
+// inUseError reports that another process has opened the journal.
 type inUseError struct{ path string }
 
 func (e *inUseError) Error() string {
 	return fmt.Sprintf("%s is in use by another process; wait for its end, or use another journal", e.path)
 }
 
-// journal is a store in a SQLite file. No other process opens the journal until Close.
+// journal is an idempotency store in a SQLite file. The process holds a lock on the file
+// until Close, so no other process can open the journal.
 type journal struct {
 	store *sqlstore.Store
 	db    *sql.DB
 	lock  *flock.Flock
-	path  string // path that is the same for all names of the file
+	path  string // canonical path, the same for all names of the file
 }
 
 // openJournal opens or creates a journal. The error is an [*inUseError] if another process

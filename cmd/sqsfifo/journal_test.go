@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Only one process at a time can open a journal, whatever name the file has in the command.
-// All claims in a journal have the same owner, so a second process would take over the
-// claims of the first.
+// Only one process at a time can open a journal, also if two commands use different names
+// of its file. All claims in a journal have the same owner, so a second process would take
+// over the claims of the first.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

@@ -43,7 +43,7 @@ Examples:
 	sqsfifo key --json datasets.jsonl | jq -r .idempotency_key`
 }
 
-// keyStep is one step in the normalisation of a component.
+// keyStep is one step in the normalisation of a component of the key, such as source_uri.
 type keyStep struct {
 	Component string `json:"component"`
 	From      string `json:"from"`
@@ -62,7 +62,7 @@ type keyLine struct {
 	Verified       *bool     `json:"verified,omitempty"`
 }
 
-// datasetLine is a line of the input.
+// datasetLine is a line of the input: a dataset, optionally with the key to verify.
 type datasetLine struct {
 	sdk.Dataset
 	IdempotencyKey string `json:"idempotency_key"`
@@ -115,7 +115,8 @@ func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
 	}
 }
 
-// one prints the key of a dataset, and verifies the given key if there is one.
+// one prints the key of a dataset. If d has a key, one also verifies that the two are
+// equal.
 func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) (int, error) {
 	normal, err := d.Normalize()
 	if err != nil {

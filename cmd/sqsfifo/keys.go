@@ -39,7 +39,7 @@ Examples:
 	sqsfifo keys resolve payments.db 6f1d0c2b --as no_effect --reason 'not in the ledger of the bank' --yes`
 }
 
-// keyRecord is the stable form of a record.
+// keyRecord is the JSON form of a record of the idempotency store. Member names are stable.
 type keyRecord struct {
 	ID        string `json:"id"`
 	Scope     string `json:"scope"`
@@ -72,14 +72,16 @@ func recordLine(r idempotency.Record) keyRecord {
 	}
 }
 
-// The states of a key that has no outcome. A key with an outcome has its status as state.
+// These are the states of a key without an outcome. The state of a key with an outcome is
+// its status.
 const (
 	stateRunning    = "running"
 	stateInDoubt    = "in_doubt"
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns the state of a key as a claim at this moment would find it.
+// stateOf returns the state that a claim of the key would have found when the record was
+// read.
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -94,8 +96,8 @@ func stateOf(r idempotency.Record) string {
 	return stateInDoubt
 }
 
-// doubtSince returns the start of the doubt. For a record without a doubt it returns the
-// creation of the record.
+// doubtSince returns the time from which it is unknown whether the key's operation took
+// effect. For a record without such a doubt, it returns the creation time.
 func doubtSince(r idempotency.Record) time.Time {
 	if r.DoubtSince.IsZero() {
 		return r.Created
@@ -103,7 +105,7 @@ func doubtSince(r idempotency.Record) time.Time {
 	return r.DoubtSince
 }
 
-// keySelection selects keys.
+// keySelection has the flags that select keys. A key must match all flags that were given.
 type keySelection struct {
 	Scope     string        `placeholder:"SCOPE" help:"Keys of this scope."`
 	Operation string        `placeholder:"NAME" help:"Keys of this operation, such as sqs.send."`
@@ -120,7 +122,8 @@ func (s keySelection) check() error {
 
 func (s keySelection) isEmpty() bool { return s == keySelection{} }
 
-// scan yields the selected records with one of the statuses, or with any status.
+// scan yields the selected records with one of the statuses. Without statuses, it yields
+// records with any status.
 func (s keySelection) scan(ctx context.Context, store idempotency.Store, statuses ...idempotency.Status) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		for r, err := range store.Scan(ctx, idempotency.Filter{Scope: s.Scope, Operation: s.Operation, Statuses: statuses}) {
@@ -134,8 +137,8 @@ func (s keySelection) scan(ctx context.Context, store idempotency.Store, statuse
 	}
 }
 
-// match reports whether a record is selected. The store has already compared scope and
-// operation.
+// match reports whether a record matches the flags --older-than and --queue. The store has
+// already compared scope and operation.
 func (s keySelection) match(r idempotency.Record) bool {
 	if s.OlderThan > 0 && r.ReadAt.Sub(doubtSince(r)) <= s.OlderThan {
 		return false
@@ -148,7 +151,7 @@ func (s keySelection) match(r idempotency.Record) bool {
 	return len(parts) == 3 && parts[1] == idempotency.JoinScope(s.Queue)
 }
 
-// withStore calls do with the store of a database.
+// withStore opens the idempotency store in a database, calls do with it, and closes it.
 func withStore(ctx context.Context, source string, do func(*sqlstore.Store) (int, error)) (code int, err error) {
 	store, db, err := openStore(ctx, source)
 	if err != nil {
@@ -216,7 +219,8 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// shortID is the number of digits of an ID that are shown; they are enough to name a key.
+// shortID is the number of an ID's digits that text output shows. So many digits are enough
+// to name a key.
 const shortID = 16
 
 func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
@@ -231,7 +235,7 @@ func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
 }
 
 // findKeys returns the records whose IDs begin with the prefixes, in the order of the
-// prefixes. Each prefix must name one key.
+// prefixes. It is an error if no ID, or more than one ID, begins with a prefix.
 func findKeys(ctx context.Context, store idempotency.Store, prefixes ...string) ([]idempotency.Record, error) {
 	found, counts := make([]idempotency.Record, len(prefixes)), make([]int, len(prefixes))
 	for _, prefix := range prefixes {

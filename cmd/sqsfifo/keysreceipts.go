@@ -12,13 +12,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// sentMessage identifies a message among the receipts of one queue.
+// sentMessage identifies a message by the values that a receipt and a key's record have in
+// common.
 type sentMessage struct{ bodyHash, group string }
 
-// sentReceipts has the results of messages that are in a queue, from receipts.
+// sentReceipts maps each message that is in the queue, according to a receipt, to its
+// message ID and sequence number.
 type sentReceipts map[sentMessage]idempotency.Result
 
-// of returns the result of a key's message.
+// of returns the result of the message in a key's record, or false if no receipt has it.
 func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
 	if len(s) == 0 {
 		return idempotency.Result{}, false
@@ -27,8 +29,8 @@ func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
 	return result, ok
 }
 
-// readReceipts reads receipts of "sqsfifo send". It keeps the receipts that prove that SQS
-// has the message.
+// readReceipts reads a file of receipts that "sqsfifo send" printed. It keeps only receipts
+// that prove that SQS has the message.
 func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 	lines, err := input.OpenLines([]string{file}, stdin)
 	if err != nil {
@@ -51,7 +53,7 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		case i >= successes || l.Drift: // with drift, SQS has other bytes than body_hash
+		case i >= successes || l.Drift: // drift: SQS has a body with another hash than body_hash
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))
 		default:

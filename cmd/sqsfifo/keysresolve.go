@@ -65,7 +65,9 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve, as the command first read it.
+// keyTarget is a key to resolve, with the fence and the number of attempts that it had when
+// the command first read it. If these have changed later, the key was tried again and is
+// not resolved.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -83,10 +85,10 @@ type resolvedKey struct {
 	Resolution string `json:"resolution,omitempty"`
 	Why        string `json:"why,omitempty"`
 
-	err error // error of the store, which ends the command
+	err error // an error of the store; the command ends with it
 }
 
-// The results of a key.
+// These are the values of resolvedKey.Result.
 const (
 	keyResolved     = "resolved"
 	keyWouldResolve = "would_resolve"
@@ -135,7 +137,7 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// ending returns the ending described by the flags.
+// ending returns the outcome to record, as the flags describe it.
 func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	if c.As == string(idempotency.ResolutionNoEffect) {
 		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil
@@ -150,8 +152,8 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. missing counts the unresolved keys of the selection
-// without a receipt.
+// targets returns the keys to resolve. The result missing is the number of selected
+// unresolved keys without a receipt, if receipts is not nil; they are not in targets.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})
@@ -179,8 +181,8 @@ func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, r
 	return targets, missing, nil
 }
 
-// resolveAll resolves keys concurrently, because a store commits several changes together.
-// It prints one line for each key.
+// resolveAll resolves the keys in batches. It resolves the keys of a batch concurrently,
+// because a store can commit several changes at once. It prints one line for each key.
 func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempotency.Store, targets []keyTarget) (counts map[string]int, err error) {
 	out := newLineWriter(std.out)
 	counts = map[string]int{}
@@ -215,7 +217,8 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key.
+// resolve resolves one key, unless its record found, read again, shows that it is resolved
+// already, is not unresolved, or was tried again. Without --yes it changes nothing.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

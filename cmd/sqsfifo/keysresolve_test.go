@@ -69,7 +69,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, Resend: true,
 			}
 			switch target.key.Value {
-			case "a": // another attempt, which is unresolved too
+			case "a": // this attempt ends without an outcome too
 			case "b":
 				again.Terms.Lease = time.Hour
 			default:

@@ -10,8 +10,9 @@ import (
 )
 
 // keySteps lists the differences between a dataset and its normal form, in the order of
-// the specification. Each step starts from the result of the step before. The last step
-// results in the normal form.
+// the specification. The first step of a component (dataset_id, version, source_uri)
+// starts from the given value, and each later one from the result of the step before.
+// The last step of a component results in its normal form.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""

@@ -32,8 +32,8 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify reads and verifies the file. For an altered file the error is a
-// [*ledger.TamperError].
+// verify reads and verifies the file. It also verifies that the file has the given heads.
+// For an altered file the error is a [*ledger.TamperError].
 func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
@@ -57,8 +57,9 @@ func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, er
 	return ledger.VerifyAfter(after, ledger.Read(in), anchors...)
 }
 
-// head verifies the file and returns the head of the last seal. If the file was altered or
-// has no seal, head prints the reason and returns exitFindings.
+// head verifies the file and returns the head of its last seal: the seal's number and hash.
+// If the file was altered or has no seal, head prints the reason and returns the exit code
+// exitFindings.
 func (f ledgerFile) head(std stdio) (head ledger.Head, code int, err error) {
 	report, err := f.verify(std)
 	var tampered *ledger.TamperError
@@ -75,7 +76,7 @@ func (f ledgerFile) head(std stdio) (head ledger.Head, code int, err error) {
 	return report.Head, exitFine, nil
 }
 
-// shown returns the display name of the file.
+// shown returns the name of the file for messages.
 func (f ledgerFile) shown() string {
 	if f.File == "-" {
 		return "standard input"
@@ -112,7 +113,7 @@ type verifiedLine struct {
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // number of seals that a kept head confirms
+	Anchored int64       `json:"anchored"` // number of the last seal that a head of --head confirms, or 0
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

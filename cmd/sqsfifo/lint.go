@@ -102,11 +102,12 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 	return code, nil
 }
 
-// checker returns a function that checks messages one after another.
+// checker returns a function that checks the next message of the log and returns its
+// findings. Some rules compare the message with earlier ones.
 func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
 	return func(l input.Logged) []lint.Finding {
-		if l.At.After(last) { // a stream needs times in order
+		if l.At.After(last) { // a lint.Stream needs times in order
 			last = l.At
 		}
 		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize

@@ -30,17 +30,18 @@ type outboxLine struct {
 	Message      string `json:"message"`
 }
 
-// errNotSent reports a line about an unsent message.
+// errNotSent is the error of parseLine for a line about a message that was not sent. The
+// reader skips such lines.
 var errNotSent = errors.New("never sent")
 
-// message is a line of the log with its place.
+// message is a message of the log with the place of its line.
 type message struct {
 	sqstest.PreparedMessage
 	place
 }
 
-// place is a line of a file. replay is zero in the log itself, otherwise the number of
-// the replay.
+// place is a line of a file. The field replay is the number of the replay that sends the
+// line again, from 1, or 0 for the log itself.
 type place struct {
 	file, replay int32
 	line         int32
@@ -54,14 +55,15 @@ type lineReader struct {
 	prepare preparer
 }
 
-// preparer is a function like the method Prepare of [sqstest.Simulation].
+// preparer prepares a message for a simulation, in advance and in any goroutine, as the
+// method Prepare of [sqstest.Simulation] does.
 type preparer func(sqstest.TimedMessage) sqstest.PreparedMessage
 
 func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {
 	return &lineReader{name: name, file: file, lines: messageline.NewReader(r, 64<<10), prepare: prepare}
 }
 
-// next returns the next message, or io.EOF at the end.
+// next returns the file's next message that was sent, or io.EOF at the end.
 func (l *lineReader) next() (message, error) {
 	for {
 		t, err := l.lines.Next()
@@ -82,7 +84,8 @@ func (l *lineReader) next() (message, error) {
 	}
 }
 
-// parseLine parses a line of any of the three kinds.
+// parseLine parses a line of any of three kinds: a message with the time of its send, a
+// provenance record, or a row of an outbox.
 func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	l, err := messageline.Parse(text)
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The exit codes.
+// These are the exit codes of all commands.
 const (
 	exitFine     = 0
 	exitFindings = 1
@@ -43,8 +43,8 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// command is a subcommand whose flags were parsed. run returns the exit code. It returns an
-// error only together with exitFailed.
+// command is a subcommand whose flags were parsed. The method run returns the exit code. It
+// returns an error only together with the code exitFailed.
 type command interface {
 	run(ctx context.Context, std stdio) (int, error)
 }
@@ -78,7 +78,7 @@ func main() {
 	os.Exit(process())
 }
 
-// process runs the command line of this process.
+// process runs the command line of this process and returns the exit code.
 func process() int {
 	if len(os.Args) > 1 && (os.Args[1] == "send" || os.Args[1] == "consume") {
 		// If standard output is closed, a write must return an error and not end the
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 }
 
 // complain prints one line for each of the joined errors. If several errors are about a
-// closed pipe, it prints only the one with the most information.
+// closed pipe (EPIPE), it prints only the longest of these.
 func complain(w io.Writer, name string, err error) {
 	var texts []string
 	pipe := -1

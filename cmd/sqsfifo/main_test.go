@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shell runs the command in this process with arguments as from a shell.
+// shell runs the command in this process, with arguments and standard input as from a
+// shell. It returns both outputs and the exit code.
 func shell(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, err strings.Builder
@@ -131,8 +132,8 @@ func TestSimulateNamesFileAndLine(t *testing.T) {
 	assert.Contains(t, stderr, "before 1970")
 }
 
-// A log replayed after three minutes is completely suppressed; after seven minutes it is
-// completely delivered.
+// If a log is sent again after three minutes, SQS suppresses all its messages, and after
+// seven minutes SQS delivers all of them again.
 func TestSimulateReplays(t *testing.T) {
 	var log strings.Builder
 	for i := range 20 {

@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// The commands simulate, lint, send and replay report the same error for a wrong line.
+// The commands simulate, lint, send and replay report the same error for the same invalid
+// line.
 func TestOneReader(t *testing.T) {
 	const begins = `{"at":"2025-12-04T12:00:00Z","group":"g","dedupe_key":"k","event_id":"0197a0c2-7f00-7000-8000-000000000000",`
 	for line, says := range map[string]string{

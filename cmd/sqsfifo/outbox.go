@@ -27,13 +27,13 @@ Examples:
 	sqsfifo outbox resolve orders.db --group p32r29 --position 7 --as took_effect --yes`
 }
 
-// outboxFlags name an outbox.
+// outboxFlags has the flags of a command that works on an outbox.
 type outboxFlags struct {
 	ResendFor time.Duration `default:"${resend_for}" placeholder:"TIME" help:"Config.ResendFor of the outbox (default ${default})."`
 	Database  string        `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// with calls do with the outbox.
+// with opens the outbox, calls do with it, and closes the database.
 func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) (int, error)) (code int, err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {
@@ -43,7 +43,7 @@ func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*
 	return do(box)
 }
 
-// groupLine is a group in --json output. Member names are stable.
+// groupLine is a message group of the outbox in --json output. Member names are stable.
 type groupLine struct {
 	Group        string    `json:"group"`
 	Messages     int64     `json:"messages"`
@@ -98,7 +98,8 @@ Examples:
 	sqsfifo outbox lag postgres://relay@db.example.org/orders --json --limit 0`
 }
 
-// lagLine is the --json output. Member names are stable.
+// lagLine is the first line of --json output, about the whole outbox. Member names are
+// stable.
 type lagLine struct {
 	Messages         int64   `json:"messages"`
 	Groups           int64   `json:"groups"`
@@ -191,8 +192,8 @@ Examples:
 	sqsfifo outbox stuck orders.db --age 10m --json`
 }
 
-// lateLine is a late message after the first message of its group, in --json output. Member
-// names are stable.
+// lateLine is a late message in --json output. The first message of a group has no
+// lateLine: groupLine describes it. Member names are stable.
 type lateLine struct {
 	Group        string    `json:"group"`
 	Position     int64     `json:"position"`

@@ -66,14 +66,15 @@ func (c *outboxResolveCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// resolvedMessage is the --json output. Member names are stable.
+// resolvedMessage is the --json output of the command. Member names are stable.
 type resolvedMessage struct {
 	Group    string `json:"group"`
 	Position int64  `json:"position"`
 	As       string `json:"resolution"`
 }
 
-// find returns the group, if position is the position of its first message.
+// find returns the group of the flag --group. It is an error if the group's first message
+// is not at the position of the flag --position.
 func (c *outboxResolveCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// counted formats a number of things for people.
+// counted formats a number with the noun thing, as in "1 event" or "2 events".
 func counted(n int, thing string) string { return countedAs(n, thing, thing+"s") }
 
 func countedAs(n int, one, many string) string {
@@ -15,10 +15,10 @@ func countedAs(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// stamp formats an instant for people.
+// stamp formats a time in UTC, to the second, for messages to people.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// ago formats a duration for people.
+// ago formats an age or a waiting time for messages to people.
 func ago(d time.Duration) string {
 	if d >= time.Minute {
 		return d.Round(time.Second).String()

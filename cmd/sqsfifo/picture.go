@@ -14,23 +14,23 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pictureFlags are the flags of the page.
+// pictureFlags has the flags that ask for an HTML page.
 type pictureFlags struct {
 	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
 	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
 }
 
-// picture creates the page of --html. A nil picture creates no page.
+// picture creates the HTML page for --html. A nil picture creates no page.
 type picture struct {
 	pictureFlags
-	args     []string // arguments of the command
+	args     []string // file names in the command line; "-" is standard input
 	recorder *timeline.Recorder
-	spool    *os.File // copy of standard input; nil if none is needed
+	spool    *os.File // temporary copy of standard input, or nil if none is needed
 }
 
-// begin prepares the page. With --html-bodies, write reads the bodies and attributes of
-// findings from the log again at the end. Standard input cannot be read again, so begin
-// then makes a temporary file for a copy.
+// begin prepares the page. With --html-bodies, the method write reads the messages of
+// findings from the log a second time. Standard input cannot be read twice, so begin
+// then creates a temporary file for a copy of it.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
@@ -93,7 +93,8 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 	return w.Flush()
 }
 
-// readTexts reads again the lines whose messages the page shows in full.
+// readTexts reads the lines of findings a second time, because the page shows their bodies
+// and attributes (see timeline.Recorder.Wanted).
 func (p *picture) readTexts() error {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))

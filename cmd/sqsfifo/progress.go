@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 )
 
-// progress shows the progress of the work on a terminal. Its methods may be called
-// concurrently.
+// progress shows a progress bar on a terminal, and prints lines for people above the bar.
+// Its methods may be called concurrently.
 type progress struct {
 	out   io.Writer
 	quiet bool
@@ -21,10 +21,10 @@ type progress struct {
 	mu    sync.Mutex
 	bar   *progressbar.ProgressBar // nil if no progress is shown
 	shown time.Time
-	sized bool // the bar has a size
+	sized bool // the total is known, so the bar can show a percentage
 }
 
-// linesProgress counts the bytes of an input.
+// linesProgress returns a progress that counts the bytes read from an input.
 func linesProgress(out io.Writer, lines input.Source, quiet bool) *progress {
 	size, known := lines.Size()
 	if !known {
@@ -33,7 +33,8 @@ func linesProgress(out io.Writer, lines input.Source, quiet bool) *progress {
 	return newProgress(out, size, quiet)
 }
 
-// newProgress counts up to a size; 0 means unknown.
+// newProgress returns a progress that counts up to size; 0 means an unknown total. It shows
+// no bar if quiet is true, out is not a terminal, or the environment variable CI is set.
 func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if quiet || !terminal(out) || os.Getenv("CI") != "" {
@@ -53,7 +54,7 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 }
 
 // terminal reports whether out is a terminal on which the cursor can be moved. Programs
-// that run commands in another kind of terminal set TERM to dumb.
+// whose terminal cannot do that, such as editors, set TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -63,7 +64,7 @@ func terminal(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read shows the number of input bytes read.
+// read sets the bar to a number of input bytes.
 func (p *progress) read(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +73,8 @@ func (p *progress) read(bytes int64) {
 	}
 }
 
-// outcome shows the number of events with an outcome.
+// outcome shows the number of events that have an outcome, and how many of them are
+// duplicates and conflicts.
 func (p *progress) outcome(total int, counts map[string]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +89,7 @@ func (p *progress) outcome(total int, counts map[string]int) {
 	}
 }
 
-// item shows the number of plan items with an outcome.
+// item sets the bar to the number of finished messages and shows the text.
 func (p *progress) item(done int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

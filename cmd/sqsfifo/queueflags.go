@@ -19,7 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// queueFlags name a queue and its endpoint.
+// queueFlags has the flags that name a queue, and the endpoint, region and profile to reach
+// it.
 type queueFlags struct {
 	QueueURL    string `name:"queue-url" placeholder:"URL" help:"URL of the FIFO queue (default: a fake queue in this process)."`
 	EndpointURL string `name:"endpoint-url" placeholder:"URL" help:"Address of SQS, if it is not that of AWS."`
@@ -36,7 +37,9 @@ type target struct {
 	note          string // a note about the queue, for people
 }
 
-// open returns the queue. If dry is false, open reads the queue's attributes.
+// open returns the queue of the flags. Without --queue-url, or if dry is true, it returns a
+// new fake queue in this process. Otherwise open also reads the queue's attributes (see
+// inspect).
 func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
 	if f.QueueURL == "" || dry {
 		if f.EndpointURL != "" && !dry {
@@ -103,9 +106,10 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 	}), nil
 }
 
-// inspect reads the queue's attributes, to check the queue and to decide who computes the
-// deduplication ID. Without the permission sqs:GetQueueAttributes, inspect checks nothing
-// and returns nil; SQS itself then refuses unsuitable messages.
+// inspect reads the queue's attributes. It checks that the queue is suitable, and decides
+// whether the producer or SQS computes the deduplication ID. Without the permission
+// sqs:GetQueueAttributes, inspect checks nothing and returns nil; SQS itself then refuses
+// unsuitable messages.
 func (t *target) inspect(ctx context.Context) error {
 	queue, err := sqsfifo.NewQueue(t.client, sqsfifo.QueueConfig{URL: t.url})
 	if err != nil {
@@ -137,8 +141,8 @@ func denied(err error) bool {
 	return errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied")
 }
 
-// plainCause returns one line about the most common causes of an error of SQS, and other
-// errors unchanged.
+// plainCause replaces the error of a nonexistent queue, or of a request without an answer,
+// by one short line. It returns other errors unchanged.
 func plainCause(err error, queueURL string) error {
 	var missing *types.QueueDoesNotExist
 	var api smithy.APIError
@@ -161,9 +165,10 @@ func flagWords(err error) error {
 	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
 }
 
-// inFlags replaces each error of type E in err by a text: the flag of the error's field and
-// the rule. It leaves other errors, and errors about fields without a flag, unchanged. of
-// returns the field and the rule of an error.
+// inFlags replaces each error of type E in err by a text with a flag and the broken rule.
+// The function of returns the configuration field and the rule of such an error, and flags
+// maps the field to the flag. Other errors, and errors about fields without a flag, stay
+// unchanged.
 func inFlags[E error](err error, flags map[string]string, of func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {
@@ -178,7 +183,7 @@ func inFlags[E error](err error, flags map[string]string, of func(E) (field, rul
 	return errors.Join(errs...)
 }
 
-// split returns the parts of joined errors.
+// split returns the single errors of which err was joined, also over several levels.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

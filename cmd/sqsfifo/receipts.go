@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The outcomes of an event in receipts.
+// These are the outcomes of an event, as receipts name them.
 const (
 	outcomeStored     = "stored"
 	outcomeDuplicate  = "duplicate"
@@ -30,17 +30,19 @@ const (
 	outcomeUnresolved = "unresolved"
 )
 
-// successes is the number of outcomes that mean success. They are the first elements of
-// everyOutcome.
+// successes is the number of outcomes that mean that SQS has the event. These outcomes are
+// the first elements of everyOutcome.
 const successes = 3
 
-// everyOutcome lists the outcomes in the order of the summary.
+// everyOutcome lists the outcomes in the order in which the summary at the end of the
+// command prints them.
 var everyOutcome = []string{
 	outcomeStored, outcomeDuplicate, outcomeEarlier,
 	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnresolved,
 }
 
-// receiptLine is a receipt in JSON. Member names are stable.
+// receiptLine is the JSON form of a receipt: the line that the command prints about an
+// event. Member names are stable.
 type receiptLine struct {
 	File           string `json:"file"`
 	Line           int    `json:"line"`
@@ -59,7 +61,7 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// outcome is the result of an event.
+// outcome is the result of sending an event.
 type outcome struct {
 	name           string
 	receipt        sqsfifo.Receipt
@@ -71,8 +73,9 @@ type outcome struct {
 	sequenceNumber string
 }
 
-// outcomeOf returns the outcome of an event. If the command uses a journal and the event
-// needed no request, the event was sent before: by an earlier run, or from an earlier line.
+// outcomeOf returns the outcome of an event, from the receipt and the error of its
+// producer. journal is true if the command uses a journal. A stored event without a request
+// was then sent before, by an earlier run or from an earlier line.
 func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
 	for _, f := range r.Findings {
@@ -108,35 +111,36 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	return o
 }
 
-// receipts prints the outcomes of events. Receipts of one message group are printed in the
-// order of its lines in the input.
+// receipts prints a receipt for each event. The receipts of a message group are printed in
+// the order of the group's lines in the input, for any order of outcomes.
 type receipts struct {
 	out       *lineWriter
 	progress  *progress
 	onFailure context.CancelCauseFunc
 
 	mu     sync.Mutex
-	groups map[string][]*slot // events of each group that are not printed yet
+	groups map[string][]*slot // for each group, the events whose receipts are not printed yet
 	counts map[string]int
 	total  int
 	err    error // error of the first receipt that could not be printed
 
 	flushed time.Time
 
-	room chan struct{} // has one element for each event that is not printed yet
+	room chan struct{} // has one element for each event in groups; its capacity limits them
 }
 
-// mostWaiting limits the receipts that wait for earlier receipts of their groups.
+// mostWaiting is the largest number of events whose receipts are not printed yet.
 const mostWaiting = 1 << 14
 
-// A receipt is written out immediately unless many further receipts are expected within a
-// short time.
+// Receipts are buffered only while more than fewWaiting events wait for their receipts, and
+// for at most about longestUnflushed. Otherwise each receipt is written to standard output
+// immediately.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond
 )
 
-// slot is the place of an event among the receipts of its group.
+// slot is the place of an event's receipt in the order of its group.
 type slot struct {
 	r       *receipts
 	group   string
@@ -152,8 +156,9 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin takes a slot for an event. It waits while too many events have no printed receipt.
-// If ctx ends, it returns the cause.
+// begin returns a slot for an event, after the slots of its group's earlier events. It
+// waits while mostWaiting events have no printed receipt. If ctx ends meanwhile, it returns
+// the context's cause.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:
@@ -169,8 +174,9 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the event. It prints all receipts of the group that no longer
-// wait for an earlier one.
+// end sets the outcome of the event. It prints the event's receipt and the later receipts
+// of the group that waited for it. If an earlier event of the group has no outcome yet, end
+// prints nothing.
 func (s *slot) end(o outcome) {
 	l := &s.line
 	l.Outcome, l.MessageID, l.SequenceNumber, l.Attempts = o.name, o.messageID, o.sequenceNumber, o.receipt.Attempts
@@ -192,7 +198,7 @@ func (s *slot) end(o outcome) {
 	s.finishLocked()
 }
 
-// drop ends the event without a receipt.
+// drop ends the event without a receipt. Later receipts of the group no longer wait for it.
 func (s *slot) drop() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -229,7 +235,8 @@ func (r *receipts) printLocked(l receiptLine) {
 	}
 }
 
-// finish prints the remaining receipts.
+// finish writes the buffered receipts to standard output. Its error is the first error of
+// standard output.
 func (r *receipts) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +249,7 @@ func (r *receipts) finish() error {
 	return nil
 }
 
-// failed reports whether any event is not stored or in doubt.
+// failed reports whether any event has an outcome other than a success.
 func (r *receipts) failed() bool {
 	for _, name := range everyOutcome[successes:] {
 		if r.counts[name] > 0 {
@@ -252,7 +259,8 @@ func (r *receipts) failed() bool {
 	return false
 }
 
-// summarize prints one line for people.
+// summarize prints one line for people: the number of events with each outcome, the number
+// bad of skipped lines, and the speed.
 func (r *receipts) summarize(took time.Duration, bad int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -285,7 +293,7 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return &lineWriter{b, e}
 }
 
-// printLine prints one object as JSON, or else one line of text.
+// printLine prints object as a JSON line if asJSON is true, and otherwise text as a line.
 func printLine(w io.Writer, asJSON bool, object any, text string) error {
 	out := newLineWriter(w)
 	var err error

@@ -86,7 +86,7 @@ Examples:
 	sqsfifo replay plan day.plan --store scenes.db --status in_doubt`
 }
 
-// planLine is the --json output. Member names are stable.
+// planLine is the --json output of "replay plan". Member names are stable.
 type planLine struct {
 	Plan     string             `json:"plan"`
 	Source   string             `json:"source"`
@@ -137,7 +137,8 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	return exitFine, nil
 }
 
-// stops reports whether a group stops at an item with the action.
+// stops reports whether a run does not send an item with the action and then stops its
+// message group.
 func stops(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }
@@ -180,7 +181,8 @@ func readPlan(path string) (*replay.Plan, error) {
 	return plan, nil
 }
 
-// openFile opens a file for reading at any offset, and returns its current size.
+// openFile opens a file for reading at any offset, and returns its size in bytes. The file
+// must be a regular file.
 func openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path) // #nosec G304 -- the file that was named
 	if err != nil {
@@ -197,7 +199,8 @@ func openFile(path string) (*os.File, int64, error) {
 	return nil, 0, errors.Join(err, f.Close())
 }
 
-// canonicalPath returns a path that is the same for all names of a file, including links.
+// canonicalPath returns the absolute path of a file without symbolic links: the same path
+// for all names of the file.
 func canonicalPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -206,8 +209,8 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing calls close when a command returns. If close fails and the command has no
-// other error, the error of close becomes the command's error.
+// closing is for defer statements: it calls close when a command returns. If close fails
+// and the command has no other error, its result becomes exitFailed and the error of close.
 func closing(close func() error, code *int, err *error) {
 	if closeErr := close(); *err == nil && closeErr != nil {
 		*code, *err = exitFailed, closeErr

@@ -19,7 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// writeStored writes unsent messages of several groups in turn.
+// writeStored writes a file with messages that were never sent. The messages belong to the
+// groups in turn.
 func writeStored(t *testing.T, path string, messages, groups int) {
 	t.Helper()
 	var text strings.Builder
@@ -92,7 +93,8 @@ func TestReplayInterrupted(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), messages, "none twice, none missing")
 }
 
-// While one run has locked a source, a second run is refused and prints the owner.
+// A run locks the source of its plan in the folder of the journals. A second run over the
+// source is refused meanwhile, and its error names the owner of the lock.
 func TestReplayAlone(t *testing.T) {
 	dir := t.TempDir()
 	lines, path, journals := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan"), filepath.Join(dir, "journals")
@@ -114,7 +116,8 @@ func TestReplayAlone(t *testing.T) {
 	assert.Equal(t, 0, code, stderr)
 }
 
-// The flags for rates limit messages and requests. Package replay tests the exact rates.
+// With --rate 20 or --call-rate 20, a run of seven messages takes at least 200 ms. Package
+// replay tests the exact rates.
 func TestReplayRates(t *testing.T) {
 	dir := t.TempDir()
 	lines, plan := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan")
@@ -129,7 +132,8 @@ func TestReplayRates(t *testing.T) {
 	}
 }
 
-// The progress of a run counts its outcomes.
+// The progress text of a run counts the messages, the suppressed ones and the stopped
+// groups.
 func TestReplayProgressCounts(t *testing.T) {
 	w := &watched{progress: newProgress(io.Discard, 4, true)}
 	for _, o := range []replay.Outcome{replay.OutcomeSent, replay.OutcomeSuppressed, replay.OutcomeFailed} {

@@ -106,7 +106,8 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (code int, err erro
 	return c.replay(ctx, std, q)
 }
 
-// queueResultLine is a message in --json output. Member names are stable.
+// queueResultLine is one message of the source queue in --json output. Member names are
+// stable.
 type queueResultLine struct {
 	Group          string         `json:"group"`
 	DedupeKey      string         `json:"dedupe_key,omitempty"`
@@ -127,7 +128,8 @@ func queueResultLineOf(r replay.QueueResult) queueResultLine {
 	return l
 }
 
-// queueReportLine is the report in --json output. Member names are stable.
+// queueReportLine is the last line of --json output: the counts of the whole replay. Member
+// names are stable.
 type queueReportLine struct {
 	Run        string `json:"run"`
 	Received   int    `json:"received"`
@@ -139,7 +141,8 @@ type queueReportLine struct {
 	Left       int    `json:"left"`
 }
 
-// replay runs the replay and prints its report.
+// replay sends the messages of the source queue, prints each message's result as the flags
+// ask, and then the report.
 func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueConfig) (int, error) {
 	p := newProgress(std.err, 0, c.Quiet)
 	out, done := newLineWriter(std.out), 0
@@ -168,7 +171,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		q.Logger = nil // in a dry run each group stays blocked, which is not worth a record
+		q.Logger = nil // a dry run leaves each group blocked, so log records about blocked groups mean nothing
 	}
 	report, err := replay.RunQueue(ctx, q)
 	p.finish()

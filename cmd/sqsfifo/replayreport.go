@@ -41,7 +41,7 @@ type resultLine struct {
 	EventID        string         `json:"event_id"`
 	Outcome        replay.Outcome `json:"outcome"`
 	Planned        replay.Label   `json:"planned"`
-	AtSend         string         `json:"at_send,omitempty"` // label at the send; empty for an untried message
+	AtSend         string         `json:"at_send,omitempty"` // position in the deduplication window at the send; empty for an untried message
 	Reason         string         `json:"reason,omitempty"`
 	MessageID      string         `json:"message_id,omitempty"`
 	SequenceNumber string         `json:"sequence_number,omitempty"`
@@ -91,7 +91,8 @@ func writeResults(out *lineWriter, results []replay.Result) error {
 	return out.flush()
 }
 
-// reportCode returns the exit code of a report.
+// reportCode returns exitFindings if the report has items that remain or stopped their
+// groups, and exitFine otherwise.
 func reportCode(r replay.Report) int {
 	if r.Conflict+r.Drift+r.Unresolved+r.Failed+r.Remaining > 0 {
 		return exitFindings
@@ -107,10 +108,10 @@ func printReport(std stdio, r replay.Report, asJSON bool) error {
 	return writeReportTable(std.out, r)
 }
 
-// shownStops is the largest number of messages in the printed list of stopped groups.
+// shownStops is the largest number of messages that printStops prints.
 const shownStops = 20
 
-// printStops prints the messages that stopped their groups.
+// printStops prints one line for each message at which a run stopped its group.
 func printStops(w io.Writer, results []replay.Result) {
 	more := 0
 	for _, r := range results {
@@ -174,7 +175,8 @@ func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err er
 	return exitFailedIf(err), err
 }
 
-// show prints the message and changes nothing.
+// show prints the message to resolve, and changes nothing. It is for a command without
+// --yes.
 func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) (int, error) {
 	journal, err := replay.ReadJournal(c.JournalDir, plan)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// replayFlags are the flags of a run.
+// replayFlags are the flags of "replay run" about the sending.
 type replayFlags struct {
 	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
 	Queue  queueFlags  `embed:"" group:"Queue:"`
@@ -75,7 +75,7 @@ func (c *replayRunCmd) run(ctx context.Context, std stdio) (int, error) {
 	return c.send(ctx, std)
 }
 
-// dryRun prints the steps of a run that begins now.
+// dryRun prints the steps that a run beginning now would take, and sends nothing.
 func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err error) {
 	plan, err := readPlan(c.Plan)
 	if err != nil {
@@ -112,7 +112,8 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err err
 	return code, nil
 }
 
-// stepLine is one step of a dry run in JSON. Member names are stable.
+// stepLine is one step of a dry run, about one message, in --json output. Member names are
+// stable.
 type stepLine struct {
 	Item      int           `json:"n"`
 	Group     string        `json:"group"`
@@ -134,7 +135,8 @@ func writeSteps(out *lineWriter, steps []replay.Step) error {
 	return out.flush()
 }
 
-// send runs the plan. If the journal has an earlier run, send continues after it.
+// send sends the messages of the plan. If the journal has an earlier run of the plan, send
+// continues where that run ended.
 func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error) {
 	if err := c.check(); err != nil {
 		return exitFailed, err
@@ -175,7 +177,7 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error
 
 func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (code int, err error) {
 	client, calls := replay.CountCalls(target.client)
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 would mean the producer's default
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // the value 0 would mean the producer's default
 	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
 	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
@@ -194,7 +196,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	w.progress.finish()
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
-	if errors.As(err, &wrong) || errors.As(err, &field) { // these errors come without a report
+	if errors.As(err, &wrong) || errors.As(err, &field) { // with these errors, replay.Run returns no report
 		return exitFailed, replayFlagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
@@ -238,7 +240,7 @@ func sendable(plan *replay.Plan) int {
 	return n
 }
 
-// watched counts and shows the outcomes of a run.
+// watched counts the outcomes of a run's messages and shows the counts in the progress bar.
 type watched struct {
 	progress *progress
 
@@ -258,7 +260,7 @@ func (w *watched) add(_ *replay.PlannedItem, o replay.Outcome) {
 	w.progress.item(w.done, w.String())
 }
 
-// String returns the text of the progress.
+// String returns the text next to the progress bar.
 func (w *watched) String() string {
 	return fmt.Sprintf("%s, %d suppressed, %s stopped", counted(w.done, "message"), w.suppressed, counted(w.stopped, "group"))
 }

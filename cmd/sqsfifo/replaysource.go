@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// sourceFlags name the source of stored messages.
+// sourceFlags has the flags that name the source of the messages to replay.
 type sourceFlags struct {
 	Lines      string `placeholder:"FILE" help:"JSON lines of messages."`
 	Provenance string `placeholder:"FILE" help:"Provenance records of a producer, as sqsfifo.ProvenanceWriter writes them. Needs --bodies."`
@@ -43,7 +43,7 @@ func (f sourceFlags) check() error {
 	return nil
 }
 
-// open returns the source and a function to close it.
+// open returns the source of the flags and a function to close it.
 func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, error) {
 	if err := f.check(); err != nil {
 		return nil, nil, err
@@ -95,8 +95,8 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	return replay.NewProvenance(name, replay.ProvenanceLines(records, size), bodies.find), closeAll(records, bodies.file), nil
 }
 
-// bodyFile finds bodies by their hash in a file of JSON lines. It keeps only the offsets of
-// the bodies in memory.
+// bodyFile finds a message body by its hash in a file of JSON lines. In memory it keeps
+// only the hashes and the places of the lines.
 type bodyFile struct {
 	file   *os.File
 	places map[string]bodyPlace

@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// writePlanTable writes the summary of a plan.
+// writePlanTable writes the summary of a plan as text: the number of items for each label
+// and action.
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)

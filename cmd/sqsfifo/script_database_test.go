@@ -33,7 +33,8 @@ type scriptEvent struct {
 	Scene string `json:"scene"`
 }
 
-// makeOutbox makes an outbox with n messages for each GROUP:N, added ten minutes ago.
+// makeOutbox makes an outbox in a database. An element GROUP:N of groups adds N messages to
+// the message group GROUP, with the time of adding ten minutes ago.
 func makeOutbox(ctx context.Context, source string, groups ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -90,8 +91,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried writes to the outbox that the messages of a group, up to position to, may have
-// been sent the given time ago.
+// markTried records in the outbox that a relay may have sent the messages of a group the
+// duration ago in the past. The messages are at the positions up to and including to.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
@@ -103,10 +104,10 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 	return err
 }
 
-// makeKeys makes an idempotency store with one key for each STATE:KEY. The states are
-// unresolved, running and in_doubt. "message:KEY" adds an unresolved key with a
-// producer's message, "many:N" adds N unresolved keys, and the word "ledger" adds a
-// ledger.
+// makeKeys makes an idempotency store in a database. An element STATE:KEY of keys
+// adds a key in the state unresolved, running or in_doubt. "message:KEY" adds an
+// unresolved key with a producer's message. "many:N" adds N unresolved keys. The
+// element "ledger" makes a store with a ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -177,7 +178,8 @@ func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	return db, outbox.SQLite, err
 }
 
-// scriptSource returns the database named by a script.
+// scriptSource returns the database that a script names: a URL, or the absolute path of a
+// file.
 func scriptSource(ts *testscript.TestScript, name string) string {
 	if strings.Contains(name, "://") {
 		return name
@@ -210,7 +212,7 @@ func scriptTried(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(markTried(context.Background(), scriptSource(ts, args[0]), args[1], to, ago))
 }
 
-// postgresServer returns the expected address of PostgreSQL.
+// postgresServer returns the URL of the PostgreSQL server for tests.
 func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// queueKey is the key of a script's queue.
+// queueKey is the key under which the environment of a script (testscript.Env) holds the
+// script's queue.
 type queueKey struct{}
 
 // The scripts in testdata/script show each command in a shell. In addition to

@@ -35,7 +35,7 @@ type sendCmd struct {
 	File []string `arg:"" optional:"" help:"Files of JSON lines, or with --whole of one JSON text each; - or none is standard input."`
 }
 
-// eventFlags describe the conversion of a line to a message.
+// eventFlags has the flags that describe how a line of the input becomes a message.
 type eventFlags struct {
 	Input        string            `enum:"auto,payload,envelope,message" default:"auto" placeholder:"KIND" help:"What a line is: payload, envelope, message, or auto for the kind of the first line (default ${default})."`
 	Organization string            `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
@@ -93,9 +93,9 @@ func (c *sendCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// garbagePercent is the GOGC of the command, unless the environment sets GOGC. The events in
-// the buffer need a few megabytes: with the usual 100, the collector takes an eighth of the
-// processor time.
+// garbagePercent is the value of GOGC for the command, unless the environment sets GOGC.
+// The heap has only a few megabytes: with Go's default of 100, the garbage collector would
+// take an eighth of the processor time.
 const garbagePercent = 400
 
 func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
@@ -130,7 +130,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	// When queue.Close runs, the events in flight have their outcomes already.
+	// This Close does not wait for events: sending.run has already closed the queue, so all
+	// submitted events have their outcomes.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.PauseOnFailure}
 	if c.RetryFor == 0 {
-		d.RetryFor = 1 // 0 would mean the producer's default
+		d.RetryFor = 1 // the value 0 would mean the producer's default
 	}
 	if c.Order == "runs" {
 		d.Order = sqsfifo.Runs
@@ -161,11 +162,12 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	if c.OnFailure == "skip" {
 		d.OnGroupFailure = sqsfifo.SkipEvent
 	}
-	d.Memory.DetectForeignDuplicates = true // a rerun reports messages that SQS already had
+	d.Memory.DetectForeignDuplicates = true // events that SQS already had are reported as duplicates
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer that sends messages which another program has built.
+// passOn returns a producer for complete messages only. It sends them unchanged and cannot
+// build messages.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {
@@ -187,7 +189,7 @@ func (c *sendCmd) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(c.Rate), 1)
 }
 
-// dryRun prints the messages.
+// dryRun prints the messages that the command would send, and sends nothing.
 func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input.Builder, std stdio) (int, error) {
 	defer lines.Close()
 	out := newLineWriter(std.out)

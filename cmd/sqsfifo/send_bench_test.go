@@ -19,10 +19,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkSend sends the same events three times through a local socket: with one call
-// per message, like a loop in a shell; with the command; and with the command and a
-// journal. It prints events per second and the ratios to the loop. SQSFIFO_SEND_EVENTS
-// sets the number of events, by default 20,000 in 1,000 groups.
+// BenchmarkSend sends the same events three times to a fake queue over a local socket:
+// with one request per message, like a loop in a shell; with the command send; and with
+// the command send and a journal. It prints events per second and the ratios to the
+// loop. SQSFIFO_SEND_EVENTS sets the number of events, by default 20,000 in 1,000
+// groups.
 //
 // The first queue answers immediately. The second queue answers after 10 ms, like AWS in
 // the same region, and gets a twentieth of the events.
@@ -74,7 +75,7 @@ func benchSend(b *testing.B, args ...string) {
 	require.Zero(b, code, "%s", &errs)
 }
 
-// built returns the messages that the command builds from the events.
+// built returns the messages that the command builds with the flags.
 func built(b *testing.B, flags []string) []*sdk.Message {
 	b.Helper()
 	var out, errs strings.Builder
@@ -89,7 +90,7 @@ func built(b *testing.B, flags []string) []*sdk.Message {
 	return messages
 }
 
-// oneCallEach sends the messages one after another.
+// oneCallEach sends each message by one request, one after another.
 func oneCallEach(b *testing.B, s *served, messages []*sdk.Message) {
 	b.Helper()
 	base := strings.TrimSuffix(s.url, "/"+sqstest.Account+"/"+s.queue.Name())

@@ -28,12 +28,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// served is a queue with the handler of the command serve.
+// served is a fake queue with an HTTP server on this machine, as the command serve starts
+// it.
 type served struct {
 	queue    *sqstest.Queue
 	url      string
 	requests atomic.Int64
-	delay    time.Duration // delay of each answer
+	delay    time.Duration // pause at the end of each request
 }
 
 func startServed(t testing.TB, c sqstest.Config) *served {
@@ -58,8 +59,8 @@ func startServed(t testing.TB, c sqstest.Config) *served {
 	return s
 }
 
-// child returns the command as another process, with its standard output and standard
-// error.
+// child returns the command sqsfifo, not yet started, as another process. The buffers
+// receive its standard output and standard error.
 func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,7 +72,8 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	return cmd, &out, &errs
 }
 
-// numbered writes a file of numbered events, for each group in turn.
+// numbered writes a file of events with the numbers from 0, which belong to the groups in
+// turn. It returns the file's name.
 func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
@@ -88,7 +90,8 @@ func numbered(t testing.TB, events, groups int) string {
 
 var numberedFlags = []string{"--source", "acme.test.numbers", "--organization", "acme", "--key", "number|{/n}", "--group", "/group"}
 
-// order returns the numbers of the stored events by group, in the order of storing.
+// order returns the numbers of the stored events for each message group, in the order in
+// which the queue stored them.
 func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	t.Helper()
 	got := map[string][]int{}
@@ -103,10 +106,10 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
 // The command is killed repeatedly while it sends, and restarted with the same journal.
-// At the end each event is in the queue once, in group order. The source is unstable,
-// so each run builds other bytes, but the command sends the stored bytes and SQS
-// recognises them. Six minutes later SQS has forgotten all messages, but the journal
-// has not.
+// At the end each event is in the queue once, in group order. Each run has another
+// --time, so it builds other bytes for the same event. The command sends the bytes
+// stored in the journal, so SQS recognises the event. After six minutes SQS recognises
+// none of the messages any more, but the journal still does.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -183,7 +186,7 @@ func TestSendKilled(t *testing.T) {
 	}
 }
 
-// advance moves the clocks of the queue and of the journal.
+// advance lets time pass for the queue and for the records in the journal.
 func (s *served) advance(t *testing.T, journal string, d time.Duration) {
 	t.Helper()
 	if d == 0 {
@@ -199,7 +202,8 @@ func (s *served) advance(t *testing.T, journal string, d time.Duration) {
 	require.NoError(t, db.Close())
 }
 
-// receiptsOf returns the outcomes of the complete lines, by dedupe key.
+// receiptsOf returns the outcomes in the receipts printed before a kill, by dedupe key. It
+// ignores an incomplete last line.
 func receiptsOf(t *testing.T, out []byte) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -214,10 +218,10 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A receipt that was printed before the kill of the command stays true. If the command
-// runs again immediately, after 4 minutes or after 20 minutes, it reports the event as
-// already sent, stores no event twice and holds back no later event. A producer with the
-// journal as its store reports only duplicates.
+// A command is killed after it printed the receipt of an event. If the command runs again
+// immediately, after 4 minutes or after 20 minutes, it reports the event as already sent,
+// stores no event twice and holds back no later event. After that, a producer with the
+// journal as its store reports all events as duplicates.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {
@@ -231,7 +235,7 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		kill := 2 + rand.Int64N(int64(events/15)) // the first request reads the attributes, before the journal exists
+		kill := 2 + rand.Int64N(int64(events/15)) // at least 2: the first request comes before the journal exists
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)
 		}
@@ -277,7 +281,8 @@ func TestSendKilledReceipts(t *testing.T) {
 	require.NotZero(t, receipts)
 }
 
-// sendAgain sends the events by a producer with the journal as its store.
+// sendAgain sends the same events again, by a producer of the library with the journal as
+// its store. All must be duplicates, without a request to the queue.
 func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 	t.Helper()
 	j, err := openJournal(t.Context(), journal)
@@ -286,7 +291,7 @@ func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 		N     int    `json:"n"`
 		Group string `json:"group"`
 	}
-	// This producer uses another URL of the queue than the command.
+	// This producer names the queue by another URL than the command does.
 	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
 		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
 		Identify: func(e event) (sqsfifo.Identity, error) {

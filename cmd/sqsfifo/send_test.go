@@ -21,7 +21,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// outcomes returns the outcomes in the receipts by dedupe key.
+// outcomes returns the outcome of each receipt in the command's output, by dedupe key.
 func outcomes(t *testing.T, stdout string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -42,10 +42,10 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An event of an earlier run has been in doubt for so long that a resend might be
-// delivered twice. The command reports the event as unresolved, holds back the later
-// events of its group, and resends the event only with --resend-unresolved. With
-// --on-failure skip the later events are sent.
+// An earlier run was killed before SQS answered for an event, so long ago that SQS
+// may deliver the event twice if it is sent again. The command reports the event as
+// unresolved, holds back the later events of its group, and resends the event only
+// with --resend-unresolved. With --on-failure skip the later events are sent.
 func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -58,8 +58,8 @@ func TestSendUnresolved(t *testing.T) {
 	_, text, code := send(file)
 	require.Zero(t, code, text)
 
-	// This is the state that a run leaves if it is killed six minutes ago, before the
-	// answer for event b.
+	// Change the journal to the state after a run that was killed six minutes ago, before
+	// SQS answered for event b.
 	db, err := sql.Open("sqlite", j)
 	require.NoError(t, err)
 	before := time.Now().Add(-6 * time.Minute).UnixMicro()
@@ -90,7 +90,8 @@ func TestSendUnresolved(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6, "b is there twice, as was asked for")
 }
 
-// After a lost answer the send is repeated, and the journal has the outcome.
+// If the answer to a request is lost, the command sends again, and the journal has the
+// outcome.
 func TestSendLostAnswers(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	s.queue.Inject(sqstest.LoseAnswer(), 3)
@@ -162,8 +163,9 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
-// There are more events than the buffer holds, so the command waits for room when it is
-// interrupted. The result is the same.
+// The file has more events than the buffer has room for, so the command waits for room when
+// the signal comes. It ends as in TestSendGrace, and a second run sends the remaining
+// events.
 func TestSendGraceWithAFullBuffer(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -184,8 +186,8 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// If SQS refuses an event, the command holds back the later events of its group. A
-// second run sends these events in order.
+// If SQS throttles an event until its retries end, the command holds back the later events
+// of its group. A second run sends the events of the group in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)
@@ -228,7 +230,8 @@ func TestSendClosedOutput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// forgetful is a store that refuses all results.
+// forgetful is an idempotency store whose Finish, which records the result of an event,
+// always fails.
 type forgetful struct {
 	*idempotency.Memory
 	err error
@@ -236,7 +239,8 @@ type forgetful struct {
 
 func (s forgetful) Finish(context.Context, idempotency.Ref, idempotency.Ending) error { return s.err }
 
-// An event that the journal does not have gets no receipt, and the command fails.
+// If the journal cannot record the result of an event, the command prints no receipt for
+// the event and fails.
 func TestSendUnrecorded(t *testing.T) {
 	for _, failure := range []error{errors.New("lost"), idempotency.ErrUnwritable} {
 		q, err := sqstest.NewQueue(sqstest.Config{})
@@ -294,7 +298,8 @@ func TestSendOldJournal(t *testing.T) {
 	assert.Contains(t, stderr, "finish its events with that version, then use a new file")
 }
 
-// A closed output ends the command even while standard input continues.
+// If standard output is closed, the command ends, even if standard input stays open without
+// data.
 func TestSendClosedOutputAndOpenInput(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
@@ -344,7 +349,7 @@ func TestReceiptsInOrder(t *testing.T) {
 	assert.True(t, r.failed())
 }
 
-// The help describes every outcome.
+// The help topic "receipts" describes every outcome of a receipt.
 func TestReceiptsTopicIsComplete(t *testing.T) {
 	text, err := topicFiles.ReadFile("topics/receipts.txt")
 	require.NoError(t, err)

@@ -16,11 +16,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// errInterrupted ends a command after a signal.
+// errInterrupted is the error of a command that ended because of a signal.
 var errInterrupted = errors.New("interrupted")
 
-// sending is one run of the command send. A reader builds messages, and the run sends
-// them in batches. With a journal, the journal is the store of the producer.
+// sending is one run of the command send. The method read builds messages in one goroutine,
+// and sendAll submits them to the producer in another. With --journal, the producer's store
+// is the journal.
 type sending struct {
 	producer *sqsfifo.Producer[input.Event]
 	queue    *sqsfifo.Queue
@@ -35,15 +36,15 @@ type sending struct {
 	grace    time.Duration
 
 	stop  context.CancelCauseFunc // stops the reading of lines
-	close func() error            // closes the queue, once
+	close func() error            // closes the queue at the first call; all calls return the same error
 
 	mu      sync.Mutex
-	failure error // error of the first event without a record in the journal
+	failure error // the first error of an event that the journal could not record
 
 	bad atomic.Int64 // number of skipped lines
 }
 
-// event is a line with its message.
+// event is a line of the input with the message built from it.
 type event struct {
 	line    input.Line
 	message *sqsfifo.Message
@@ -75,8 +76,9 @@ func (s *sending) run(ctx context.Context) (int, error) {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// This call is before the loop and not in it: while the queue does not answer, the loop
-	// may wait for room in the buffer, and only closing the queue ends this wait.
+	// A signal closes the queue from another goroutine than sendAll: while SQS does not
+	// answer, sendAll may wait for room in the producer's buffer, and only closing the
+	// queue ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)
@@ -90,11 +92,11 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the time in which the reader must notice the end of the work. A reader
-// blocked on standard input cannot notice the end.
+// readerMayTake is the time that wait gives the method read to return. If read is blocked
+// on standard input, it does not return in this time.
 const readerMayTake = 100 * time.Millisecond
 
-// wait returns the reader's error, or nil if the reader does not end within
+// wait returns the error of the method read, or nil if read does not return within
 // readerMayTake.
 func wait(read <-chan error) error {
 	select {
@@ -105,11 +107,12 @@ func wait(read <-chan error) error {
 	}
 }
 
-// finish waits for the events in flight and reports all outcomes.
+// finish waits for the submitted events, prints the remaining receipts and the summary, and
+// returns the exit code with all errors.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) (int, error) {
 	closeErr := s.close()
 	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
-	if ctx.Err() == nil { // without a signal only; after a signal, receipts list the withdrawn events
+	if ctx.Err() == nil { // after a signal, closeErr says the same as the receipts of withdrawn events
 		errs = append(errs, closeErr)
 	}
 	s.progress.finish()
@@ -126,8 +129,8 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	return exitFine, nil
 }
 
-// joined joins errors. It leaves out context.Canceled and repeated texts, because they only
-// repeat the reason for the end of the work.
+// joined joins errors. It leaves out context.Canceled and errors with the text of an
+// earlier one, because these repeat why the command ended.
 func joined(errs []error) error {
 	var out []error
 	seen := map[string]bool{}
@@ -141,8 +144,8 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit returns a context for the wait for events in flight. After a signal the context
-// ends after --grace.
+// limit returns the context for closing the queue, which waits for the submitted events. If
+// ctx ends by a signal, the new context ends after the time --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() {
@@ -157,7 +160,8 @@ func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFun
 	return limit, func() { stopWatching(); cancel() }
 }
 
-// read builds the messages of the lines, at most as fast as the limiter allows.
+// read builds the messages of the lines and sends them to the channel events, at most as
+// fast as s.limiter allows.
 func (s *sending) read(ctx context.Context, events chan<- event) error {
 	for {
 		line, err := s.lines.Next()
@@ -192,7 +196,8 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	}
 }
 
-// sendAll submits the events.
+// sendAll submits the events to the producer, until the channel events is closed or the
+// context reading ends.
 func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
 	for {
 		select {
@@ -201,11 +206,11 @@ func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) err
 				return nil
 			}
 			slot, err := s.receipts.begin(ctx, e.line, e.message)
-			if err != nil { // the event has not been sent
+			if err != nil { // the event was not submitted
 				return err
 			}
-			// A signal does not cancel submitted events. They are withdrawn only after
-			// --grace.
+			// A signal does not cancel submitted events: closing the queue withdraws them
+			// after the time --grace.
 			s.producer.SendMessageAsync(context.WithoutCancel(ctx), e.message, func(r sqsfifo.Receipt, err error) { s.report(slot, r, err) })
 		case <-reading.Done():
 			return context.Cause(reading)
@@ -213,7 +218,8 @@ func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) err
 	}
 }
 
-// report prints the receipt of an event, unless the journal does not have the event.
+// report prints the receipt of an event. If the journal could not record the event, report
+// ends the command with an error and prints no receipt.
 func (s *sending) report(slot *slot, r sqsfifo.Receipt, err error) {
 	switch {
 	case s.journal && err == nil && r.Unrecorded:
@@ -227,7 +233,8 @@ func (s *sending) report(slot *slot, r sqsfifo.Receipt, err error) {
 	}
 }
 
-// fail ends the command with the first error of the journal.
+// fail stops the reading of lines and keeps the first error of the journal as the error of
+// the command.
 func (s *sending) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

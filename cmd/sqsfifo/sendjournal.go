@@ -9,13 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation is the operation in the keys of journals from versions in which the journal
-// was not a store of the producer.
+// oldOperation is the operation in the keys of old journals. In the versions of the command
+// that wrote them, the producer did not use the journal as its store.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal as the store of a producer. Only one process can open a
-// journal, so the file's path identifies the owner of the store. The owner is a hash of the
-// path, because an owner has a limited length.
+// openSendJournal opens a journal and returns it as the store of a producer. Only one
+// process can open a journal, so its path is a unique name for the store's owner. The owner
+// is the hash of the path, because an owner's name has a limited length. The function end
+// closes the journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -100,8 +100,8 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	return exitFine, serveUntilDone(ctx, listener, handler, defaultTimeouts)
 }
 
-// checkAddr refuses addresses outside of loopback. It refuses host names other than
-// localhost, because they may resolve to any address.
+// checkAddr refuses an address that is not on loopback, unless remote is true. It also
+// refuses host names other than localhost, because they may resolve to any address.
 func checkAddr(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -114,10 +114,12 @@ func checkAddr(addr string, remote bool) error {
 	return fmt.Errorf("--addr %s is not on loopback, and the fake checks no credentials; use 127.0.0.1, or --allow-remote if you mean it", addr)
 }
 
-// timeouts are time limits of http.Server.
+// timeouts are the time limits of an http.Server for reading a request's header, reading
+// the whole request, and writing the response.
 type timeouts struct{ header, request, response time.Duration }
 
-// A long poll takes up to 20 s, and a fault may delay an answer by a minute.
+// The limit response allows for long polls, which take up to 20 s, and for faults, which
+// may delay an answer by a minute.
 var defaultTimeouts = timeouts{header: 5 * time.Second, request: 30 * time.Second, response: 2 * time.Minute}
 
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler, limit timeouts) error {
@@ -128,8 +130,8 @@ func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Han
 		WriteTimeout:      limit.response,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		// Long polls end when ctx ends, so the shutdown does not have to wait for their
-		// time.
+		// With this context, long polls end when ctx ends, so Shutdown does not wait for
+		// them.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
@@ -145,6 +147,6 @@ func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Han
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-failed // wait for the end of the goroutine
+	<-failed // wait until Serve has returned
 	return err
 }

@@ -72,7 +72,8 @@ func TestHostAndOrigin(t *testing.T) {
 	assert.Equal(t, 403, w.Code)
 }
 
-// startServe runs the command. It returns the address and a function to stop the server.
+// startServe runs the command serve in this process. It returns the server's address, and a
+// function that stops the server and returns the exit code.
 func startServe(t *testing.T, args ...string) (address string, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -163,8 +164,8 @@ func TestServeBounds(t *testing.T) {
 	assert.Contains(t, text, "OverLimit")
 }
 
-// A client that stops within the body of a request gets an error answer. A client that
-// stops within the header is disconnected. Other clients are not affected.
+// A client that sends only a part of a request's body gets an error answer. A client that
+// sends only a part of the header is disconnected. Other clients are not affected.
 func TestHalfOpenRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -247,7 +248,7 @@ func TestServeCancelsRequests(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Long polls do not delay the end of the server.
+// Clients that wait in long polls do not delay the end of the server.
 func TestServeEndsWithPollers(t *testing.T) {
 	address, stop := startServe(t)
 	const polls = 50

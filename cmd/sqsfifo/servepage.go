@@ -17,17 +17,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// livePage adds the page to the server.
+// livePage returns a handler that serves the server's requests and a page about its queues.
 func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.New(server) }
 
-// queueEntry is one queue of the file of --queues.
+// queueEntry is one queue in the file that the flag --queues names.
 type queueEntry struct {
 	Name       string            `json:"name"`
-	Attributes map[string]string `json:"attributes"` // attributes for CreateQueue; the name decides about FifoQueue
+	Attributes map[string]string `json:"attributes"` // attributes for CreateQueue; FifoQueue is set for a name that ends in .fifo
 }
 
-// createQueues creates the queues listed in a file, in order, so that a queue can name an
-// earlier queue as its dead-letter queue. Without a file it creates none.
+// createQueues creates the queues listed in a file, in the file's order. A queue can
+// therefore name an earlier one as its dead-letter queue. If file is "", it creates none.
 func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*sqstest.Queue, error) {
 	if file == "" {
 		return nil, nil
@@ -50,7 +50,7 @@ func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*
 		attributes := map[string]string{}
 		if strings.HasSuffix(e.Name, ".fifo") {
 			attributes["FifoQueue"] = "true"
-			attributes["ContentBasedDeduplication"] = "true" // as for a queue of --queue
+			attributes["ContentBasedDeduplication"] = "true" // the same default as for queues of --queue
 		}
 		for name, value := range e.Attributes {
 			attributes[name] = value

@@ -112,18 +112,19 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	return exitFine, nil
 }
 
-// report counts outcomes and prints them, one by one.
+// report counts the outcomes of the messages, and passes each outcome to a printer.
 type report struct {
 	log     *eventLog
 	picture *picture
 	places  recent.Messages[place]
 	count   int
 	kinds   map[timeline.Kind]int
-	found   map[string]int // number of findings, by the names in --fail-on
+	found   map[string]int // number of findings of each name that --fail-on accepts
 }
 
-// printer prints one message and its outcome. number counts the messages from 1. After
-// the last message, the call with done prints the rows that the printer still holds.
+// printer prints one message and its outcome. The parameter number is the message's number
+// in the log, from 1. After the last message, a call with done = true prints the rows that
+// the printer still holds.
 type printer func(number int, m message, o sqstest.Outcome, done bool) error
 
 func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) error {
@@ -151,7 +152,8 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 	}
 }
 
-// judge counts the outcome and reports whether it is a finding.
+// judge counts the outcome of a message. It reports whether the outcome is a finding: lost,
+// refused, collision or redelivered.
 func (r *report) judge(m message, o sqstest.Outcome) bool {
 	r.kinds[timeline.KindOf(o, m.replay > 0)]++
 	finding := false
@@ -175,7 +177,7 @@ func (r *report) summarize(w io.Writer) {
 		counted(r.count, "message"), k[timeline.Lost], k[timeline.Bodies], k[timeline.Again], k[timeline.Refused], counted(k[timeline.Duplicate], "duplicate"), k[timeline.Delivered])
 }
 
-// tableRows is the number of rows with common column widths.
+// tableRows is the number of rows that the table prints at once, with common column widths.
 const tableRows = 1000
 
 func (r *report) table(w io.Writer) printer {
@@ -198,8 +200,8 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe returns the same as Outcome.String, with the numbers and places of messages in
-// place of indexes.
+// describe returns the text of an outcome, as Outcome.String does. Where that has the index
+// of another message, describe has its number and place.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))
@@ -218,7 +220,7 @@ func (r *report) describe(o sqstest.Outcome) string {
 	return b.String()
 }
 
-// reference returns a message's number and place.
+// reference returns the number and the place of the message with an index.
 func (r *report) reference(index int) string {
 	at, _ := r.places.Of(index + 1)
 	return fmt.Sprintf("#%d (%s)", index+1, r.log.name(at))

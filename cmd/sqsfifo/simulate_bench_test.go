@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// generatedLog is a generated log with the given number of lines. It has 3,000 lines
-// per second, and every twentieth line is a duplicate.
+// generatedLog is an io.Reader of a generated log. The times of its lines advance by a
+// second in 3,000 lines, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	lostEvery   int // one of lostEvery duplicates has another attribute
+	lostEvery   int // one of so many duplicates has another attribute; 0 for none
 	rest        []byte
 	buffer      []byte
 }
@@ -62,9 +62,9 @@ func (g *generatedLog) attributes(event int) string {
 	return `,"attributes":{"unique_key":"` + strconv.Itoa(g.next) + `"}`
 }
 
-// BenchmarkSimulate prints lines per second, the processor time per line, which depends
-// less on other load, and the memory from the system. SQSFIFO_SIMULATE_LINES sets the
-// length of the log, by default 300,000.
+// BenchmarkSimulate prints the lines per second, the processor time per line and the
+// peak memory of the process. Processor time depends less on other programs than lines
+// per second do. SQSFIFO_SIMULATE_LINES sets the length of the log, by default 300,000.
 func BenchmarkSimulate(b *testing.B) {
 	lines := benchmarkLines(b)
 	before, counted := processorTime()

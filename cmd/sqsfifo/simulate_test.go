@@ -28,8 +28,8 @@ func logFile(t *testing.T, lines ...string) string {
 	return name
 }
 
-// longLog returns n lines, more than can be sorted in memory. Every tenth line is a
-// duplicate, and every hundredth line has the key of another body.
+// longLog returns a log of n lines. Every tenth line is a duplicate. Every hundredth line
+// has the dedupe key of an earlier line and another body.
 func longLog(n int) []string {
 	var lines []string
 	for i := range n {
@@ -51,7 +51,8 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	}
 	lines := longLog(sortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
-		// The expected outcomes come from the API, with all messages in memory.
+		// The test computes the expected outcomes by package sqstest, with all messages in
+		// memory.
 		var parsed []sqstest.TimedMessage
 		var log []message
 		for i, line := range lines {

@@ -10,11 +10,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// If the environment variable asCommand is set, this test binary runs as the command. Tests
-// use it to run the command as another process.
+// asCommand is the name of an environment variable. If it is set, this test binary runs as
+// the command sqsfifo, so tests can run the command as another process.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
-// The go command, scripts and tests run this test binary in place of the command.
+// The go command, the scripts and the tests run this test binary in place of the command
+// sqsfifo.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)

@@ -39,8 +39,8 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 var released string
 
 // buildVersion is the JSON form of the version. The form does not change between
-// releases. Version is the version of a released binary or of an installed module, also
-// with go tool. A build from source has a commit.
+// releases. Version is the version of a released binary or of a module installed by "go
+// install" or "go get -tool". Commit is set in a build from source.
 type buildVersion struct {
 	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`

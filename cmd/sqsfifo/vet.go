@@ -31,7 +31,7 @@ type vetCmd struct {
 	Package []string `arg:"" optional:"" help:"Packages as for the go command; without one it is that in the current folder."`
 }
 
-// ruleSet are the flags of the analyzer.
+// ruleSet has the flags of the analyzer that select and change rules.
 type ruleSet struct {
 	Disable   string   `placeholder:"RULE,..." help:"Rules that are not reported, or all."`
 	Enable    string   `placeholder:"RULE,..." help:"Rules whose infos are reported as well, or all."`
@@ -125,17 +125,19 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) (int, error
 	return f.summarize(io, report, found), nil
 }
 
-// known says which findings of a report are in the baseline.
+// known is the result of comparing a report with the baseline: the number of findings that
+// are in the baseline, and the lines of the baseline without a finding.
 type known struct {
 	findings int
 	stale    []vet.Known
 }
 
-// findings returns the report without the findings of the baseline.
+// findings runs the analysis. It returns the report without the findings that are in the
+// baseline, and the result of the comparison.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
-	if f.Baseline != "" { // before the analysis, which takes longer
+	if f.Baseline != "" { // first, because errors in the baseline need no analysis
 		var err error
 		if baseline, err = vet.ReadBaseline(f.Baseline); err != nil {
 			return nil, found, err
@@ -199,8 +201,9 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the lowest severity of a finding that makes the command fail. The default is
-// warning: infos are reported only on request, and are about no present loss.
+// failOn is the value of --fail-on: the lowest severity of a finding that makes the command
+// fail. The default is warning, because infos are reported only on request and are not
+// about present losses.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -224,8 +227,8 @@ func coloured(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// disabled reports whether a flag disables a rule that the analyzer does not check, such as
-// SF020.
+// disabled reports whether --disable names the rule. It is for SF020, which the analyzer
+// does not check.
 func (r ruleSet) disabled(id string) bool {
 	return slices.ContainsFunc(strings.Split(r.Disable, ","), func(s string) bool {
 		s = strings.TrimSpace(s)
@@ -233,10 +236,10 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the flags that the user gave, in the form for the go command. It omits
-// all other flags, because the go command uses the flags in the key of its cache. The
-// analyzer checks the values. Its flags belong to the whole process, so forTool first sets
-// them to their defaults.
+// forTool returns the given flags of the analyzer, in the form in which "go vet" takes
+// them. It omits flags with their default value, because the go command uses the flags in
+// the key of its cache. To check a value, forTool sets the analyzer's own flag. These flags
+// belong to the whole process, so it first sets each to its default.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

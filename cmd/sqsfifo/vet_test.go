@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inModule changes to a new module with stubs of this module and of the AWS SDK's client,
-// and two packages with findings.
+// inModule changes the working folder to a new module. The module has two packages with
+// findings, and stubs in place of this module and of the AWS SDK.
 func inModule(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -135,7 +135,7 @@ func TestVetFlags(t *testing.T) {
 	}
 }
 
-// The command has each flag of the analyzer.
+// The command vet has each flag of the analyzer.
 func TestVetHasTheFlagsOfTheAnalyzer(t *testing.T) {
 	parser, err := newParser(io.Discard)
 	require.NoError(t, err)

@@ -1,6 +1,6 @@
-// Package directive reads the comments that silence findings, in the forms of this
-// project and of other tools. The analyzer and "sqsfifo vet" share it, so a comment
-// means the same to both.
+// Package directive reads comments in Go code that silence findings of the rules, in
+// the forms of this project, staticcheck and golangci-lint. The analyzer in package
+// fifovet and "sqsfifo vet" both use it, so a comment means the same to both.
 package directive
 
 import (
@@ -19,18 +19,19 @@ type Directive struct {
 	// Rules are the IDs of the silenced rules; nil means all rules.
 	Rules []string
 
-	// Foreign means that the form belongs to another tool, which itself reports unused
-	// comments.
+	// Foreign means that the comment has the form of another tool (lint:ignore or nolint).
+	// That tool itself reports comments without an effect.
 	Foreign bool
 }
 
-// Covers reports whether the directive silences a rule.
+// Covers reports whether the directive silences the rule with an ID.
 func (d *Directive) Covers(rule string) bool {
 	return d.Rules == nil || slices.Contains(d.Rules, rule)
 }
 
-// Parse reads one comment, including its slashes. It returns nil for a comment without
-// a directive, and a fault for an invalid directive:
+// Parse reads one comment, including its slashes. It returns nil for a comment without a
+// directive. For an invalid directive, it returns nil and a text that describes the fault.
+// These are the forms of directives:
 //
 //	//sqsfifo:ignore SF002,SF007 -- reason
 //	//lint:ignore SF002 reason
@@ -81,8 +82,8 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck reads the list and the reason of a comment lint:ignore. It ignores the
-// checks of other tools.
+// staticcheck reads a comment of the form //lint:ignore after this prefix: a list of checks
+// and a reason. It ignores checks that are not rules of this project.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -101,8 +102,9 @@ func staticcheck(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// silencesAll reads the text after nolint: names of linters, or no names for all
-// linters.
+// silencesAll reads a comment of the form //nolint after this prefix: names of linters, or
+// nothing for all linters. It reports whether the comment silences sqsfifo, all of whose
+// rules are silenced then.
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {

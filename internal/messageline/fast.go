@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// parseFast reads ordinary lines in half the time of parseSlow. If it is not certain
-// about a line, it returns false, and parseSlow then returns the line or the error.
+// parseFast reads ordinary lines in half the time of parseSlow. For a line that may be
+// invalid or is unusual, it returns false. Parse then calls parseSlow.
 func parseFast(text []byte) (l Line, ok bool) {
 	s := scan{text: text}
 	if !s.take('{') {
@@ -39,7 +39,8 @@ type scan struct {
 	at   int
 }
 
-// member reads the value of a member into l.
+// member reads the value of the member m into l. It returns false if parseSlow must read
+// the line.
 func (s *scan) member(l *Line, m Members) bool {
 	switch m {
 	case Body:
@@ -80,8 +81,8 @@ func (s *scan) member(l *Line, m Members) bool {
 }
 
 // body reads a body. For a string with escapes, it uses encoding/json, which replaces
-// invalid text by U+FFFD. If the result contains U+FFFD, the text may be invalid, so body
-// returns false and parseSlow reads the line.
+// invalid characters by U+FFFD. If the result contains U+FFFD, the text may be invalid, so
+// body returns false and parseSlow reads the line.
 func (s *scan) body(l *Line) bool {
 	s.space()
 	begin := s.at
@@ -104,7 +105,8 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads an object whose members are plain strings.
+// object reads an object whose members are strings without escapes, and calls each with
+// each member. It returns false for any other text, or if a call returns false.
 func (s *scan) object(each func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false
@@ -145,7 +147,8 @@ func (s *scan) take(c byte) bool {
 	return false
 }
 
-// plain returns the characters of a string without escapes, or false.
+// plain reads a string without escapes and returns its characters. It returns false for any
+// other text.
 func (s *scan) plain() ([]byte, bool) {
 	if !s.take('"') {
 		return nil, false
@@ -163,9 +166,9 @@ func (s *scan) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// value returns the text of a string or an object without checking the inside. It returns
-// nil for other values, and for an object that exceeds canonicaljson.MaxDepth together
-// with the enclosing line.
+// value returns the JSON text of a string or an object, which may be invalid inside. It
+// returns nil for other values. It also returns nil for an object so deep that the whole
+// line, one level deeper, would exceed canonicaljson.MaxDepth.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

@@ -3,9 +3,9 @@
 //
 // A line is one JSON object. Its members are the members of [sqsfifo.Message] and facts
 // about the message: time of the send, deduplication ID, and result. Member names are
-// exact. Repeated names, unknown names and text after the object are errors. A null
-// member is absent, except body. A body is a string, or an object: the message body is
-// then the object's canonical JSON.
+// exact. Repeated names, unknown names and text after the object are errors. A member
+// with the value null counts as absent, except body. The member body is a string, or an
+// object: then the message body is the object's canonical JSON.
 package messageline
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// Members is a set of members of a line.
+// Members is a set of members that a line may have.
 type Members uint16
 
-// The members, by their names in JSON.
+// These are the members; the comments are their names in JSON.
 const (
 	At              Members = 1 << iota // at
 	Group                               // group
@@ -46,14 +46,14 @@ const (
 	// Built has the members of a message from Producer.Build.
 	Built = Group | Body | Attributes | DedupeKey | EventID | Dataset
 
-	// Stored has the members of a replay's source.
+	// Stored has the members of a line in a file of messages to replay.
 	Stored = Built | BodyHash | Status | Sent | MessageID
 )
 
 var names = []string{"at", "group", "body", "deduplication_id", "attributes", "dedupe_key", "event_id", "dataset", "body_hash", "status", "sent", "message_id"}
 
-// memberOf returns the member with a name, or 0. It is a switch because the fast path
-// calls it for each member of each line.
+// memberOf returns the member with a JSON name, or 0 for an unknown name. It is a switch
+// for speed, because parseFast calls it for each member of each line.
 func memberOf(name string) Members {
 	switch name {
 	case "at":
@@ -84,14 +84,15 @@ func memberOf(name string) Members {
 	return 0
 }
 
-// Line is a message with the further facts of a line. Absent members are zero.
+// Line is a message with the other facts from its line. The fields of absent members are
+// zero; Has is the set of present members.
 type Line struct {
 	sqsfifo.Message
 
 	At              time.Time // time of the send
 	DeduplicationID string
 	BodyHash        string
-	Status          string // as text; only in the source of a replay
+	Status          string // only in a file of messages to replay; not checked here
 	SentFrom        time.Time
 	SentTo          time.Time
 	MessageID       string
@@ -99,7 +100,8 @@ type Line struct {
 	Has Members
 }
 
-// Only returns an error that names the line's members outside of allowed.
+// Only returns an error if the line has members that are not in the set allowed. The error
+// names them.
 func (l *Line) Only(allowed Members) error {
 	var extra []string
 	for i, name := range names {
@@ -113,11 +115,11 @@ func (l *Line) Only(allowed Members) error {
 	return fmt.Errorf("%s: not a member of a message to send; remove it", strings.Join(extra, ", "))
 }
 
-// ErrNotObject is the error of a line with another JSON value than an object.
+// ErrNotObject is the error of a line that is valid JSON, but not an object.
 var ErrNotObject = errors.New("the line is not a JSON object")
 
-// Parse reads a line. The line keeps no reference to text. An error names the member,
-// or the position in the text, and the rule.
+// Parse reads a line. The result does not refer to the memory of text. An error names the
+// invalid member, or the position in text, and the broken rule.
 func Parse(text []byte) (Line, error) {
 	if l, ok := parseFast(text); ok {
 		return l, nil
@@ -125,10 +127,11 @@ func Parse(text []byte) (Line, error) {
 	return parseSlow(text)
 }
 
-// parseSlow reads any line and defines its meaning. parseFast returns the same result for
-// each line that it accepts.
+// parseSlow reads any line, and defines the meaning of lines: for each line that parseFast
+// accepts, it returns the same result as parseSlow.
 func parseSlow(text []byte) (Line, error) {
-	// The decoder of the standard library accepts duplicate names and replaces broken text.
+	// Canonicalize finds the faults that package encoding/json accepts: duplicate names,
+	// and invalid characters, which it would replace.
 	if _, err := canonicaljson.Canonicalize(text); err != nil {
 		return Line{}, Plain(err)
 	}
@@ -178,7 +181,7 @@ func (l *Line) set(m Members, raw []byte) (err error) {
 	return l.setText(m, text)
 }
 
-// setText sets a member whose value is a string.
+// setText sets the field of a member whose value is a string.
 func (l *Line) setText(m Members, text string) (err error) {
 	switch m {
 	case At:
@@ -240,7 +243,7 @@ func textOf(raw []byte) (text string, err error) {
 	return text, err
 }
 
-// texts reads an object with string members.
+// texts reads an object whose members are all strings.
 func texts(raw []byte) (map[string]string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -256,7 +259,7 @@ func texts(raw []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// bodyOf returns the body for a string or an object.
+// bodyOf returns the message body for the JSON value of the member body.
 func bodyOf(raw []byte) (string, error) {
 	switch raw[0] {
 	case '"':
@@ -267,7 +270,7 @@ func bodyOf(raw []byte) (string, error) {
 	return "", errors.New("neither a string nor an object")
 }
 
-// plainError is an error with another text.
+// plainError is an error with another text than the error err that it wraps.
 type plainError struct {
 	text string
 	err  error
@@ -277,11 +280,12 @@ func (e *plainError) Error() string { return e.text }
 
 func (e *plainError) Unwrap() error { return e.err }
 
-// Reword returns an error with another text that wraps err.
+// Reword returns an error that wraps err and has the given text instead of err's.
 func Reword(text string, err error) error { return &plainError{text, err} }
 
-// Plain removes the name of package canonicaljson from the texts of its errors, because
-// users of a command did not call the package. Other errors are returned unchanged.
+// Plain removes the prefix "canonicaljson: " from an error of package canonicaljson,
+// because users of a command have not called the package. It returns other errors
+// unchanged.
 func Plain(err error) error {
 	if err == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// seeds are lines of each kind, good and bad.
+// seeds are valid and invalid lines. The first four are usual lines of programs.
 var seeds = []string{
 	`{"at":"2025-12-04T12:00:00Z","group":"g","body":{"a":1},"attributes":{"k":"v"},"deduplication_id":"x"}`,
 	`{"at":"2025-12-04T12:00:00Z","group":"g","body":"text"}`,
@@ -41,7 +41,7 @@ var seeds = []string{
 	`{"body":"a",}`, `{,"body":"a"}`, `{"body":"a"`, `{"body":{"a":1]}`, `[]`, `null`, ``, `{}`,
 }
 
-// Both paths give the same result for a line.
+// For any line that parseFast accepts, parseSlow returns the same result.
 func FuzzPathsAgree(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -64,7 +64,8 @@ func FuzzPathsAgree(f *testing.F) {
 	})
 }
 
-// Lines written by programs take the fast path. A slow line costs twice the time.
+// parseFast accepts lines as programs usually write them. parseSlow would take twice the
+// time.
 func TestUsualLinesAreFast(t *testing.T) {
 	for _, s := range seeds[:4] {
 		_, ok := parseFast([]byte(s))
@@ -122,8 +123,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// An object at the depth limit of canonical JSON is too deep for a body, because the line
-// adds a level.
+// A body may be an object of 9,999 levels and not of 10,000, the limit of canonical JSON,
+// because the line itself is one more level.
 func TestDepth(t *testing.T) {
 	for depth, good := range map[int]bool{9_999: true, 10_000: false} {
 		text := `{"body":` + strings.Repeat(`{"a":`, depth) + `1` + strings.Repeat(`}`, depth) + `}`
@@ -132,7 +133,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Every member has a name and its own bit.
+// Each name in names belongs to one member, and the names are in the order of the members'
+// bits.
 func TestMembers(t *testing.T) {
 	for i, name := range names {
 		assert.Equal(t, Members(1<<i), memberOf(name), name)

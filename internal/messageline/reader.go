@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line in bytes, more than the largest message with every
-// character escaped.
+// MaxLine is the length of the longest accepted line, in bytes. The largest message of SQS
+// fits in a line even if all its characters are escaped.
 const MaxLine = 8 << 20
 
 // ErrTooLong is the error of a line longer than [MaxLine].
@@ -20,19 +20,20 @@ type Text struct {
 	Bytes  []byte // without the line end; valid until the next call of Next
 	Number int    // from 1
 	Offset int64  // of the first byte
-	Ended  bool   // false for a last line without an end
+	Ended  bool   // false for a last line without a line end
 }
 
 // Reader splits a file into lines. A Reader is not safe for concurrent use and holds at
 // most one line in memory.
 type Reader struct {
 	r      *bufio.Reader
-	long   []byte // a line longer than the buffer
+	long   []byte // the parts so far of a line that is longer than the buffer
 	number int
 	offset int64
 }
 
-// NewReader returns a reader with a buffer of size bytes.
+// NewReader returns a reader with a buffer of the given number of bytes. Lines may be
+// longer than the buffer.
 func NewReader(r io.Reader, size int) *Reader { return &Reader{r: bufio.NewReaderSize(r, size)} }
 
 // Offset returns the offset after the last line returned by Next.

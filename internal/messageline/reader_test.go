@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Lines have their numbers, offsets and whole text with any size of the buffer.
+// For any size of the buffer, Next returns each line that is not blank with its whole text,
+// number and offset.
 func TestReader(t *testing.T) {
 	long := strings.Repeat("y", 1000)
 	text := "a\r\n\n  \n" + long + "\nb"
@@ -33,7 +34,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// A line that is too long is refused alone, and does not grow the memory.
+// Next refuses a line over MaxLine, and returns the lines before and after it. It does not
+// hold the long line in memory.
 func TestReaderRefusesALongLine(t *testing.T) {
 	for _, extra := range []int{0, 1, 1 << 20} {
 		text := "a\n" + strings.Repeat("x", MaxLine+extra) + "\nb\n"

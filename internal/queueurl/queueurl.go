@@ -1,6 +1,6 @@
 // Package queueurl reads the region and the ARN out of a queue's URL. Only a URL of AWS
-// has them: any other URL, such as the URL of a fake or of a proxy, gives "". The
-// functions are pure.
+// has them: for any other URL, such as that of a fake queue or of a proxy, the
+// functions return "". They make no requests.
 package queueurl
 
 import (
@@ -35,8 +35,8 @@ func Region(queueURL string) string {
 	return region
 }
 
-// place returns the partition and the region of an SQS host. For any other host, the
-// region is "".
+// place returns the AWS partition, such as aws or aws-cn, and the region of a host name of
+// SQS. For any other host name, the region is "".
 func place(host string) (partition, region string) {
 	partition = "aws"
 	labels, ok := strings.CutSuffix(host, ".amazonaws.com")
@@ -53,10 +53,10 @@ func place(host string) (partition, region string) {
 	return partition, region
 }
 
-// regionIn returns the region of an SQS host, or "". labels are the parts of the host
-// name before the domain of AWS. The forms are sqs.REGION, sqs-fips.REGION,
-// ID.sqs.REGION.vpce and the old form REGION.queue. The old form for us-east-1 is the
-// label "queue" alone.
+// regionIn returns the region in a host name of SQS, or "" if it is not of SQS. The
+// labels are the parts of the host name between dots, without the domain of AWS at
+// the end. The forms are sqs.REGION, sqs-fips.REGION, ID.sqs.REGION.vpce and the old
+// form REGION.queue. The old form for us-east-1 is the label "queue" alone.
 func regionIn(labels []string) string {
 	switch n := len(labels); {
 	case n == 2 && (labels[0] == "sqs" || labels[0] == "sqs-fips"):

@@ -1,5 +1,5 @@
-// Package textview converts between text and bytes without a copy. It has the module's
-// unsafe conversions; the unsafe reads of numbers are in canonicaljson/internal/word.
+// Package textview converts between text and bytes without a copy. The functions use
+// package unsafe: each result shares the memory of its argument.
 package textview
 
 import "unsafe"

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// habits are phrases to avoid in comments, as regular expressions with better words. A
-// plain reader understands the better words at the first reading.
+// habits are phrases to avoid in comments. The field phrase is a regular expression; the
+// field better has clearer words to write instead.
 var habits = []struct{ phrase, better string }{
 	{`anew`, "again"},
 	{`whoever|whichever|whosoever`, "a caller that, any"},
@@ -32,7 +32,8 @@ var habits = []struct{ phrase, better string }{
 // exceptions are permitted phrases, in the form "file: phrase".
 var exceptions = []string{}
 
-// rightAfterNo are the words that may follow "is no".
+// rightAfterNo are words that may follow "is no": the phrase with them, such as "is no
+// longer", is permitted.
 var rightAfterNo = []string{"longer", "more", "less", "later", "such", "need", "other", "better", "earlier"}
 
 // habitsIn returns one line for each habit in a comment.

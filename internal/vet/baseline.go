@@ -20,36 +20,39 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Baseline lists accepted findings, so that only new findings count. A finding matches
-// an entry with the same rule, severity, file and function; line numbers and texts do
-// not matter. An entry accepts as many findings as its Count.
+// Baseline lists findings that a team has accepted, so that a run reports only new
+// findings. A finding matches an entry with the same rule, severity, file and
+// function; line numbers and messages may differ. An entry accepts as many findings as
+// its Count.
 //
-// A baseline's file has one JSON object a line, sorted by file and function, with all
-// members in the same order, so a review shows each added or removed finding as one
-// line. File names are relative to the baseline's own folder, with slashes.
+// The file of a baseline has one entry a line, a JSON object. The lines are sorted by
+// file and function, and their members have a fixed order, so a review shows each
+// added or removed entry as one line. File names are relative to the folder of the
+// baseline's file, with slashes.
 type Baseline []Known
 
-// Known is one line of a baseline.
+// Known is one entry of a baseline.
 type Known struct {
 	File string `json:"file"`
 
-	// Function is the declaration around the finding: a function or method in Go's
-	// form, (*Sender).Send, or the first name of another declaration; "" outside of
-	// declarations.
+	// Function is the name of the declaration around the finding: a function, a
+	// method in the form (*Sender).Send, a type, or the first name of a variable or
+	// constant declaration. It is "" outside of declarations.
 	Function string `json:"function,omitempty"`
 
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is for human readers. If several findings match an entry, findings with an
-	// equal message are matched first.
+	// Message is for human readers. If more findings match an entry than its Count, the
+	// findings with the same message are accepted first.
 	Message string `json:"message"`
 
-	// Count is the number of such findings, at least 1.
+	// Count is the number of findings that the entry accepts, at least 1.
 	Count int `json:"count"`
 }
 
-// String names a line of the baseline in the form of a finding.
+// String returns the entry in the form of a printed finding: place, rule, severity and
+// message.
 func (k Known) String() string {
 	place := k.File
 	if k.Function != "" {
@@ -58,7 +61,7 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// alike is the key of a known finding.
+// alike has the values in which a finding and a matching entry are equal.
 type alike struct {
 	file, function, rule string
 	severity             lint.Severity
@@ -66,7 +69,7 @@ type alike struct {
 
 func (k Known) alike() alike { return alike{k.File, k.Function, k.Rule, k.Severity} }
 
-// ReadBaseline reads a baseline's file.
+// ReadBaseline reads the file of a baseline.
 func ReadBaseline(file string) (Baseline, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- named by the user
 	if err != nil {
@@ -81,7 +84,8 @@ func ReadBaseline(file string) (Baseline, error) {
 
 var errNotKnown = errors.New("want an object with file, rule, severity, message and a count of 1 or more; --write-baseline writes the file again")
 
-// parseBaseline reads the output of write, with lines in any order and empty lines.
+// parseBaseline reads the text of a baseline's file. The lines may be in any order, and
+// some may be empty.
 func parseBaseline(text []byte) (Baseline, error) {
 	var b Baseline
 	n := 0
@@ -116,11 +120,12 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter removes the findings in baseline b from the report. file is the path of the
-// baseline's file. Filter returns the number of removed findings, and the stale lines of
-// the baseline: the lines with too few findings, with the number of missing findings as
-// Count. A line about an existing unchecked file is not stale: the run did not name its
-// package, or a build constraint excludes the file.
+// Filter removes the findings that baseline b accepts from the report. The parameter file
+// is the path of the baseline's file. Filter returns the number of removed findings and the
+// stale entries: those that accept more findings than the report has. The Count of a stale
+// entry is the number of missing findings. An entry about a file that exists and was not
+// checked is not stale: the run did not name the file's package, or a build constraint
+// excluded the file.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -162,8 +167,9 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether the report says something about the file: the file was
-// checked, or it does not exist.
+// decides reports whether the findings of the report about a file are complete: the file
+// was checked, or it does not exist. The parameter base is the folder of the baseline's
+// file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {
@@ -173,9 +179,9 @@ func (r *Report) decides(base, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// WriteBaseline writes the findings of the report to a baseline's file. If the file
-// exists, its lines about unchecked files stay. WriteBaseline returns the number of
-// findings in the report.
+// WriteBaseline writes a baseline that accepts all findings of the report to a file.
+// If the file exists, its entries about files that were not checked stay.
+// WriteBaseline returns the number of findings in the report.
 func (r *Report) WriteBaseline(file string) (int, error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -224,8 +230,8 @@ func baseDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// declarations maps the path of each file with findings to the parsed file, or to nil
-// if the file does not parse.
+// declarations caches parsed files by path, to find the declaration around a finding. The
+// value for a file that does not parse is nil.
 type declarations map[string]*parsedFile
 
 type parsedFile struct {
@@ -283,8 +289,8 @@ func (p *parsedFile) declaration(at token.Position) string {
 	return ""
 }
 
-// functionName returns the function's name in the form of Go's own tools, without type
-// parameters.
+// functionName returns the name of a function, as Name, or of a method, as Type.Name or
+// (*Type).Name, without type parameters.
 func functionName(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return d.Name.Name

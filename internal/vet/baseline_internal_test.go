@@ -31,8 +31,9 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found writes the code above to the file shop/sender.go, and returns a report with
-// findings about this file, and the folder around shop.
+// found writes the code in the constant sender to the file shop/sender.go of a temporary
+// folder. It returns a report with the findings, which are about this file, and the
+// temporary folder.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -115,8 +116,8 @@ func TestBaselineFilters(t *testing.T) {
 	}
 }
 
-// A written baseline filters all its findings, in any order. If the baseline is written
-// again, the file does not change.
+// After WriteBaseline, Filter removes all findings of the same report, in any order. A
+// second WriteBaseline writes the same file.
 func TestBaselineIsStable(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -15,9 +15,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The result for a package is the same in every state of the go command's cache: cold,
-// warm, and warm for some packages, even if an earlier run analyzed a package only as a
-// dependency. The test runs the analyzer by "go vet -vettool" and by Run.
+// The findings in a package are the same in every state of the go command's cache: with
+// no results, with the results of all packages, and with those of some. They are the
+// same even if an earlier run analyzed the package only as a dependency. The test runs
+// the analyzer by "go vet -vettool" and by Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()
@@ -38,7 +39,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 			}
 		}
 		slices.Sort(lines)
-		return slices.Compact(lines) // a package and its variant with tests
+		return slices.Compact(lines) // a package and its variant with tests report the same findings
 	}
 	viaRun := func(flags []string, pattern string) []string {
 		report, err := vet.Run(t.Context(), vet.Options{Dir: module, Patterns: []string{pattern}, Flags: flags, NoCompliance: true})
@@ -46,7 +47,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		return asLines(report.Findings)
 	}
 	orders := [][]string{
-		{"./..."}, // cold
+		{"./..."}, // the cache has no result
 		{"./raw", "./..."},
 		{"./raw/wrapped", "./raw", "./..."}, // the first package imports the second
 		{"./...", "./raw/wrapped", "./..."},
@@ -55,7 +56,8 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		var want []string
 		byPattern := map[string][]string{}
 		for i, order := range orders {
-			// A nonexistent function makes another cache key.
+			// The name of a nonexistent function changes the flags, and so the key in the
+			// cache.
 			flags := []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d%d", time.Now().UnixNano(), i)}
 			for _, pattern := range order {
 				got := run(flags, pattern)

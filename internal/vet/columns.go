@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// columns converts columns from bytes to characters. It holds the lines of the files
-// that were read, by path. Columns of an unreadable file stay unchanged.
+// columns converts columns in bytes to columns in characters. The map caches the lines of
+// the files that it has read, by path. Columns in an unreadable file stay unchanged.
 type columns map[string][][]byte
 
 func newColumns() columns { return columns{} }
@@ -48,7 +48,7 @@ func (c columns) position(file string, offset int) (token.Position, bool) {
 	return token.Position{}, false
 }
 
-// of returns the findings with their columns in characters.
+// of returns copies of the findings, with columns in characters.
 func (c columns) of(findings []Finding) []Finding {
 	out := slices.Clone(findings)
 	for i := range out {

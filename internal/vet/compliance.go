@@ -13,11 +13,11 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// noComplianceTest is the rule's ID.
+// noComplianceTest is the ID of the rule about packages without a compliance test.
 const noComplianceTest = "SF020"
 
-// The import paths of this module. A checked program may use any version of the module,
-// or none.
+// These are import paths of this module, and the address of the rules' explanations. A
+// checked program may use any version of the module, or none, so the rule compares paths.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
 	fakePath  = sdkPath + "/sqstest"
@@ -25,7 +25,8 @@ const (
 	docs      = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
-// Untested is a package that constructs a producer and has no compliance test.
+// Untested is a package that constructs a producer (with sqsfifo.NewProducer) and has no
+// compliance test: no test of it calls compliance.TestProducer.
 type Untested struct {
 	// Dir is the package's folder.
 	Dir string
@@ -34,15 +35,15 @@ type Untested struct {
 	Package, Path string
 }
 
-// compliance applies SF020 to the listed packages. It reads only the files of packages
-// that import this module or have a directive about the rule, and no imported packages.
+// compliance applies rule SF020 to the listed packages. It parses only packages that import
+// this module or mention SF020, and it loads no imported packages.
 func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	var findings []Finding
 	var untested []Untested
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			continue // the tests of files named one by one are unknown
+			continue // for files named one by one, the tests are unknown
 		}
 		concerned, err := sources.concern(p.GoFiles)
 		if err != nil {
@@ -78,8 +79,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	return findings, untested, nil
 }
 
-// suiteOf finds the call of the compliance suite in the tests of a package: in its
-// internal tests and in its external test package.
+// suiteOf finds calls of the compliance suite in the tests of package p: in its internal
+// tests and in its external test package.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {
@@ -95,7 +96,7 @@ func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suite
 	return use, nil
 }
 
-// construction is a use of the SDK's constructor.
+// construction is a place where code uses the constructor NewProducer or NewProducerOn.
 type construction struct {
 	name *ast.Ident
 
@@ -103,10 +104,10 @@ type construction struct {
 	event types.Type
 }
 
-// constructions returns the places outside of test code where a package makes a
-// producer. A function with a parameter of package testing is test code. A constructor
-// that is passed as a value counts too. A producer with the fake queue as its client
-// does not count, because it sends nothing to SQS.
+// constructions returns the places where a package uses a constructor of producers, by
+// a call or as a value. It leaves out functions with a parameter of package testing,
+// such as *testing.T: these are test code. It also leaves out calls of NewProducer
+// whose client is the fake queue, because these producers send nothing to SQS.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
@@ -136,8 +137,8 @@ func constructions(c *code) []construction {
 	return out
 }
 
-// isConstructor reports whether a called function is NewProducer, with or without type
-// argument.
+// isConstructor reports whether a called expression is the function NewProducer, with or
+// without a type argument.
 func isConstructor(info *types.Info, fun ast.Expr) bool {
 	switch f := ast.Unparen(fun).(type) {
 	case *ast.IndexExpr:
@@ -176,15 +177,17 @@ func isFunc(o types.Object, path string, names ...string) bool {
 	return ok && f.Pkg() != nil && f.Pkg().Path() == path && slices.Contains(names, f.Name())
 }
 
-// suiteUse is the use of the suite in the tests of a package.
+// suiteUse describes how the tests of a package use the compliance suite. The field runs is
+// true if a test has a reachable call of it.
 type suiteUse struct {
 	runs bool
 
-	// skipped is the position of the first unreachable call.
+	// skipped is the position of the first call that cannot run, for example after an
+	// unconditional Skip.
 	skipped token.Position
 }
 
-// read adds the uses in the test files of one package.
+// read adds the calls of the compliance suite in the test files of one package.
 func (use *suiteUse) read(c *code) {
 	for _, file := range c.files {
 		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
@@ -206,8 +209,9 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of the path cannot run: it comes after an
-// unconditional skip or return, or in a branch that a constant condition excludes.
+// unreachable reports whether the last node of a path in the syntax tree cannot run: it
+// comes after an unconditional return or Skip, or it is in a branch that a constant
+// condition excludes.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
 		var before []ast.Stmt
@@ -235,7 +239,7 @@ func unreachable(info *types.Info, path []ast.Node) bool {
 	return false
 }
 
-// ends reports whether the statement always ends its function or skips the test.
+// ends reports whether a statement always returns from its function or skips the test.
 func ends(info *types.Info, s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:

@@ -16,13 +16,14 @@ import (
 	"strings"
 )
 
-// Fix is one change to the source that removes a finding.
+// Fix is one change to the source code that removes a finding.
 type Fix struct {
 	Message string
 	Edits   []Edit
 }
 
-// Edit replaces the bytes of a file from Start to before End, counted from 0, by New.
+// Edit replaces the bytes of a file from offset Start up to, but without, offset End by
+// New.
 type Edit struct {
 	File       string
 	Start, End int
@@ -31,27 +32,29 @@ type Edit struct {
 
 // Fixed is the result of [Report.Fix].
 type Fixed struct {
-	// Findings is the number of findings with an applied fix.
+	// Findings is the number of findings whose fix was applied.
 	Findings int
 
 	// Files are the written files, sorted.
 	Files []string
 
-	// Left names the unapplied fixes with reasons: file:line:column and the reason.
+	// Left has a line for each fix that was not applied: the place as file:line:column, the
+	// rule and the reason. If the fixed code of a file is not Go, one line stands for all
+	// fixes of the file.
 	Left []string
 }
 
-// Fix applies the first fix of each finding. The report describes the files before the
-// fixes; run again for the remaining findings.
+// Fix applies the first fix of each finding to the files. The report still describes the
+// files before the fixes: call Run again for the remaining findings.
 //
 // A fix is applied completely or not at all. A fix that overlaps an applied fix is left
-// for the next run. Fix does not change generated files, files with line directives or
-// cgo (their positions belong to other files), files outside the main module, and files
-// written since the start of the run. A changed file is formatted like gofmt's output,
-// without imports that only the replaced code needed.
+// for a Fix after the next Run. Fix does not change generated files, files outside the
+// main module, or files written since Run began. It does not change files with line
+// directives or cgo either, because their positions belong to other files. A changed
+// file is formatted as by gofmt. Fix removes imports that only the replaced code used.
 //
-// An error means that a file could not be read or written; earlier files are already
-// written.
+// An error means that a file could not be read or written. Other files may already have
+// been changed.
 func (r *Report) Fix() (Fixed, error) {
 	var out Fixed
 	files := map[string]*fixedFile{}
@@ -91,7 +94,7 @@ func (r *Report) Fix() (Fixed, error) {
 	return out, nil
 }
 
-// fixedFile is a file with its future edits.
+// fixedFile is a file with the edits to apply to it.
 type fixedFile struct {
 	text     []byte
 	refused  string // reason to leave the file unchanged, or ""
@@ -99,7 +102,8 @@ type fixedFile struct {
 	findings int
 }
 
-// accept adds a fix to its file's edits, or returns the reason against the fix.
+// accept adds the edits of a fix to its file. If the fix cannot be applied, accept adds
+// nothing and returns the reason.
 func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, err error) {
 	if len(fix.Edits) == 0 {
 		return "the fix changes nothing", nil
@@ -126,6 +130,7 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 		}
 	}
 	// Two findings may have the same fix, for example if a file belongs to two packages.
+	// The edits are then applied once and count for both.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil
@@ -140,7 +145,8 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 	return "", nil
 }
 
-// overlaps reports whether the order of two edits matters.
+// overlaps reports whether two edits change common bytes, or one inserts text inside or at
+// the edge of the other. The result would then depend on their order.
 func (e Edit) overlaps(o Edit) bool {
 	if e.Start == e.End || o.Start == o.End {
 		return e.Start <= o.End && o.Start <= e.End
@@ -177,7 +183,7 @@ func (r *Report) open(name string) (*fixedFile, error) {
 	return file, nil
 }
 
-// apply returns the file with its edits.
+// apply returns the text of the file after its edits, formatted.
 func (f *fixedFile) apply() ([]byte, error) {
 	slices.SortFunc(f.edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	var b bytes.Buffer
@@ -195,8 +201,8 @@ func (f *fixedFile) apply() ([]byte, error) {
 	return format.Source(text)
 }
 
-// withoutImports removes the imports that the text used before the edits and no longer
-// uses.
+// withoutImports removes imports from text, the file after its edits. It removes those that
+// the text before used and that the new text does not use.
 func withoutImports(text, before []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -240,7 +246,8 @@ func withoutImports(text, before []byte) ([]byte, error) {
 	return text, nil
 }
 
-// wholeLines extends a range to whole lines if the lines have no other text.
+// wholeLines extends a range of bytes to whole lines, with the line break, if these lines
+// have no other text than the range.
 func wholeLines(text []byte, from, to int) [2]int {
 	start := bytes.LastIndexByte(text[:from], '\n') + 1
 	end := bytes.IndexByte(text[to:], '\n')
@@ -250,7 +257,8 @@ func wholeLines(text []byte, from, to int) [2]int {
 	return [2]int{start, to + end + 1}
 }
 
-// qualifiers returns the names before a dot, such as names of imports.
+// qualifiers returns the names that stand before a dot in the code, such as fmt in
+// fmt.Println.
 func qualifiers(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -266,8 +274,9 @@ func qualifiers(file *ast.File) map[string]bool {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// namesOf returns the possible names of an import in its file. An import without an
-// explicit name has the package's name, nearly always the last element of the path.
+// namesOf returns the names by which a file may use an import. An import without an
+// explicit name has the package's name. The import path does not contain this name, but its
+// last element is nearly always equal or similar.
 func namesOf(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}

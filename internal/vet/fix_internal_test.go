@@ -14,8 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes returns a report about one file. The report has one finding with a fix for each
-// replacement. A replacement is an old text, which must occur once, and a new text.
+// fixes writes code to a file and returns a report about it. The report has one finding
+// with a fix for each element of replacements. An element lists pairs of an old text, which
+// must occur once in the code, and the new text.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")

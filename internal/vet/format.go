@@ -17,23 +17,24 @@ import (
 type Format string
 
 const (
-	// Text has one line for each finding: file:line:column: rule: severity: message.
-	// Each related place on another line of the source follows in its own line, after a
-	// tab. After the last finding and an empty line, one line for each rule has the
-	// address of its explanation.
+	// Text has one line for each finding: file:line:column: rule: severity: message. A
+	// related place on another line of the source has a separate line after the
+	// finding's, which begins with a tab. At the end, after an empty line, there is one
+	// line for each reported rule, with the address of its explanation.
 	Text Format = "text"
 
-	// JSON has one object a line, with the members file, line, column, end_line,
-	// end_column, rule, severity, message, url and related, a list of objects with file,
-	// line, column and message. The members end_line, end_column, url and related are
-	// left out if they are empty.
+	// JSON has one object a line for each finding. Its members are file, line, column,
+	// end_line, end_column, rule, severity, message, url and related. The member related is
+	// a list of objects with file, line, column and message. The members end_line,
+	// end_column, url and related are left out if they are empty.
 	JSON Format = "json"
 
-	// SARIF is one SARIF 2.1.0 log with one run, even without findings.
+	// SARIF is one SARIF 2.1.0 log with one run. The log is also written if there are no
+	// findings.
 	SARIF Format = "sarif"
 
-	// GitHub has one workflow command for each finding; GitHub Actions shows the
-	// command as an annotation at the line.
+	// GitHub has one workflow command of GitHub Actions for each finding. GitHub shows it
+	// as an annotation at the line of the finding.
 	GitHub Format = "github"
 )
 
@@ -42,15 +43,15 @@ var Formats = []Format{Text, JSON, SARIF, GitHub}
 
 // Output configures the printing of findings.
 type Output struct {
-	// Dir is an absolute path. Text and JSON name files relative to Dir, SARIF and
-	// GitHub relative to the root of the repository around Dir, or to Dir outside of a
-	// repository.
+	// Dir is the absolute path of a folder. Text and JSON name files relative to Dir.
+	// SARIF and GitHub name them relative to the root of the repository that contains
+	// Dir, or relative to Dir if there is no repository.
 	Dir string
 
-	// Colour is for Text on a terminal.
+	// Colour adds the colour codes of a terminal to Text.
 	Colour bool
 
-	// Version is the version of the command for SARIF, such as v0.1.0.
+	// Version is the version of the command, such as v0.1.0. Only SARIF contains it.
 	Version string
 }
 
@@ -149,7 +150,8 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// The characters that end the message or a property of a workflow command.
+// These replace the characters that would end the message (commandData) or a property
+// (commandProperty) of a workflow command.
 var (
 	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -159,7 +161,7 @@ func writeGitHub(w io.Writer, findings []Finding) {
 	for _, f := range findings {
 		level := map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Info: "notice"}[f.Severity]
 		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d", level, commandProperty.Replace(filepath.ToSlash(f.Start.Filename)), f.Start.Line, f.Start.Column)
-		// An annotation has end columns only within one line.
+		// GitHub accepts an end column only if the annotation has one line.
 		if f.End.Line == f.Start.Line {
 			fmt.Fprintf(w, ",endColumn=%d", f.End.Column)
 		} else if f.End.Line > 0 {

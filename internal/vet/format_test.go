@@ -118,7 +118,8 @@ func TestGitHub(t *testing.T) {
 	assert.Equal(t, "::error file=a%3Ab%2Cc%25%0A.go,line=1,col=1,title=SF001::\n", printed(t, vet.GitHub, "/w", odd))
 }
 
-// sarif prints findings as a SARIF log, and returns its only run.
+// sarif prints findings as a SARIF log, and returns the only run in the log as decoded
+// JSON.
 func sarif(t *testing.T, dir string, findings []vet.Finding) map[string]any {
 	t.Helper()
 	var log map[string]any
@@ -173,9 +174,9 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// The replacements of a fix in a SARIF log count columns in characters, and an insertion
-// has an empty region. A fix is left out if a replacement is outside its file or the
-// file cannot be read.
+// In a SARIF log, the replacements of a fix have columns in characters, and an insertion
+// has an empty region. The log omits a fix if one of its replacements is outside the file,
+// or if the file cannot be read.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename
@@ -209,7 +210,8 @@ func TestSARIFFixes(t *testing.T) {
 	}, results[0].(map[string]any)["fixes"], "a fix that cannot be placed is left out")
 }
 
-// A clean run is also a log: code scanning closes the alerts that are missing from it.
+// A run without findings is also a SARIF log: GitHub code scanning closes the alerts that
+// are not in the newest log.
 func TestSARIFOfNothing(t *testing.T) {
 	run := sarif(t, t.TempDir(), nil)
 	results, ok := run["results"].([]any)

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// goVetError is a failed run of the go command. Its text is the output of the command
-// without the lines about downloads.
+// goVetError is the error of a failed run of "go vet". Its text is the command's standard
+// error without the lines about downloads.
 type goVetError struct {
 	stderr string
 	err    error
@@ -39,15 +39,17 @@ func (e *goVetError) Error() string {
 
 func (e *goVetError) Unwrap() error { return e.err }
 
-// unitDiagnostics are the analyzers' diagnostics about one package as it is compiled.
+// unitDiagnostics has the diagnostics of all analyzers about one package. The go command
+// compiles a package and its variant with tests separately, and each has its diagnostics.
 type unitDiagnostics struct {
 	path     string
 	findings []Finding
 }
 
-// goVet runs the analyzers through the go command. The go command takes the answer about
-// a package from its cache if the package, the flags and the binary have not changed.
-// The number try is one of the flags, so a second try finds no answer of the first.
+// goVet runs the analyzers on the packages by "go vet". The go command takes the
+// diagnostics of a package from its cache if the package, the flags and the tool's binary
+// have not changed. The parameter try becomes the value of a flag, so a second try does not
+// get the cached diagnostics of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -73,7 +75,7 @@ func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	return decodeUnits(&stdout)
 }
 
-// A diagnostic in the output of go vet -json.
+// jsonDiagnostic is a diagnostic in the output of "go vet -json".
 type jsonDiagnostic struct {
 	Category string        `json:"category"`
 	Posn     string        `json:"posn"`
@@ -100,8 +102,8 @@ type jsonFix struct {
 
 var errNoAnswer = errors.New("go vet printed nothing about any package: this takes the go command 1.26 or later")
 
-// decodeUnits reads the output of the analyzers: one object for each package, empty if
-// the package has no diagnostics.
+// decodeUnits reads the output of "go vet -json": one JSON object for each package, which
+// is empty if the package has no diagnostics.
 func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 	d := json.NewDecoder(r)
 	var units []unitDiagnostics
@@ -160,8 +162,8 @@ func (d jsonDiagnostic) finding() Finding {
 	return f
 }
 
-// FromDiagnostic converts a diagnostic of an analyzer that ran in this process. The
-// finding has no related places and no fixes.
+// FromDiagnostic converts a diagnostic of an analyzer that ran in this process, and not by
+// "go vet". The finding has no related places and no fixes.
 func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	f := newFinding(d.Category, d.Message)
 	f.Start = fset.Position(d.Pos)
@@ -171,7 +173,8 @@ func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	return f
 }
 
-// newFinding splits a diagnostic's text into its parts.
+// newFinding returns a finding with the rule, and with the severity and the message in the
+// diagnostic's text.
 func newFinding(rule, message string) Finding {
 	f := Finding{
 		Rule:     rule,
@@ -190,8 +193,8 @@ func newFinding(rule, message string) Finding {
 	return f
 }
 
-// position reads file:line:column. The column may be missing, and the file name may
-// contain colons.
+// position parses a text of the form file:line:column. The column may be missing, and the
+// file name may contain colons.
 func position(text string) token.Position {
 	rest, last, ok := cutNumber(text)
 	if !ok {
@@ -212,8 +215,8 @@ func cutNumber(text string) (rest string, n int, ok bool) {
 	return text[:i], n, err == nil && n > 0
 }
 
-// SeverityOf returns the severity of a rule, and Error for an unknown rule, so that its
-// findings are not overlooked.
+// SeverityOf returns the severity of the rule with an ID. For an unknown rule it returns
+// Error, so that findings of the rule are not overlooked.
 func SeverityOf(rule string) lint.Severity {
 	for _, r := range Rules() {
 		if r.ID == rule {
@@ -223,8 +226,8 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page returns the address of a rule's explanation. For the two names of findings about
-// directives it returns the address of the whole page.
+// page returns the address of a rule's explanation on the page of all rules. For bad-ignore
+// and unused-ignore, which have no explanation there, it returns the address of the page.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)
@@ -232,7 +235,7 @@ func page(rule string) string {
 	return docs
 }
 
-// Sorted returns findings in the order of their positions, each once.
+// Sorted sorts findings by position, rule and message, and removes repeated findings.
 func Sorted(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
@@ -243,7 +246,8 @@ func Sorted(findings []Finding) []Finding {
 			strings.Compare(a.Message, b.Message),
 		)
 	})
-	// A package and its variant with tests are two packages with the same files.
+	// A package and its variant with tests have files in common, and each reports the
+	// findings in them.
 	return slices.CompactFunc(findings, func(a, b Finding) bool {
 		return a.Start == b.Start && a.Rule == b.Rule && a.Message == b.Message
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inProcess returns the findings of an analysis in this process, one line each. It
-// loads everything from source and uses no cache of the go command.
+// inProcess runs the analyzer in this process, and returns the findings as lines. It loads
+// all packages from source, so the go command's cache has no effect.
 func inProcess(t *testing.T, dir string, patterns ...string) []string {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{Dir: dir, Tests: true, Mode: packages.LoadAllSyntax | packages.NeedForTest}, patterns...)
@@ -74,9 +74,10 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// Results from the go command's cache are the same as those of an analysis from source:
-// for packages with internal tests and an external test package, with facts of other
-// packages, with directives, and in generated files.
+// Run, which uses "go vet" and its cache, finds the same as an analysis of all packages
+// from source. The test module has packages with internal tests and an external test
+// package, packages that need facts about other packages, directives, and generated
+// files.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -97,8 +98,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// If a package was analyzed only for its facts, the go command keeps an answer without
-// findings. This answer must not be used as the result for the package.
+// If the go command analyzes a package only as a dependency, for its facts, it caches a
+// result without findings. Run must not use this result when it checks the package.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})
@@ -115,8 +116,8 @@ func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	assert.NotEmpty(t, report.Findings)
 }
 
-// The package finds sources only through the go command, which knows workspaces,
-// vendored dependencies and files that are named one by one.
+// Run finds the sources of workspaces, of vendored dependencies and of files named one by
+// one, because it asks the go command for them.
 func TestWhereTheSourcesAre(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()
@@ -168,8 +169,8 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// If the go command gives an unexpected answer, Run returns an error and not a clean
-// result.
+// If the output of "go vet" is unexpected, Run returns an error and not a report without
+// findings.
 func TestAnAnswerThatIsNone(t *testing.T) {
 	fake, real := t.TempDir(), goBinary(t)
 	answer := func(stdout string) {
@@ -189,8 +190,9 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// If the go command is killed while it stores an answer, later runs find no answer. The
-// package then asks again with another key, and does not report a clean result.
+// If the go command is killed while it stores the result of a package, later runs of "go
+// vet" print nothing about the package. Run then calls "go vet" again with another cache
+// key. If no try has a result, Run returns an error.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)
@@ -209,7 +211,7 @@ func TestAnAnswerThatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "no answer about example.com/shop/raw: ")
 }
 
-// A cancelled run returns the context's error, with any result of the go command.
+// If the context is cancelled, Run returns the context's error, whatever "go vet" returned.
 func TestRunIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -6,14 +6,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/directive"
 )
 
-// unusedIgnore is the name of findings about directives without an effect. The analyzer
-// uses the same name.
+// unusedIgnore is the rule name in findings about directives that suppress nothing. The
+// analyzer of package fifovet uses the same name.
 const unusedIgnore = "unused-ignore"
 
 // ignore is a comment that suppresses SF020 on its own line and the next line. The
-// analyzer of package fifovet reads the same comments for its rules. The analyzer also
-// reports each directive without a reason, for SF020 too; such a directive does not
-// suppress SF020.
+// analyzer of package fifovet reads the same comments for its rules. It also reports
+// directives without a reason, even those that name only SF020. A directive without a
+// reason does not suppress SF020.
 type ignore struct {
 	at, end token.Position
 	used    bool
@@ -39,18 +39,19 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance reports whether a comment suppresses SF020, the rule about compliance
-// tests, and whether it is a directive of this project and not of golangci-lint.
+// ignoresCompliance returns ok = true if a comment suppresses SF020, the rule about
+// compliance tests. The result ours is true for a directive of this project and false for
+// one of another tool.
 func ignoresCompliance(comment string) (ours, ok bool) {
-	d, _ := directive.Parse(comment) // the analyzer reports its faults
+	d, _ := directive.Parse(comment) // the analyzer reports faults of the comment
 	if d == nil || !d.Covers(noComplianceTest) {
 		return false, false
 	}
 	return !d.Foreign, true
 }
 
-// cover reports whether a directive is on the line or on the previous line, and marks
-// the directive as used.
+// cover reports whether any directive is on the line of the position at or on the line
+// before. It marks these directives as used.
 func (l ignores) cover(at token.Position) bool {
 	covered := false
 	for _, i := range l {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// LoadError names the packages that are unknown to the go command or do not compile.
+// LoadError is the error of [Run] if packages are unknown to the go command or do not
+// compile.
 type LoadError struct {
 	// Packages are sorted by import path.
 	Packages []PackageError
@@ -44,17 +45,18 @@ func (e *LoadError) Error() string {
 	return b.String()
 }
 
-// commandLine is the path of the package made of files named one by one.
+// commandLine is the import path that the go command gives to the package of files named
+// one by one.
 const commandLine = "command-line-arguments"
 
-// list returns the packages that match the patterns, and for each package the variants
-// with its tests: names and files only, without imported packages.
+// list returns the packages that match the patterns, and for each package its variants with
+// tests. It loads only names and files, and no imported packages.
 func list(ctx context.Context, o Options) ([]*packages.Package, error) {
 	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest|packages.NeedModule)
 }
 
-// diagnose loads everything from source to find the packages that do not compile. It
-// takes far longer than an analysis from the go command's cache.
+// diagnose loads the packages and their imports from source. If packages do not compile,
+// its error names them. It takes far longer than an analysis with the go command's cache.
 func diagnose(ctx context.Context, o Options) error {
 	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest|packages.NeedModule)
 	if err != nil {
@@ -76,8 +78,8 @@ func load(ctx context.Context, o Options, mode packages.LoadMode) ([]*packages.P
 	return slices.DeleteFunc(loaded, func(p *packages.Package) bool { return strings.HasSuffix(p.ID, ".test") }), nil
 }
 
-// loadErrors returns the errors of the packages and of their loaded dependencies. The
-// rules follow values into dependencies, so these must compile too.
+// loadErrors returns the errors of the packages and of their loaded dependencies.
+// Dependencies must compile too, because the rules follow values into them.
 func loadErrors(loaded []*packages.Package) error {
 	byPath := map[string][]string{}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
@@ -100,8 +102,8 @@ func loadErrors(loaded []*packages.Package) error {
 	return e
 }
 
-// count returns the number of packages as their authors count them: tests belong to the
-// tested package.
+// count returns the number of packages, in which a package with its variants and its
+// external test package counts as one.
 func count(listed []*packages.Package) int {
 	paths := map[string]bool{}
 	for _, p := range listed {
@@ -110,10 +112,9 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the packages that the output of the go command must mention, under the
-// names that the go command gives to its vet tool. A package and its variant with tests
-// share a name; an external test package has another name. A package without files, such
-// as unsafe, is not in the output.
+// paths returns the import paths of the packages about which "go vet" must print a result.
+// A package and its variant with tests share a name; an external test package has another
+// name. A package without files, such as unsafe, is not in the output.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

@@ -15,8 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The go command runs the binary of this test as its vet tool. Flags select the
-// analyzer: the real one, one without findings, or one that reports each function.
+// The go command runs this test binary as the tool of "go vet -vettool". A flag selects the
+// analyzer: -sqsfifo the real one, -quiet one without findings, or -names one that reports
+// each function.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer, quiet, names)
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 // so that loading the test module needs neither the AWS SDK nor a network.
 const module = "testdata/module"
 
-// withQuiet leaves only SF020 active.
+// withQuiet selects the analyzer without findings, so that Run can report only SF020, which
+// needs no analyzer.
 func withQuiet(o vet.Options) vet.Options {
 	o.Flags = []string{"-quiet"}
 	return o

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// These types are the parts of SARIF 2.1.0 (OASIS, errata 01) that findings need. The
-// section numbers are the standard's. A member without omitempty is required by the
-// standard or by GitHub's code scanning.
+// These types are the parts of a SARIF 2.1.0 log (OASIS, errata 01) that findings
+// need. The numbers after the types are sections of the standard. The standard or
+// GitHub's code scanning requires each member without omitempty.
 type (
 	sarifLog struct { // 3.13
 		Schema  string     `json:"$schema"`
@@ -51,7 +51,7 @@ type (
 	sarifText struct { // 3.11, 3.12
 		Text string `json:"text"`
 	}
-	sarifHelp struct { // 3.12, text for readers without markdown
+	sarifHelp struct { // 3.12, text is for readers that show no markdown
 		Text     string `json:"text"`
 		Markdown string `json:"markdown"`
 	}
@@ -72,7 +72,7 @@ type (
 		Artifact     sarifArtifact      `json:"artifactLocation"`
 		Replacements []sarifReplacement `json:"replacements"`
 	}
-	sarifReplacement struct { // 3.57; deletes if there is no inserted content
+	sarifReplacement struct { // 3.57; without inserted content it only deletes
 		Deleted  sarifRegion `json:"deletedRegion"`
 		Inserted *sarifText  `json:"insertedContent,omitempty"`
 	}
@@ -96,8 +96,8 @@ type (
 	}
 )
 
-// directiveRules describe the findings about directives, which are outside of the rule
-// table.
+// directiveRules describe the findings about sqsfifo:ignore directives. These rules are not
+// in the rule table of package lint.
 var directiveRules = []lint.Rule{
 	{
 		ID: "bad-ignore", Name: "bad-ignore", Severity: lint.Warning, Passes: lint.OnSource, Since: "0.1.0",
@@ -155,7 +155,7 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID:    f.Rule,
-			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 means absent, the default of 3.27.6
+			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 for an unknown rule: by section 3.27.6, no index
 			Level:     sarifLevel(f.Severity),
 			Message:   sarifText{f.Message},
 			Locations: []sarifLocation{location(f.Start, f.End, nil)},
@@ -173,8 +173,9 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 	})
 }
 
-// sarifFixes converts fixes. It leaves out fixes in unreadable files, because their
-// columns cannot be counted in characters.
+// sarifFixes converts fixes to the form of SARIF. It leaves out a fix if its file cannot be
+// read or an edit is outside the file, because columns in characters cannot be computed
+// then.
 func sarifFixes(columns columns, root string, fixes []Fix) []sarifFix {
 	var out []sarifFix
 	for _, fix := range fixes {

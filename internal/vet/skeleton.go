@@ -19,23 +19,25 @@ import (
 // SkeletonFile is the name of the file made by [Skeleton.Write].
 const SkeletonFile = "sqsfifo_compliance_test.go"
 
-// Skeleton is the beginning of a package's compliance test.
+// Skeleton is a compliance test to begin with, for one package. The user fills in the rest.
 type Skeleton struct {
 	Untested
 
-	// event is the type of the producer's events, nil if unknown.
+	// event is the type of the events that the package's producer sends, or nil if unknown.
 	event types.Type
 
-	// scopes have the names that a test file of the package must avoid.
+	// scopes have the names declared in the package and its tests. A test file must not
+	// declare them again.
 	scopes []*types.Scope
 
-	// importable has the packages that a file of the package may surely import.
+	// importable has the import paths of packages that a file of the package can import:
+	// the package imports them already.
 	importable map[string]bool
 }
 
-// Skeletons prepares a compliance test for each package of untested, in the same order.
-// It loads the types of the packages, and therefore compiles their imports. untested and
-// o are the report's packages without a test and the options of its run.
+// Skeletons prepares a compliance test for each element of untested, in the same order. The
+// parameter o has the options of the [Run] that reported the packages. Skeletons loads the
+// types of the packages, and therefore compiles their imports.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
 	if len(untested) == 0 {
 		return nil, nil
@@ -187,7 +189,8 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	return code, nil
 }
 
-// free returns a name unused in the package and by earlier imports.
+// free returns name, or name with a number, such that the package does not declare it and
+// no import in taken uses it.
 func (s Skeleton) free(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
@@ -204,9 +207,9 @@ func (s Skeleton) free(name string, taken map[string]string) string {
 	}
 }
 
-// nameable reports whether source code in the package can name the type. It cannot name
-// type parameters, types declared in functions, and types of packages that it may not
-// import.
+// nameable reports whether a test file of the package can write the type t. It cannot
+// write type parameters, types declared inside functions, or types of packages that it
+// may be unable to import.
 func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {
 		for arg := range list.Types() {
@@ -235,7 +238,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// The other types are type literals; a named type would be clearer for the reader.
+	// The other types are type literals, such as structs without a name. For these the
+	// skeleton has a placeholder, because a named type is clearer for the reader.
 	return false
 }
 

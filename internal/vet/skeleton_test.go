@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The package gets a skeleton for every package of the test data. Each skeleton
-// compiles whatever names the package declares, fails when it runs, and satisfies
-// SF020.
+// Skeletons makes a skeleton for each package that SF020 reports in the test module.
+// Each skeleton compiles, whatever names its package declares; it fails when it runs,
+// and SF020 no longer reports the package.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

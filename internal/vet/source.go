@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// code is the syntax of one package with the types that a rule needs.
+// code is the parsed source of one package, with the type information that rule SF020
+// needs.
 type code struct {
 	name  string
 	fset  *token.FileSet
@@ -38,8 +39,8 @@ func (s sources) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// concern reports whether any of the files imports this module or has a directive about
-// SF020.
+// concern reports whether any of the files contains the import path of this module, in
+// quotes, or the text SF020. SF020 can report nothing about other files.
 func (s sources) concern(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {
@@ -50,14 +51,14 @@ func (s sources) concern(files []string) (bool, error) {
 		if bytes.Contains(text, imported) || bytes.Contains(text, []byte("`"+sdkPath+"`")) || bytes.Contains(text, []byte(noComplianceTest)) {
 			return true, nil
 		}
-		delete(s, file) // not needed again
+		delete(s, file) // the text is not needed again
 	}
 	return false, nil
 }
 
-// check parses a package and resolves the names that SF020 needs. It does not load
-// imported packages, so most expressions have no type. The caller ensures that the
-// package compiles.
+// check parses a package and finds the types that SF020 needs. It does not load
+// imported packages, so most expressions have no type. The package must compile;
+// check reports no type errors.
 func (s sources) check(p *packages.Package) (*code, error) {
 	c := &code{fset: token.NewFileSet(), info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{},
@@ -81,14 +82,15 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		Importer:                 known{},
 		FakeImportC:              true,
 		DisableUnusedImportCheck: true,
-		Error:                    func(error) {}, // imports are not loaded
+		Error:                    func(error) {}, // ignores errors, because imports are not loaded
 	}
-	// Check returns the first of the ignored errors.
+	// The returned error is the first of the ignored type errors.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }
 
-// known imports every package as empty, except for the names of interest to SF020.
+// known is a types.Importer that loads no packages. It returns packages without names,
+// except for the names that SF020 looks for, such as NewProducer.
 type known map[string]*types.Package
 
 func (k known) Import(name string) (*types.Package, error) {

@@ -12,19 +12,21 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependencies is the flag for calls of this binary by [Run] through the go command:
-// report on every package, including packages that are only imported, and add a
-// diagnostic to each analyzed package. Its value is any text.
+// dependencies is the name of a flag of the tool. [Run] sets it when it runs "go
+// vet". The tool then reports diagnostics of every package, including packages that
+// are only imported, and adds one diagnostic to each analyzed package. The flag's
+// value is any text.
 //
-// The cache of the go command (1.26) has two faults that lose findings. The key of an
-// answer does not include whether the go command asked for diagnostics, so a package
-// that was first analyzed as a dependency, only for its facts, keeps an empty answer.
-// And the go command stores the facts before the answer, so a run killed between the two
-// leaves a package without an answer. With this flag every answer has the diagnostics,
-// and Run detects missing answers. A different value makes a different key.
+// The cache of the go command (1.26) has two faults that lose findings. First, the key of a
+// cached result does not include whether the go command asked for diagnostics. A package
+// that was first analyzed as a dependency, only for its facts, keeps a result without
+// diagnostics. Second, the go command stores the facts before the result, so a run killed
+// between the two leaves a package without a result. With this flag every result has the
+// diagnostics, and Run detects missing results by the added diagnostic. Another value of
+// the flag makes another key.
 const dependencies = "dependencies"
 
-// answered is the category of the additional diagnostic of every package.
+// answered is the category of the diagnostic that the tool adds to every package.
 const answered = "answered"
 
 // IsToolCall reports whether the arguments of the process, without its name, come from
@@ -71,7 +73,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// answering adds one diagnostic for each package to the analyzer.
+// answering returns an analyzer that does the same as a and also reports one diagnostic of
+// the category answered for each package.
 func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -82,15 +85,18 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics returns a package description with which the analysis also reports
-// diagnostics if the go command asked only for facts. The new file is in the folder of
-// the go command's file; the go command removes the folder.
+// withDiagnostics returns the name of a file that describes a package for the
+// analysis. The parameter file is the description by the go command, which may ask
+// only for facts. If diagnostics are to be reported too, withDiagnostics writes a
+// changed copy to the same folder, which the go command removes later, and returns the
+// copy's name. Otherwise it returns file.
 //
-// If all is true, every package gets diagnostics; only Run sets all. A plain "go vet
-// -vettool" also gets the findings of main module packages that are only imported,
-// because the go command keeps their answer for later runs that name these packages. A
-// module with a version is a dependency, and its findings stay out. With -fix the go
-// command asks again for each named package, so only named packages get diagnostics.
+// If all is true, every package gets diagnostics; it is true for calls by Run.
+// Otherwise, packages of the main module get diagnostics even if they are only
+// imported, because the go command keeps their result for later runs that name these
+// packages. A module with a version is a dependency, so its packages get none. With
+// -fix the go command asks again for each named package, so only named packages get
+// diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

@@ -1,22 +1,23 @@
 // Package vet runs the static rules on the packages of a module, for the command line
 // and CI.
 //
-// The problem: a rule on one package at a time is an analyzer, and every driver of the
-// Go ecosystem can run analyzers. SF020 is different. Its question is whether a package
-// that constructs a producer has a compliance test. The answer depends on the package's
-// tests, and "go vet" would answer from its cache after a test file was added or
-// removed. And a team that turns the rules on already has findings, which must not hide
-// new findings.
+// The problem: most rules check one package at a time. Such a rule is an analyzer,
+// which "go vet" and other programs can run. SF020 is different: it reports a package
+// that constructs a producer and has no compliance test. The result depends on the
+// package's test files, and "go vet" would use a cached result after a test file was
+// added or removed. There is a second problem: a team that begins to use the rules
+// already has findings, and they must not hide new findings.
 //
 // The guarantee: each finding is reported once, findings are sorted by position, and a
-// package that does not compile is an error and never a clean result. The analyzers run
-// under the go command. It uses its cache for a package if no input of the answer has
-// changed: the package with its dependencies, the flags, this binary.
+// package that does not compile is an error and never a clean result. The go command
+// runs the analyzers. It takes the result for a package from its cache if these have
+// not changed: the package, its dependencies, the flags, and this binary.
 //
 // The limits: the go command must be 1.26 or later. SF020 finds calls of the suite in
 // the package's own test files, with the given build tags. It does not follow calls
-// into other packages, and assumes that the suite gets the producer of the package. It
-// does not know whether constants of other packages skip a test.
+// into other packages. It assumes that the suite tests the producer of the package. It
+// does not evaluate constants of other packages, so it does not notice a test that is
+// always skipped because of them.
 package vet
 
 import (
@@ -53,7 +54,7 @@ type Options struct {
 	// Flags are flags for Tool, such as "-sqsfifo.strict".
 	Flags []string
 
-	// NoCompliance leaves out SF020, the only rule without an analyzer.
+	// NoCompliance disables SF020, the only rule that is not checked by an analyzer.
 	NoCompliance bool
 }
 
@@ -66,7 +67,7 @@ type Finding struct {
 	// Severity may differ from the rule's severity.
 	Severity lint.Severity
 
-	// Message begins without rule and severity.
+	// Message is the text without the rule and the severity.
 	Message string
 
 	// URL is the address of the rule's explanation, or "".
@@ -79,8 +80,7 @@ type Finding struct {
 	// Related are other places of the finding, such as the origin of a value.
 	Related []Place
 
-	// Fixes are changes to the source; each change removes the finding. Later fixes are
-	// alternatives to the first.
+	// Fixes are alternative changes to the source: each of them alone removes the finding.
 	Fixes []Fix
 }
 
@@ -145,10 +145,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report(o, began, listed, units)
 }
 
-// tries is the largest number of calls of the go command, if its cache lacks answers.
+// tries is the largest number of times that Run calls "go vet" if the output lacks
+// packages.
 const tries = 3
 
-// unanswered returns the packages without an answer of the go command, sorted.
+// unanswered returns the import paths of the listed packages that are missing in the output
+// of "go vet", sorted.
 func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	missing := paths(listed)
 	for _, u := range units {
@@ -157,8 +159,8 @@ func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// explained returns the error for a failed run of the go command. If packages do not
-// compile, the error names the packages.
+// explained returns the error of Run for err, an error of goVet. If the cause is that
+// packages do not compile, the error names the packages.
 func explained(ctx context.Context, o Options, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

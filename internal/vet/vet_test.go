@@ -104,7 +104,8 @@ func TestTagsAndRules(t *testing.T) {
 	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
 }
 
-// A package and its variant with tests count as one package.
+// Run sorts the findings by position, reports each once, and counts a package and its
+// variant with tests as one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 	runsGo(t)
 	report, err := vet.Run(t.Context(), withNames("", false, vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true}))
@@ -168,7 +169,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		pattern string
-		paths   []string // faulty packages, nil if the go command names them
+		paths   []string // Path of each package in the LoadError; nil if the go command decides it
 		says    []string
 	}{
 		"type error":          {"./types", []string{"example.com/broken/types"}, []string{"types.go:3:22: ", "\n\tand 1 more"}},

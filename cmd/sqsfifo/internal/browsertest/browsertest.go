@@ -1,7 +1,7 @@
 // Package browsertest opens pages in a browser, for tests.
 //
-// Tests are skipped without Chromium. SQSFIFO_SCREENSHOTS names a folder for screenshots;
-// without it none are taken.
+// Tests are skipped on a machine without Chromium. The environment variable
+// SQSFIFO_SCREENSHOTS names a folder for screenshots; without it none are taken.
 package browsertest
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limit is the longest time for a test, so that no test hangs. Tests take less than a
-// quarter of it.
+// limit is the longest time for a test, so that no test hangs. Tests usually need less than
+// a quarter of this time.
 const limit = 2 * time.Minute
 
-// Tab is a page in a separate browser. If the page reports errors, the test fails at its
-// end.
+// Tab is one page in a browser that runs for one test. If the page reports errors, the test
+// fails at its end.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	touches bool // fingers touch the screen
+	touches bool // whether simulated fingers touch the screen now
 
 	reported sync.Mutex
 	errors   []string
@@ -119,7 +119,8 @@ func (b *Tab) File(path string) {
 	b.Open("file://" + filepath.ToSlash(absolute))
 }
 
-// Value evaluates an expression and awaits a promise.
+// Value evaluates a JavaScript expression in the page and returns its value. If the value
+// is a promise, Value waits for its result.
 func Value[V any](b *Tab, expression string) V {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
@@ -127,14 +128,14 @@ func Value[V any](b *Tab, expression string) V {
 	return v
 }
 
-// Until waits until an expression is true.
+// Until waits until a JavaScript expression in the page is true.
 func (b *Tab) Until(expression string) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(20*time.Second), chromedp.WithPollingInterval(20*time.Millisecond)))
 	require.NoError(b.t, err, "%s", expression)
 }
 
-// Click clicks the first element of a CSS selector.
+// Click clicks the first element that a CSS selector matches.
 func (b *Tab) Click(selector string) {
 	b.t.Helper()
 	b.Do(chromedp.Click(chromedp.CSS(selector)))
@@ -155,13 +156,14 @@ func (b *Tab) Enter(selector, text string) {
 	b.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// Move moves the pointer.
+// Move moves the mouse pointer to a place in CSS pixels.
 func (b *Tab) Move(x, y float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the mouse wheel at a place. A negative by turns it away from the user.
+// Wheel turns the mouse wheel while the pointer is at x, y. A negative value of the
+// parameter by turns the wheel away from the user.
 func (b *Tab) Wheel(x, y, by float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
@@ -190,7 +192,7 @@ func (b *Tab) Touch(places ...[]float64) {
 	require.NoError(b.t, err)
 }
 
-// Dark sets the preferred colour scheme.
+// Dark sets the colour scheme that the browser prefers: dark or light.
 func (b *Tab) Dark(dark bool) {
 	b.t.Helper()
 	value := "light"

@@ -19,21 +19,24 @@ import (
 type Kind string
 
 const (
-	// Auto recognises the kind of the first line, and uses it for all lines.
+	// Auto means the kind of the first line, which the builder recognises and then expects
+	// of all lines.
 	Auto Kind = "auto"
 
-	// Payload is an object; the templates of [Spec] name its identity.
+	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and
+	// time of the event from its members.
 	Payload Kind = "payload"
 
-	// Envelope is a message body: an object with the five members of the contract.
+	// Envelope is a complete message body: an object with the five members of the message
+	// contract, such as dedupe_key.
 	Envelope Kind = "envelope"
 
 	// Message is the result of Producer.Build as JSON.
 	Message Kind = "message"
 )
 
-// Spec describes how lines become messages. Each field has the text of a command line
-// flag. An error about a field names the flag.
+// Spec describes how lines become messages. The value of a field is the text of a command
+// line flag, such as --key for Key. An error about a field names the flag.
 type Spec struct {
 	Kind         Kind
 	Organization string
@@ -42,7 +45,7 @@ type Spec struct {
 	Group        string // message group of payloads and envelopes
 	Time         string // time of the event, of payloads
 	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // UUIDv7 stored with the event; may be empty
+	EventID      string // template for a UUIDv7 stored with the event; may be empty
 	Attributes   map[string]string
 }
 
@@ -65,8 +68,8 @@ type Builder struct {
 	producers map[string]*sqsfifo.Producer[Event] // by event source
 }
 
-// NewBuilder returns a builder for messages to the queue. The error names each invalid
-// flag.
+// NewBuilder returns a builder of messages to the queue. The error names each flag with an
+// invalid value.
 func NewBuilder(queue *sqsfifo.Queue, spec Spec) (*Builder, error) {
 	b := &Builder{spec: spec, queue: queue, kind: spec.Kind, templates: map[string]Template{}, producers: map[string]*sqsfifo.Producer[Event]{}}
 	var errs []error
@@ -107,7 +110,8 @@ func (s Spec) flags() []flagText {
 	return []flagText{{"--source", s.Source}, {"--key", s.Key}, {"--group", s.Group}, {"--time", s.Time}, {"--event-id", s.EventID}}
 }
 
-// checkSource returns the fault of a source, with the flag to change.
+// checkSource returns an error that names the flag --source if an event source breaks the
+// contract.
 func (b *Builder) checkSource(source string) error {
 	faults := (lint.Contract{Organization: b.spec.Organization}).CheckSource(source)
 	if len(faults) == 0 {
@@ -116,8 +120,8 @@ func (b *Builder) checkSource(source string) error {
 	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require returns an error if flags that the kind of lines needs are missing, or if flags
-// are set that have no meaning for the kind.
+// require returns an error if a flag is missing that the lines' kind needs, or if a flag is
+// set that has no meaning for this kind.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
@@ -194,7 +198,7 @@ func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	}
 }
 
-// detect recognises the kind of a line by the names of the object's members.
+// detect returns the kind of a line. It looks at the names of the object's members.
 func detect(object map[string]any) Kind {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -242,7 +246,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	return m, err
 }
 
-// around sets all fields of a message except the body.
+// around sets the message group and the attributes of m, from the templates and the event.
 func (b *Builder) around(m *sqsfifo.Message, event any) error {
 	var err error
 	if m.Group, err = b.text("--group", event); err != nil {
@@ -269,7 +273,8 @@ func (b *Builder) check(m *sqsfifo.Message) error {
 	return broken(lint.Check(checked))
 }
 
-// broken joins the findings of severity error in one line.
+// broken returns one error that lists the findings of severity error, or nil if there are
+// none.
 func broken(findings []lint.Finding) error {
 	var texts []string
 	for _, f := range findings {

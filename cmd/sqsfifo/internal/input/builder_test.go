@@ -74,7 +74,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// If the flags do not fit the kind of the first line, the next line decides the kind.
+// With Auto, a first line whose kind does not fit the flags is an error, and the next line
+// decides the kind of all lines.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)
@@ -84,7 +85,7 @@ func TestKindOfTheFirstGoodLine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Building does not panic for any line.
+// Build does not panic for any line.
 func FuzzBuild(f *testing.F) {
 	for _, text := range []string{payload, `{}`, `[1]`, `{"group":"g","body":"{}","dedupe_key":"k","event_id":"x"}`, `{"dedupe_key":"k","event_id":"e","event_source":"s","event_time":"t","payload":{}}`} {
 		f.Add([]byte(text))

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity returns the identity of an event. The flags say where in the event each part of
-// the identity is.
+// identity returns the identity of an event without its group: the dedupe key, the time and
+// the event ID. The templates in the flags, such as --key, name the members of the event
+// with these values.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

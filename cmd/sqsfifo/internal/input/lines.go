@@ -22,7 +22,7 @@ type Line struct {
 	Text   []byte
 }
 
-// LineError is an error of a line.
+// LineError is an error about one line of a file.
 type LineError struct {
 	File string
 	Line int
@@ -66,13 +66,14 @@ func (l Line) wayOut(err error) string {
 	return ""
 }
 
-// Source yields texts with their places.
+// Source yields texts, each with its file and line number. A text is a line or a whole file
+// (see [Open]).
 type Source interface {
 	// Next returns io.EOF at the end.
 	Next() (Line, error)
 
-	// Size returns the input size in bytes, if known. Read returns the number of bytes
-	// read so far.
+	// Size returns the size of the input in bytes, or false if it is unknown. Read returns
+	// the number of bytes read so far.
 	Size() (int64, bool)
 	Read() int64
 
@@ -116,8 +117,8 @@ func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 	return &Lines{names: names, stdin: stdin}, nil
 }
 
-// openable checks that each file can be opened, and returns the names. Without names it
-// returns "-".
+// openable checks that each file can be opened, and returns the file names. For an empty
+// list it returns "-".
 func openable(files []string) ([]string, error) {
 	if len(files) == 0 {
 		return []string{"-"}, nil
@@ -201,7 +202,7 @@ func (l *Lines) Close() {
 	l.read = l.Read()
 	l.lines = nil
 	if l.file != nil {
-		_ = l.file.Close() // a close cannot lose data, because the file was only read
+		_ = l.file.Close() // the error has no effect: the file was only read
 		l.file = nil
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Logged is a message of a log.
+// Logged is one message in a log of sent messages.
 type Logged struct {
 	At      time.Time // zero if the line has no time
 	Message lint.Message

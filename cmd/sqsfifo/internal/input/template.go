@@ -15,7 +15,7 @@ type Template struct {
 	pieces []piece
 }
 
-// piece is a literal text or a pointer.
+// piece is a part of a template: a literal text or, if pointer is true, a JSON pointer.
 type piece struct {
 	text    string
 	pointer bool
@@ -64,7 +64,7 @@ func ParseTemplate(text string) (Template, error) {
 	return t, nil
 }
 
-// literal returns the text if the template has no pointer.
+// literal returns the template's text, or false if the template has a pointer.
 func (t Template) literal() (string, bool) {
 	if len(t.pieces) == 1 && !t.pieces[0].pointer {
 		return t.pieces[0].text, true
@@ -72,7 +72,7 @@ func (t Template) literal() (string, bool) {
 	return "", len(t.pieces) == 0
 }
 
-// text returns the template's text for an event.
+// text returns the template's text with each pointer replaced by the event's value.
 func (t Template) text(event any) (string, error) {
 	var b strings.Builder
 	for _, p := range t.pieces {
@@ -127,7 +127,8 @@ func (t Template) parts() ([]Template, error) {
 	return parts, nil
 }
 
-// scalar returns the text of the string, number or boolean at a pointer.
+// scalar returns the string, number or boolean at a JSON pointer, as text. Any other value
+// is an error.
 func scalar(event any, pointer string) (string, error) {
 	v, err := lookUp(event, pointer)
 	if err != nil {

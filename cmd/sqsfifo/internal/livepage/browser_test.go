@@ -37,7 +37,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
 	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
 	server := listening(t, h)
-	tab.Open(server.URL + "/?now") // a query, but not of SQS's older query protocol
+	tab.Open(server.URL + "/?now") // a query in the URL that is not a request of SQS's older query protocol
 	tab.Until(is("connection", "live"))
 	tab.Until(is("remembered", "0"))
 	text := func(selector string) string {
@@ -137,7 +137,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	assert.IsNonDecreasing(t, bottoms, "one below the other")
 	tab.Picture("live-390")
 
-	// The page reconnects, and closing it ends its stream.
+	// When the browser leaves the page, the page's stream ends.
 	tab.Open("about:blank")
 	assert.Eventually(t, func() bool { return h.open() == 0 }, 10*time.Second, 10*time.Millisecond)
 }

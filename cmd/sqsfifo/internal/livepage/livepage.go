@@ -78,7 +78,7 @@ type Handler struct {
 	mu      sync.Mutex
 	readers int
 
-	every, patience time.Duration // interval between reads of a queue; time limit for a write to a reader
+	every, patience time.Duration // every is the shortest time between two reads of a queue, patience the time limit for a write to a reader
 }
 
 // New returns a handler for the server.

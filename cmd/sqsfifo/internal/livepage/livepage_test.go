@@ -47,7 +47,7 @@ func send(t testing.TB, q *sqstest.Queue, group, body string, attributes map[str
 	require.NoError(t, err)
 }
 
-// answer calls the handler without a socket.
+// answer returns the handler's answer to a request, without a network connection.
 func answer(h http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://127.0.0.1:9324"+path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -188,7 +188,8 @@ func TestState(t *testing.T) {
 	})
 }
 
-// A blocked group shows the receives and the state of its first message.
+// A group is blocked while its first message was received and not deleted. The page shows
+// how often this message was received, and the end of its visibility timeout.
 func TestBlockedGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{VisibilityTimeout: 30 * time.Second})
@@ -224,12 +225,12 @@ func TestBlockedGroups(t *testing.T) {
 	})
 }
 
-// If the queue has deleted and forgotten the original of a suppressed message, the page
-// does not say what was lost.
+// A suppressed message is compared with the original that the queue stored before. If the
+// queue no longer has the original's text, the page does not show a difference.
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)
-	for i := range 1200 { // so many that the queue forgets deleted messages
+	for i := range 1200 { // enough sends to make the queue forget deleted messages
 		send(t, q, "g", fmt.Sprint(i), nil)
 		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL())})
 		require.NoError(t, err)
@@ -245,7 +246,7 @@ func TestForgottenOriginal(t *testing.T) {
 	assert.Len(t, s.Window, MaxRemembered)
 }
 
-// The size of the state is limited, however many messages were sent.
+// The JSON text of the page's state has a limited size for any number of sent messages.
 func TestStateIsBounded(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -389,7 +390,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// There are at most MaxReaders readers, and all end when the server ends.
+// The handler accepts at most MaxReaders open pages at a time. All their streams end when
+// the server ends.
 func TestReadersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, newQueue(t, sqstest.Config{}))
@@ -426,7 +428,8 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// The newest requests are kept, but only while the log is on.
+// The handler keeps the newest requests for display, but only while the request log is
+// switched on.
 func TestRequestLog(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -462,7 +465,8 @@ func TestRequestLog(t *testing.T) {
 	assert.Empty(t, list())
 }
 
-// A lost answer closes the connection even while requests are kept.
+// While the request log is on, the fault "lost answer" still closes the connection without
+// an answer.
 func TestFaultsWhileRequestsAreKept(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)

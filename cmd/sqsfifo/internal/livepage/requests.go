@@ -33,7 +33,7 @@ func (l *requestLog) wanted() bool {
 	return l.on
 }
 
-// kept reports whether the log is on, and returns the kept requests.
+// kept reports whether the log is on, and returns the requests in it.
 func (l *requestLog) kept() (bool, []requestWire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,8 @@ func (l *requestLog) add(r requestWire) {
 	l.list = append(l.list, r)
 }
 
-// serve switches the log on and off: {"on": true}. Switching off clears the log.
+// serve answers a POST with the body {"on": true} or {"on": false}, which switches the log
+// on or off. Switching off clears the log.
 func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -90,7 +91,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	body := &seenBody{ReadCloser: r.Body}
 	answer := &seenAnswer{ResponseWriter: w}
 	r.Body = body
-	defer func() { // also runs if next breaks the connection
+	defer func() { // runs also if next panics to close the connection
 		operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
 		if operation == "" {
 			operation = r.Method + " " + r.URL.Path
@@ -119,8 +120,8 @@ func (b *seenBody) Read(p []byte) (int, error) {
 // The pattern does not match inside of a JSON string, because quotes are escaped there.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the queue name in the QueueUrl of a request body. It returns "" if body,
-// the kept beginning of the request body, has no QueueUrl.
+// queueOf returns the name of the queue that a request is for. body is the beginning of the
+// request's body, as far as it was kept; if it has no member QueueUrl, queueOf returns "".
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// stateWire is the data of the page. It changes only when the queue changes, not with time.
+// stateWire is the data of the page as JSON. It has no values that change with time alone,
+// so the page gets new data only after a change.
 type stateWire struct {
 	Queues      []string          `json:"queues"`
 	Queue       string            `json:"queue"` // the shown queue
@@ -27,11 +28,11 @@ type stateWire struct {
 	IntervalMS  int64             `json:"interval_ms"`
 	AheadMS     int64             `json:"ahead_ms"` // how far the queue's clock is ahead of this machine's clock
 	Attributes  map[string]string `json:"attributes"`
-	Remembered  int               `json:"remembered"` // number of all IDs; Window has the newest
+	Remembered  int               `json:"remembered"` // number of all remembered IDs; Window has the newest of them
 	Window      []rememberedWire  `json:"window"`
-	Suppressed  int               `json:"suppressed"` // number of all suppressed sends; Suppression has the newest
+	Suppressed  int               `json:"suppressed"` // number of all suppressed sends; Suppression has the newest of them
 	Suppression []suppressedWire  `json:"suppression"`
-	Blocked     int               `json:"blocked"` // number of all blocked groups; Blockage has the longest blocked
+	Blocked     int               `json:"blocked"` // number of all blocked groups; Blockage has those blocked for the longest time
 	Blockage    []blockedWire     `json:"blockage"`
 	Faults      json.RawMessage   `json:"faults"`
 	Logging     bool              `json:"logging"`
@@ -62,11 +63,11 @@ type suppressedWire struct {
 // blockedWire is a group whose first message was received and not deleted.
 type blockedWire struct {
 	Group    string `json:"group"`
-	Message  string `json:"message"` // the first message
+	Message  string `json:"message"` // ID of the group's first message
 	Receives int    `json:"receives"`
 	Messages int    `json:"messages"`
 	SinceMS  int64  `json:"since"` // time of the first receive
-	UntilMS  int64  `json:"until"` // end of the visibility timeout; 0 for a waiting message
+	UntilMS  int64  `json:"until"` // end of the message's visibility timeout; 0 if the message is visible
 }
 
 // read returns the state as JSON.
@@ -121,9 +122,10 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	}
 }
 
-// lostOf compares a suppressed send with its original and names the differing data, lost
-// by the suppression: "attributes", "group" or "body". known is false if the queue has
-// forgotten the original; its body is then empty.
+// lostOf compares a suppressed send with its original, the message that the queue stored
+// before. The result lost names each difference, which the queue has dropped: "attributes",
+// "group" or "body". The result known is false if the queue no longer has the text of the
+// original.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false
@@ -167,7 +169,8 @@ func texts(attributes map[string]types.MessageAttributeValue) map[string]string 
 	return out
 }
 
-// significant returns the attributes that may carry identity.
+// significant returns the attributes that may distinguish two events. It leaves out
+// attributes such as trace IDs (see attrname.Benign).
 func significant(attributes map[string]types.MessageAttributeValue) map[string]string {
 	out := texts(attributes)
 	for name := range out {
@@ -178,7 +181,8 @@ func significant(attributes map[string]types.MessageAttributeValue) map[string]s
 	return out
 }
 
-// faults returns the faults of a queue, by an ordinary request to the server.
+// faults returns the injected faults of a queue as JSON. It asks the server by an HTTP
+// request in this process.
 func (h *Handler) faults(queue string) json.RawMessage {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, prefix+"faults?queue="+url.QueryEscape(queue), nil)
 	if err != nil {

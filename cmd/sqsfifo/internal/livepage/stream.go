@@ -84,12 +84,12 @@ type states struct {
 type state struct {
 	mu   sync.Mutex
 	text []byte
-	next time.Time // no read of the queue before this time
+	next time.Time // the queue is not read again before this time
 }
 
 // state returns the state of the named queue as JSON, and the time until the next read of
-// the queue. After a read, the next one waits at least ten times as long as the read took,
-// so reads take less than a tenth of the time. Between two reads, all callers get the same
+// the queue. The time between two reads is at least ten times the duration of a read, so
+// reads take less than a tenth of all time. Between two reads, all callers get the same
 // JSON.
 func (h *Handler) state(name string) ([]byte, time.Duration) {
 	queues := h.server.Queues()
@@ -111,8 +111,9 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue. It clears the cache if the cache has more
-// entries than there are queues.
+// get returns the cached state of a queue, or adds an empty one. Before adding, it clears a
+// cache with more entries than there are queues, because some entries are for deleted
+// queues.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

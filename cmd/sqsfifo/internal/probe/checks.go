@@ -22,7 +22,8 @@ func (e *NotFIFOError) Error() string {
 	return fmt.Sprintf("%s is not a FIFO queue: it neither orders nor deduplicates, and nothing was sent; create a FIFO queue (a queue's type is fixed)", e.QueueURL)
 }
 
-// attributes reads the queue's attributes.
+// attributes reads the attributes of the queue, such as ContentBasedDeduplication, and
+// reports them as a check.
 func (p *prober) attributes(ctx context.Context) error {
 	if !strings.HasSuffix(p.QueueURL, ".fifo") {
 		return &NotFIFOError{p.QueueURL}
@@ -60,7 +61,8 @@ func deadLetters(attrs map[string]string) string {
 	return "no dead-letter queue"
 }
 
-// contentBased sends a body without a deduplication ID.
+// contentBased tests whether the queue accepts a message without a deduplication ID, and
+// sets hashing.
 func (p *prober) contentBased(ctx context.Context) error {
 	const name = "content-based"
 	p.hashing = true
@@ -83,7 +85,7 @@ func (p *prober) contentBased(ctx context.Context) error {
 	return nil
 }
 
-// repeated sends the same message twice.
+// repeated sends the same message twice. The second send must be suppressed.
 func (p *prober) repeated(ctx context.Context) error {
 	first, again, err := p.twice(ctx, message{name: "a"}, message{name: "a"})
 	if err != nil {
@@ -104,7 +106,8 @@ func (p *prober) twice(ctx context.Context, a, b message) (first, second stored,
 	return first, second, err
 }
 
-// ownHash sends the body's hash as the deduplication ID.
+// ownHash sends a body first without a deduplication ID, then with the body's SHA-256 as
+// the ID. The second send must be suppressed.
 func (p *prober) ownHash(ctx context.Context) error {
 	if !p.hashing {
 		p.add("body-hash", NotTried, "the queue does not hash bodies")
@@ -126,7 +129,7 @@ func (p *prober) ownHash(ctx context.Context) error {
 	return nil
 }
 
-// otherBody sends two messages with different bodies.
+// otherBody sends two messages with different bodies. Both must be stored.
 func (p *prober) otherBody(ctx context.Context) error {
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "b"})
 	if err != nil {
@@ -145,7 +148,8 @@ func (p *prober) otherBody(ctx context.Context) error {
 	return nil
 }
 
-// attributeOnly sends two messages that differ only in an attribute.
+// attributeOnly sends two messages that differ only in an attribute. SQS suppresses the
+// second one.
 func (p *prober) attributeOnly(ctx context.Context) error {
 	attributes := map[string]types.MessageAttributeValue{"unique_key": {DataType: aws.String("String"), StringValue: aws.String("2")}}
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "a", attributes: attributes})
@@ -160,7 +164,8 @@ func (p *prober) attributeOnly(ctx context.Context) error {
 	return nil
 }
 
-// otherGroup sends the same body to another message group.
+// otherGroup sends the same body to two message groups, to find the queue's deduplication
+// scope.
 func (p *prober) otherGroup(ctx context.Context) error {
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "a", group: 1})
 	if err != nil {
@@ -178,7 +183,8 @@ func (p *prober) otherGroup(ctx context.Context) error {
 	return nil
 }
 
-// hiddenPayload sends two bodies with one explicit ID.
+// hiddenPayload sends two bodies with the same explicit deduplication ID. SQS suppresses
+// the second one.
 func (p *prober) hiddenPayload(ctx context.Context) error {
 	id := "sqsfifo-probe-" + p.report.Run
 	a, b, err := p.twice(ctx, message{name: "c", id: id}, message{name: "d", id: id})
@@ -193,13 +199,15 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// The interval is five minutes. The margins cover the time to the queue and back.
+// These are times after a send. SQS recognises a duplicate for five minutes: it must
+// recognise one after stillKnown and store one after forgotten. The differences to five
+// minutes cover the time to the queue and back.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second
 )
 
-// window sends messages again before and after five minutes.
+// window sends one message again just before and another just after the five minutes.
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {

@@ -17,21 +17,23 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after inVain answers in a row that contain only messages of other senders:
-// these messages were made visible again, so they may be received repeatedly. clean also
-// stops after empty answers in a row without a message. Each such answer takes a second, so
-// messages that were hidden for hiddenFor seconds by a receive with a lost answer are
-// visible again by then.
+// inVain and empty are numbers of successive answers after which clean stops. inVain counts
+// answers that contain only messages of other senders: clean makes these visible again and
+// may receive them repeatedly. empty counts answers without a message. An empty answer
+// takes a second, so clean waits for longer than hiddenFor: a receive whose answer was lost
+// hides messages for that time.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
 )
 
-// hiddenFor is the visibility timeout of receives in seconds: another sender's message
-// stays hidden for this time if this process dies before it gives the message back.
+// hiddenFor is the visibility timeout of each receive, in seconds. If this process ends
+// before it makes another sender's message visible again, the message stays hidden for this
+// time.
 const hiddenFor = 10
 
-// clean receives and deletes the messages of this run.
+// clean receives messages until it has deleted all messages of this run, or stops as
+// described at inVain. It makes messages of other senders visible again.
 func (p *prober) clean(ctx context.Context) error {
 	switch {
 	case p.attrs == nil:
@@ -83,8 +85,8 @@ func (p *prober) clean(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// own reports whether this run sent the message: SQS has returned the message's ID to this
-// run, and the message is in a group of this run.
+// own reports whether this run sent the message: a send of this run returned the message's
+// ID, and the message is in a group of this run.
 func (p *prober) own(m types.Message) bool {
 	if m.MessageId == nil || !p.ids[*m.MessageId] {
 		return false

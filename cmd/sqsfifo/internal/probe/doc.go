@@ -2,7 +2,8 @@
 //
 // Problem: a queue's treatment of equal bodies depends on its attributes, on the
 // permission to read them, and on the service: AWS, or an emulator with other rules. A
-// producer that assumes another rule notices only after it has lost or doubled events.
+// producer that assumes another treatment loses or doubles events, and nothing reports
+// it before.
 //
 // Guarantee: each [Check] reports the messages sent and the facts proven by the answers.
 // The body of each message says that it is a probe; the message groups are unique to the

@@ -34,10 +34,11 @@ type Config struct {
 	// Source is the event_source of the messages: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Window waits five minutes to test when the queue forgets a message.
+	// Window adds a check of the time after which the queue forgets a message. It takes
+	// five minutes.
 	Window bool
 
-	// Clean receives and deletes the messages of the run.
+	// Clean makes Run receive and delete its messages at the end.
 	Clean bool
 }
 
@@ -52,7 +53,7 @@ const (
 	NotTried   Result = "not_tried"
 )
 
-// Check is one question with its answer.
+// Check is one test of the queue with its result.
 type Check struct {
 	Name   string `json:"check"`
 	Result Result `json:"result"`
@@ -81,16 +82,17 @@ func (r *Report) Differs() bool {
 	return false
 }
 
-// prober is a run.
+// prober is the state of one call of Run.
 type prober struct {
 	Config
 	report  Report
 	ids     map[string]bool // message IDs of this run
 	attrs   map[string]string
-	hashing bool // the queue uses the hash of the body as deduplication ID
+	hashing bool // the queue accepts messages without a deduplication ID and hashes their bodies
 }
 
-// Run probes a queue. If it returns an error, the report has the checks before the error.
+// Run tests a queue with all checks. If it returns an error, the report has the checks made
+// before the error.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
@@ -125,7 +127,8 @@ func (p *prober) add(name string, v Result, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 
-// body returns a marked body: an envelope with the given name.
+// body returns the body of a probe's message: an envelope whose payload says that it is a
+// probe, with the run's ID and the name. Other names give other bodies.
 func (p *prober) body(name string) (string, error) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	key, err := sqsfifo.JoinKey("sqsfifo-probe", p.report.Run, name)
@@ -141,13 +144,13 @@ func (p *prober) body(name string) (string, error) {
 
 // message is a message to send.
 type message struct {
-	name       string // name in the body
+	name       string // parameter of prober.body; other names give other bodies
 	group      int
 	id         string // explicit deduplication ID; "" for none
 	attributes map[string]types.MessageAttributeValue
 }
 
-// stored is SQS's answer.
+// stored is the answer of SQS to a send: the message ID and the sequence number.
 type stored struct{ id, sequence string }
 
 // send sends a message. If the queue does not hash bodies, send adds the hash as

@@ -117,7 +117,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// odd is a queue that deviates from SQS.
+// odd is a fake queue that deviates from SQS: the function send changes each request to
+// send. If deny is true, the queue refuses to return its attributes.
 type odd struct {
 	*sqstest.Queue
 	send func(*sqs.SendMessageInput)
@@ -246,7 +247,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// lossy is a queue whose first answer to a receive is lost.
+// lossy is a queue whose first answer to a receive is lost: the messages in it stay hidden,
+// and the SDK receives again.
 type lossy struct {
 	*sqstest.Queue
 	receives int
@@ -261,7 +263,8 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// A lost answer hides messages for some time. They are deleted afterwards.
+// The messages in a lost answer to a receive are hidden until their visibility timeout
+// ends. Clean waits for that and deletes them too.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -273,8 +276,8 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	})
 }
 
-// liar is a queue that returns wrong messages: messages with an ID of this run and a
-// group of another run, or the reverse. The cleaning must not delete such messages.
+// liar is a queue that returns messages with IDs of this run in a group of another sender.
+// Clean must not delete such messages.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
@@ -296,8 +299,8 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 	assert.NotZero(t, r.Returned)
 }
 
-// Receiving would move messages of other senders closer to the dead-letter queue, so the
-// cleaning is refused.
+// Clean is refused for a queue with a dead-letter queue: each receive of another sender's
+// message would move it closer to the dead-letter queue.
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

@@ -9,11 +9,11 @@ const Kept = 6 * time.Minute
 
 const inChunk = 4096
 
-// Messages holds one value for each message added in the last [Kept]. Messages are
-// numbered from 1 in the order of [Messages.Add]. The zero value is ready for use.
-// Messages is not safe for concurrent use.
+// Messages holds a value for each recent message: for [Kept] after its Add, or
+// longer. Messages are numbered from 1 in the order of [Messages.Add]. The zero value
+// is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
-	forgotten int // number of messages before the first chunk
+	forgotten int // number of forgotten messages, whose values came before chunks[0]
 	chunks    []chunk[T]
 }
 

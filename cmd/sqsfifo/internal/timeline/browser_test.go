@@ -16,8 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// simulated simulates the sends of the messages, and returns a recorder with the outcomes
-// in order.
+// simulated sends the messages to a simulated queue. It returns a recorder with their
+// outcomes, in order.
 func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) int32) *Recorder {
 	t.Helper()
 	s, err := sqstest.NewSimulation(sqstest.Config{})
@@ -281,7 +281,8 @@ func TestPinch(t *testing.T) {
 	assert.Equal(t, "", attribute(tab, "selected"), "two fingers are not a click")
 }
 
-// The page of a log with 100,000 messages, with timings.
+// The page of a log with 100,000 messages works in a browser. The test logs the times that
+// the page takes.
 func TestLargePageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100,000 messages")

@@ -6,22 +6,23 @@ import (
 	"encoding/hex"
 )
 
-// columns stores each member of the rows in a separate column. Most columns hold
-// differences to earlier rows, because small numbers take few bytes. The page's data.js
-// decodes the columns.
+// columns stores the rows of the page by column: each field of row has its own byte
+// slice, in which the value of one row follows that of the row before. Most columns
+// hold differences to earlier rows, because small numbers take few bytes. The page's
+// data.js decodes the columns.
 type columns struct {
 	count int
 	last  row
 
 	number []byte // difference to the previous row, minus one
 	at     []byte // ms after the previous row
-	group  []byte // index in groups
+	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	id     []byte // for stored messages: 8 bytes of the hash, or index of a name
-	of     []byte // for suppressed messages: how many rows before is the original
-	other  []byte // for colliding messages: how many rows before is the other message
-	errors []byte // for refused messages: index of the error
-	source []byte // index of the source
+	id     []byte // only for stored messages: 8 bytes of the hash, or the index in names of an ID that is not a hash
+	of     []byte // only for suppressed messages: the message's number minus that of its original
+	other  []byte // only for messages with the dedupe key of another body: the message's number minus that of the other message
+	errors []byte // only for refused messages: index of the error in texts
+	source []byte // index of the file or replay in sourceList
 	line   []byte // difference to the previous row of the same source
 
 	names, texts index
@@ -40,7 +41,8 @@ func newColumns() *columns {
 	return &columns{names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
 }
 
-// namedMost is the number of bytes that the page shows of an ID that is not a hash.
+// namedMost is the number of bytes of a deduplication ID that the page shows, if the ID is
+// not a hash.
 const namedMost = 48
 
 func (c *columns) add(m row) {
@@ -81,7 +83,8 @@ func (c *columns) add(m row) {
 	c.count++
 }
 
-// isHash reports whether the ID is a body's SHA-256 in SQS's form.
+// isHash reports whether a deduplication ID has the form in which SQS writes the SHA-256 of
+// a body.
 func isHash(id string) bool {
 	if len(id) != 64 {
 		return false

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// bins counts the messages of each kind in binCount intervals of equal width. When a log is
-// longer than all bins together, the width doubles.
+// bins counts the messages of each kind in binCount intervals of time, which have equal
+// widths. When a message is later than the last interval, all widths double.
 type bins struct {
 	start, width int64 // ms
 	counts       [kindCount][binCount]uint32
@@ -34,7 +34,7 @@ func (b *bins) add(at int64, k Kind) {
 type packedBins struct {
 	Start  int64    `json:"start"`
 	Width  int64    `json:"width"`
-	Counts []string `json:"counts"` // one text of counts for each kind
+	Counts []string `json:"counts"` // for each kind, the counts of all intervals as base64 of uvarints
 }
 
 func (b *bins) pack() packedBins {
@@ -49,7 +49,7 @@ func (b *bins) pack() packedBins {
 	return out
 }
 
-// groups numbers the message groups and counts their messages.
+// groups gives each message group a number, and counts the messages of each group by kind.
 type groups struct {
 	index
 	counts [][kindCount]int

@@ -11,8 +11,7 @@ import (
 
 // text is the content of a finding's message and of its related message: the original of a
 // suppressed message, or the other message with the same dedupe key. The recorder does not
-// store bodies while it records; later the caller reads the lines of the findings again
-// (see Wanted).
+// store bodies while it records, so contents is empty until SetTexts (see Wanted).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
@@ -20,9 +19,10 @@ type text struct {
 	has        [2]bool
 }
 
-// Wanted returns the lines whose messages the page can show in full, sorted by file and
-// line, each line once. Replay is zero in each Place. The caller reads these lines again
-// and passes their messages to SetTexts.
+// Wanted returns the lines whose bodies and attributes the page can show: the findings with
+// texts and their related messages. The lines are sorted by file and line, each line once.
+// Replay is zero in each Place. The caller reads these lines again and passes their
+// messages to SetTexts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
@@ -35,7 +35,8 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// SetTexts stores the messages of wanted lines.
+// SetTexts stores the messages of the lines from Wanted. The function of returns the
+// message of a line, or false if it is not available.
 func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
 	for _, t := range r.texts {
 		t.contents[0], t.has[0] = of(Place{File: t.own.File, Line: t.own.Line})
@@ -45,7 +46,8 @@ func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
 	}
 }
 
-// packedText is the text of one finding.
+// packedText is the text of one finding in the page's data. With is the number of the
+// related message, or 0.
 type packedText struct {
 	Number     int             `json:"number"`
 	With       int             `json:"with"`
@@ -74,13 +76,15 @@ func (r *Recorder) packTexts() []packedText {
 	return out
 }
 
-// causeOf returns the cause of a finding, for groups of findings.
+// causeOf returns the cause of a finding. Findings with the same cause are one group in the
+// page's list.
 func causeOf(k Kind, m Message) cause {
 	switch k {
 	case Lost:
 		return cause{k, "other " + strings.Join(m.Outcome.Lost, " and ")}
 	case Refused:
-		// The text before the first colon names the error; the rest has values.
+		// The text before the first colon is the same for all errors of one sort; the rest
+		// has values.
 		name, _, _ := strings.Cut(m.Outcome.Err.Error(), ":")
 		if runes := []rune(name); len(runes) > 40 {
 			name = string(runes[:40])

@@ -32,7 +32,8 @@ const (
 	MaxGroups   = 100_000
 )
 
-// Place is a line of a file. Replay is zero in the log itself.
+// Place is a line of a file. Replay is the number of the replay that sends the line again,
+// from 1, or 0 for the log itself.
 type Place struct {
 	File, Replay, Line int32
 }
@@ -45,8 +46,8 @@ type Message struct {
 	Outcome sqstest.Outcome
 }
 
-// Kind is the outcome of a message, worst first: a message of several kinds counts under
-// the first.
+// Kind is the kind of a message's outcome. Smaller kinds are worse, and a message of
+// several kinds has the smallest of them.
 type Kind int
 
 // These are the kinds, the worst first.
@@ -87,7 +88,7 @@ type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	Texts   bool // false: the page says that texts are missing
+	Texts   bool // whether SetTexts was called; if false, the page says that texts are missing
 }
 
 // Recorder records messages in simulation order and writes the page. Create it with
@@ -97,15 +98,15 @@ type Recorder struct {
 	first, last int64 // ms since 1970
 	kinds       [kindCount]int
 	groups      groups
-	all         *columns // all messages; nil after more than MaxMessages
-	kept        []row    // findings after more than MaxMessages, by number
+	all         *columns // all messages; nil for a log of more than MaxMessages messages
+	kept        []row    // findings and their related messages; the page has only these if all is nil
 	keptOf      [kindCount]int
 	causes      map[cause]int
 	recent      recent.Messages[recentMessage]
 	bins        bins
 	texts       map[int]*text
 	textsOf     [kindCount]int
-	most        int // MaxMessages; smaller in tests
+	most        int // MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.
@@ -119,25 +120,26 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is what later findings need to know of a message.
+// recentMessage is the stored data of a recent message, for a later finding whose related
+// message it may be.
 type recentMessage struct {
 	at    int64
 	group uint32
 	place Place
 }
 
-// row is a message in the page's data.
+// row is one message in the page's data.
 type row struct {
 	number     int // number in the log with its replays, from 1
 	at         int64
 	group      uint32
 	flags      byte
 	id, errors string
-	of, other  int // numbers of related messages; 0 for none
+	of, other  int // numbers of the original and of the message with the same dedupe key; 0 for none
 	place      Place
 }
 
-// The bits of flags.
+// The bits of row.flags.
 const (
 	flagSuppressed = 1 << iota
 	flagRefused
@@ -146,7 +148,7 @@ const (
 	flagBody
 	flagCollides
 	flagReplayed
-	flagNamed // the ID is not a hash
+	flagNamed // the deduplication ID is not a hash
 )
 
 // Add records the next message.
@@ -212,7 +214,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding and the related message.
+// find stores a finding and its related messages, up to MaxFindings findings of each kind.
+// For the first MaxTexts findings of each kind except Again, it also stores where the texts
+// of the messages are.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

@@ -116,7 +116,7 @@ func someMessages(seed uint64, n int) []Message {
 	return out
 }
 
-// The columns reproduce the recorded messages.
+// Decoding the columns returns the recorded messages, for random messages.
 func TestColumns(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -213,7 +213,7 @@ func TestBeyondTheBound(t *testing.T) {
 		}
 	}
 
-	// Findings of each kind are limited; the counts continue.
+	// A page has at most MaxFindings findings of each kind, but the counts include all.
 	r = NewRecorder()
 	r.most = 10
 	const many = 4 * MaxFindings

@@ -38,7 +38,7 @@ type contents struct {
 	IntervalMS  int64        `json:"interval_ms"`
 	ReplaysMS   []int64      `json:"replays_ms"`
 	Messages    int          `json:"messages"`
-	Complete    bool         `json:"complete"` // has every message of the log
+	Complete    bool         `json:"complete"` // whether the rows are all messages of the log
 	First       int64        `json:"first"`    // ms since 1970
 	Last        int64        `json:"last"`
 	Kinds       []int        `json:"kinds"` // number of messages of each kind
@@ -47,7 +47,7 @@ type contents struct {
 	GroupCounts string       `json:"group_counts"`
 	Bins        packedBins   `json:"bins"`
 	Rows        packed       `json:"rows"`
-	Begin       int64        `json:"begin"` // time of the first row
+	Begin       int64        `json:"begin"` // ms since 1970, the time of the first row
 	HasTexts    bool         `json:"has_texts"`
 	Texts       []packedText `json:"texts"`
 }
@@ -96,9 +96,10 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 	}.Write(w)
 }
 
-// keptRows returns the stored findings and their related messages.
+// keptRows returns the findings and their related messages, each message once, by number.
 func (r *Recorder) keptRows() *columns {
-	// Of two rows for one message, the finding sorts first.
+	// A message may be a finding and related to another finding. Of its rows, the one of
+	// the finding sorts first and stays.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})
