@@ -63,7 +63,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Each package imports only the listed packages of this module.
+// Each package imports at most the packages of this module in its row of the table.
 func TestArrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -116,9 +116,10 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// In the root package, and in package consumer, the uses of declarations between files
-// form no cycle. A reader of a file therefore needs to know only the files that this file
-// uses, directly or through other files.
+// No two files of the root package depend on each other, directly or through other
+// files; a file depends on another file if it uses a declaration from it. The same
+// holds for package consumer. To understand a file, a reader needs only the files on
+// which it depends.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkBuild measures Build, which makes a canonical and checked message. For
-// comparison, it measures encoding/json with the same envelope, followed by SHA-256.
+// BenchmarkBuild measures Build. For comparison, it encodes the envelope of the same
+// event with encoding/json and hashes the result with SHA-256.
 func BenchmarkBuild(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, q, q)
@@ -51,7 +51,8 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 // BenchmarkSend sends the same event repeatedly to the fake queue in this process. The
-// difference between its parts sqsfifo and queue-alone is the time of the producer.
+// benchmark sqsfifo sends through a producer, and the benchmark queue-alone calls the
+// queue directly. The difference is the time of the producer.
 func BenchmarkSend(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, q, q)

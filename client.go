@@ -71,10 +71,10 @@ func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs
 // the usual size.
 const writeBuffer = 64 << 10
 
-// wholeRequests is an HTTP client that copies each request body to memory. The transport
-// writes the head of a request and a body in memory together, and closing such a body
-// never fails. The SDK, in contrast, closes the body of its request as soon as the answer
-// arrives; a transport that is still reading this body then reports a failed write.
+// wholeRequests is an HTTP client that copies each request body to memory. Without the
+// copy, the SDK closes the body as soon as the answer arrives; a transport that is
+// still reading the body then reports a failed write. Closing a copy never fails. The
+// transport also writes the head of a request and a copied body together.
 type wholeRequests struct{ next aws.HTTPClient }
 
 func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {

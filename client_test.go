@@ -93,8 +93,8 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 		}
 		return int(opened.Load())
 	}
-	// Some connections above inFlight are possible: a request may dial while another
-	// request returns its connection.
+	// A few more connections than inFlight are possible: a request may open a
+	// connection while another request returns one.
 	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
@@ -229,8 +229,9 @@ func TestAnswersWithoutDigests(t *testing.T) {
 	})
 }
 
-// The answer to a resend of a stored event has another digest, so the resend ends with an
-// AlteredError. The stored message is unharmed: the next resend is a duplicate of it.
+// An event is stored. The answer to a resend of the event contains a wrong digest, so
+// the resend ends with an AlteredError. The next answer contains the right digest, and
+// the resend is a duplicate of the stored message.
 func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -34,7 +34,8 @@ func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
 }
 
-// kindOf returns the value of the attribute that the metric of collisions has for r.
+// kindOf converts a kind of collision from package memory to package observe, for
+// metrics.
 func kindOf(r memory.Reuse) observe.Collision {
 	switch r {
 	case memory.OtherPayload:

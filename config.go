@@ -117,7 +117,8 @@ const (
 	ExplicitBodyHash
 )
 
-// Enforcement selects the fate of events with errors of package lint.
+// Enforcement decides whether an event is sent although package lint finds an error in
+// its message.
 type Enforcement uint8
 
 const (
@@ -131,8 +132,9 @@ const (
 	Warn
 )
 
-// sort splits findings into two lists. A message with a refused finding is not sent;
-// reported findings go into the receipt.
+// sort returns the errors among the findings, either as refused or as reported. Refused
+// findings prevent the send. Reported findings go into the receipt. Findings are
+// reported with Warn, unless SQS itself would refuse the message.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -228,8 +230,8 @@ func (c *Config[T]) validate() error {
 	return errors.Join(errs...)
 }
 
-// shares returns an error for each set field that belongs to the shared queue and not
-// to the producer.
+// shares returns an error for each non-empty field that must be set on the shared queue
+// and not on the producer.
 func (c *Config[T]) shares() error {
 	var errs []error
 	q := c.queue()

@@ -23,9 +23,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// courier connects all parts of a producer. An item is a submitted event in package
-// dispatch. For each item, courier asks the memory before an attempt, makes the attempt
-// with package sqscall, records the answer in the memory, and reports the outcome.
+// courier connects the packages that send an event. Package dispatch calls a submitted
+// event an item. For each item, courier first asks the memory of sent events whether to
+// make an attempt. It then makes the attempt with package sqscall, records the answer
+// in the memory, and reports the outcome.
 type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
@@ -120,8 +121,8 @@ func (c *courier) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// The body of a message with reported findings is not always an envelope, so verify
-	// might find no fields to compare.
+	// With Warn, a message with findings is sent. Its body may not be an envelope, so
+	// verify might find no fields to compare.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -183,13 +184,13 @@ func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
-// mostPrepared is the maximum number of events that have a claim in the store before they
-// are in a request. If the process is killed, the store keeps these claims and the claims
-// of the requests in flight.
+// mostPrepared is the maximum number of events claimed in the store before their
+// request. A claim reserves an event for this producer. If the process is killed, the
+// store keeps these claims and the claims of the requests in flight.
 const mostPrepared = idempotency.MaxBatch
 
-// Prepare claims events in the store while they wait for a request of their message group
-// to end.
+// Prepare claims events in the store in advance, while each event waits for the current
+// request of its message group.
 func (c *courier) Prepare(items []*item) {
 	records := make([]*memory.Record, len(items))
 	for i, it := range items {
@@ -199,8 +200,8 @@ func (c *courier) Prepare(items []*item) {
 }
 
 // fits checks the size of an event before each attempt, because the queue's limit may
-// have been unknown when the event was submitted. An event that is too large with trace
-// context is sent without it.
+// have been unknown at the submission. If the message is too large, fits removes the
+// trace context. It returns an error if the message is still too large.
 func (c *courier) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -303,9 +304,10 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return load
 }
 
-// mayLeave returns a function that reports whether a request may still be sent. Less than
-// sqscall.Timeout must have passed since Admit, including suspensions of the machine. The
-// events' contexts must not have ended, and the claims in the store must still be valid.
+// mayLeave returns a function that reports whether a request may still be sent. Three
+// conditions must hold: less than sqscall.Timeout has passed since Admit, including
+// suspensions of the machine; no context of an event has ended; the claims in the store
+// are still valid.
 func (c *courier) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
@@ -361,7 +363,8 @@ func (c *courier) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable is the value of submission.waitsFor for a store that refuses all writes.
+// unwritable marks a submission whose store refuses all writes: submission.waitsFor
+// then points to unwritable, and GiveUpAt ends the event immediately.
 var unwritable health
 
 func init() { unwritable.state.Store(isFailing) }

@@ -15,8 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// inDoubt sends the scene with a context of one second, under faults, and returns the
-// resulting InDoubtError.
+// inDoubt injects the faults into the queue, sends the event called scene, and returns
+// the resulting InDoubtError. The context of the send ends after one second. The last
+// fault repeats until then.
 func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults ...sqstest.Fault) *sqsfifo.InDoubtError {
 	t.Helper()
 	q.ClearFaults()
@@ -71,9 +72,9 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// An event is in doubt after several attempts. For a full deduplication interval after
-// the last attempt, another event with its dedupe key is a conflict, because SQS may have
-// stored that attempt.
+// An event is in doubt after several attempts, and SQS may have stored the last
+// attempt. For a full deduplication interval after this attempt, another event with the
+// same dedupe key is therefore a conflict.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

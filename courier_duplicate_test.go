@@ -30,8 +30,8 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on a resend might arrive after the interval, so the producer makes no
-		// request.
+		// From now on, a resend might arrive after the deduplication interval of the
+		// stored event. The producer therefore reports a duplicate without a request.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -244,9 +244,10 @@ func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return out, err
 }
 
-// An event is stored and submitted again within the interval; the answer to the second
-// submission comes after the interval. The second submission still ends as a duplicate,
-// and neither it nor a later submission stores the event twice.
+// SQS has stored an event. A copy of the event is submitted within the deduplication
+// interval, but the answer for the copy comes after the interval. The copy still ends
+// as a duplicate. Neither the copy nor a later submission stores the event a second
+// time.
 func TestLateAnswerToAReplayOfAStoredEvent(t *testing.T) {
 	for _, wait := range []time.Duration{time.Minute, 274 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -151,7 +151,8 @@ func TestContextEndsTheRetries(t *testing.T) {
 		assert.Equal(t, start.Add(4*time.Minute+35*time.Second), doubt.ResendBefore)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		// The error contains the remedy: resend before ResendBefore.
+		// Use up the remaining faults. Then follow the advice in the error: resend
+		// before ResendBefore.
 		for q.PendingFaults() > 0 {
 			_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("x")})
 		}

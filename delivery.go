@@ -59,13 +59,16 @@ type Delivery struct {
 	// OnGroupFailure is PauseInDoubt by default.
 	OnGroupFailure GroupFailure
 
-	// RetryFor is the time for retries after the first attempt of an event, for
-	// throttles, failures, missing answers and requests that do not leave this machine.
-	// Zero means 4 minutes and 30 seconds. With Config.Store, zero means 4 minutes and 25
-	// seconds, or less if Store.Timeout is longer than usual, and a longer RetryFor is
-	// refused. For any RetryFor, an event in doubt is not tried later than 4 minutes and
-	// 35 seconds after the first attempt in doubt: SQS would deliver a second message if
-	// a retry arrived after the deduplication interval.
+	// RetryFor is the time for retries after the first attempt of an event. The
+	// producer retries after throttles, failures, missing answers and requests that do
+	// not leave this machine. Zero means 4 minutes and 30 seconds.
+	//
+	// With Config.Store, zero means 4 minutes and 25 seconds, or less if Store.Timeout
+	// is longer than usual. A RetryFor longer than this default is then refused.
+	//
+	// If SQS may have stored an attempt, the last retry starts at most 4 minutes and 35
+	// seconds after the first such attempt, for any RetryFor. SQS would deliver a
+	// second message if a retry arrived after the deduplication interval.
 	RetryFor time.Duration
 
 	// StartFor is the time for retries while the service (SQS, or the store of
@@ -83,10 +86,11 @@ type Delivery struct {
 	// connections that the SDK's transport keeps; a client of [NewClient] keeps more.
 	InFlight int
 
-	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
-	// BufferBytes counts a message's bytes like SQS; less than 1 MiB is refused, because
-	// a message might never fit. Zero means 4,096 events and 64 MiB. 4,096 events fill 64
-	// requests several times, and their data fits into a processor's cache.
+	// BufferEvents and BufferBytes limit the submitted events without a reported
+	// outcome. BufferBytes counts the bytes of a message in the way of SQS. A
+	// BufferBytes below 1 MiB is refused, because a message might never fit. Zero means
+	// 4,096 events and 64 MiB: 4,096 events fill 64 requests several times, and their
+	// data fits into a processor's cache.
 	BufferEvents int
 	BufferBytes  int
 
@@ -104,15 +108,16 @@ type Memory struct {
 	MaxKeys int
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
-	// process, or of this process before a restart. Without DetectForeignDuplicates, if a
-	// source sends its events again after a restart, SQS suppresses the copies, but
+	// process, or of this process before a restart. Without DetectForeignDuplicates, if
+	// a source sends its events again after a restart, SQS suppresses the copies, but
 	// Duplicate is false in their receipts.
 	//
-	// The producer reads the time of acceptance from the sequence number. AWS does not
-	// document the content of a sequence number (F-008), so the producer ignores a number
-	// without a time of the last five minutes. The clock of this process must be right to
-	// 5 seconds. A message that SQS accepted less than 5 seconds before the first attempt
-	// of this call is not recognised.
+	// The producer reads the time at which SQS accepted a message from its sequence
+	// number. AWS does not document the content of a sequence number (F-008). The
+	// producer therefore ignores the number unless it contains a time within the last
+	// five minutes. The clock of this process must be right to 5 seconds. A message
+	// that SQS accepted less than 5 seconds before the first attempt of this call is
+	// not recognised.
 	DetectForeignDuplicates bool
 }
 

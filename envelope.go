@@ -112,9 +112,10 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix for the finding about a Go value without a
-// canonical form. The arguments message and fix are used if wayOut has no better text for
-// e. plain is true if the returned message contains no data of the payload.
+// wayOut returns the texts of the finding for a Go value without a canonical form: the
+// message and the fix. It returns the given message or fix if it has no better text for
+// the error e. The result plain is true if the returned message contains no data of the
+// payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

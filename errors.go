@@ -39,15 +39,16 @@ var (
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
-// InDoubtError reports that the event may or may not be in the queue. In an attempt of
-// this or an earlier call, SQS may have stored the event without a clear answer. After
-// every other error it is known whether the event is stored.
+// InDoubtError reports that the event may or may not be in the queue: SQS may have
+// stored it in an attempt of this or an earlier call, but no clear answer arrived.
+// After every other error it is known whether the event is stored.
 //
-// To end the doubt, send the same event again before ResendBefore: SQS then either stores
-// the event or recognises the earlier message. Between ResendBefore and ForgottenAt the
-// producer refuses the event with another InDoubtError, because SQS might deliver the
-// event twice. After ForgottenAt the event is new. With Config.Store the event is refused
-// from ResendBefore on, until its record in the store is resolved (see [UnresolvedPolicy]).
+// To end the doubt, send the same event again before ResendBefore: SQS then either
+// stores the event or recognises the earlier message. Between ResendBefore and
+// ForgottenAt the producer refuses the event with another InDoubtError, because SQS
+// might deliver the event twice. After ForgottenAt the producer treats the event as
+// new. With Config.Store the event is refused from ResendBefore on, until its record in
+// the store is resolved (see [UnresolvedPolicy]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
@@ -56,15 +57,16 @@ type InDoubtError struct {
 	// attempts.
 	Attempts int
 
-	// Since is the start of the first attempt in doubt. ResendBefore is the last instant
-	// with a guarantee that SQS deduplicates a resend. At ForgottenAt SQS has forgotten
-	// all attempts, so a later resend may deliver the event a second time.
+	// Since is the start of the first attempt in doubt. ResendBefore is the last
+	// instant with a guarantee that SQS deduplicates a resend. At ForgottenAt SQS has
+	// forgotten all attempts, so a later resend may deliver the event a second time.
 	//
 	// The times are readings of the wall clock at the time of the error; store them and
-	// compare them with the wall clock. With Config.Store, a doubt from another producer
-	// or from before a restart has the times of the store. All three are zero if the
-	// store never answered: an earlier attempt is then possible, but a resend is safe at
-	// any time, because the producer asks the store before it sends.
+	// compare them with the wall clock. With Config.Store, the attempt in doubt may be
+	// from another producer or from before a restart; the times are then from the
+	// store. All three times are zero if the store never answered. An earlier attempt
+	// is then possible, but a resend is safe at any time, because the producer asks the
+	// store before it sends.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.
@@ -241,11 +243,11 @@ type ViolationError struct {
 	plain bool
 }
 
-// Error lists the findings: rule, field, position, problem and fix. Because errors go to
-// logs, the text contains no values of the payload or of attributes. If the Message of a
-// finding may quote such a value, Error shows the title of the rule instead.
-// [lint.Finding].Message has the full text. In a position, "*" replaces a name that does
-// not look like a field name.
+// Error lists the findings: rule, field, position, problem and fix. Because errors go
+// to logs, the text contains no values of the payload or of attributes. If the Message
+// of a finding may quote such a value, Error shows the title of the rule instead.
+// [lint.Finding].Message has the full text. In the position of a finding, Error
+// replaces each name that does not look like a field name by "*".
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -284,9 +286,9 @@ const (
 	// Either two events have the same key, or the key omits a part of the identity.
 	Conflict Reuse = iota + 1
 
-	// Drift means that the payload is the same, but event_time, event_id, event_source or
-	// the message group changed: the event was built again from an unstable source.
-	// Resend the first message.
+	// Drift means that the payload is the same, but event_time, event_id, event_source
+	// or the message group differs from the first message. The event was built a second
+	// time, with another result. Resend the first message.
 	Drift
 )
 
@@ -298,9 +300,9 @@ func (r Reuse) String() string {
 	return "conflict"
 }
 
-// ConflictError reports that the dedupe key belongs to another message of the same
-// deduplication interval, or of the TTL of Config.Store. The second message was not sent.
-// SQS would have delivered both messages as different events.
+// ConflictError reports that another message already used the dedupe key, within the
+// deduplication interval or within the TTL of Config.Store. The second message was not
+// sent. SQS would have delivered both messages as different events.
 type ConflictError struct {
 	Reuse     Reuse
 	EventID   uuid.UUID
@@ -370,8 +372,8 @@ func invalid(field, rule string) error {
 	return fmt.Errorf("sqsfifo: %w", &InvalidError{Field: field, Rule: rule})
 }
 
-// ProvenanceError reports lost provenance records. [Producer.Close] returns it. The
-// events have their outcomes.
+// ProvenanceError reports lost provenance records. [Producer.Close] returns it. A lost
+// record does not change the outcome of its event.
 type ProvenanceError struct {
 	// Lost is the number of lost records: the sink failed, or 10,000 records were waiting
 	// for a slow sink.
@@ -392,15 +394,15 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] if the store did not take all endings.
-// An ending is the result of an event, or the release of its claim. The events themselves
-// have their outcomes. A stored event without a recorded result is unresolved if it is
-// sent again after five minutes.
+// UnrecordedError is returned by [Producer.Close] if the store does not have all endings.
+// An ending is the result of an event, or the release of its claim. The caller has the
+// outcomes of the events anyway. If a stored event has no result in the store, a resend of
+// the event after five minutes is unresolved.
 type UnrecordedError struct {
 	// Lost is the number of endings that the store did not take.
 	Lost int64
 
-	// Err is why the store did not take the last one.
+	// Err is the reason why the last of these endings is not in the store.
 	Err error
 }
 

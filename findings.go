@@ -30,7 +30,8 @@ func describe(findings []lint.Finding, plain bool) string {
 
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$|^[0-9]{1,6}$`)
 
-// maskPointer hides names in a JSON pointer that may be data, like the keys of a map.
+// maskPointer replaces names in a JSON pointer by "*" if they may be data, for example
+// the keys of a map.
 func maskPointer(pointer string) string {
 	names := strings.Split(pointer, "/")
 	for i, name := range names {
@@ -58,7 +59,7 @@ func finding(rule, field, pointer, message string) lint.Finding {
 	return lint.Finding{Rule: rule, Severity: lint.Error, Field: field, Pointer: pointer, Offset: -1, Message: message, Fix: r.Fix}
 }
 
-// errorsAmong returns the findings that refuse a message.
+// errorsAmong returns the findings with the severity lint.Error.
 func errorsAmong(fs []lint.Finding) []lint.Finding {
 	var refused []lint.Finding
 	for _, f := range fs {

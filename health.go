@@ -98,16 +98,17 @@ func (h *health) note(err error) {
 // isUnproven reports whether the service has never answered.
 func (h *health) isUnproven() bool { return h.state.Load() == isNew }
 
-// explain keeps the error of a request without an event, for neverAnswered.
+// explain keeps the error of a request that carries no event, such as the request for
+// the queue's attributes. neverAnswered adds this error to the error of an event.
 func (h *health) explain(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.cause = err
 }
 
-// neverAnswered wraps err, the last error of an event that ends after Delivery.StartFor.
-// The text of err may be hidden, see Telemetry.ShowErrorTexts. If a request without an
-// event has failed, its error is added, because its text is always shown.
+// neverAnswered wraps err, the last error of an event that ends after
+// Delivery.StartFor. The text of err may be hidden, see Telemetry.ShowErrorTexts. The
+// error kept by explain is added, if there is one, because its text is always shown.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -39,8 +39,8 @@ func (c unreachable) Do(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// during returns a function that returns err in the time between from and to, both
-// counted from now, and otherwise nil.
+// during returns a function that returns err during a period, and otherwise nil. The
+// limits of the period count from the call of during.
 func during(from, to time.Duration, err error) func() error {
 	began := time.Now()
 	return func() error {

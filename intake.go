@@ -10,8 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin opens one event and, unless the event is refused, passes it to enter. With a
-// store, and if wait is true, begin looks up the event in the store before enter.
+// begin calls open for an event and then, unless the event is refused, enter. With a
+// store, and if wait is true, begin looks up the event in the store between the two
+// calls.
 func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
@@ -71,9 +72,10 @@ func (c *courier) enter(it *item, payload string) {
 	}
 }
 
-// recheck compares the attributes of an event that the store knows with the attributes in
-// the process's memory, because the store has no attributes. Admit does not compare them:
-// an event in the store ends before Admit.
+// recheck looks for a collision of attributes: this process sent the event before, with
+// other attributes. The lookup in the store cannot find this collision, because the
+// store has no attributes. Admit does not look for it either, because an event in the
+// store ends before Admit.
 func (c *courier) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
@@ -82,8 +84,8 @@ func (c *courier) recheck(it *item) {
 	}
 }
 
-// lookUp looks up events in the store. The caller has called open for them, and calls
-// enter afterwards.
+// lookUp looks up events in the store. For each event, the caller calls open before
+// lookUp and enter after lookUp.
 func (c *courier) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {
@@ -111,8 +113,9 @@ func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 	s.seen = s.known.WasSentElsewhere()
 }
 
-// attributes builds the SQS attributes of the message, with and without trace context,
-// and returns the size of the trace context in bytes.
+// attributes sets s.plain to the SQS attributes of the message, and s.traced to the
+// same attributes with the trace context. It returns the size of the trace context in
+// bytes.
 func (c *courier) attributes(s *submission) (added int) {
 	own := s.msg.Attributes
 	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())

@@ -54,8 +54,8 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for room in the buffer before it submits an event. The event
-		// then counts as submitted at its last call of Identify.
+		// SendBatch may wait for room in the buffer before it submits an event. The
+		// event counts as submitted when the producer last called Identify for it.
 		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -117,7 +117,8 @@ const (
 	// modelInterval is SQS's deduplication interval.
 	modelInterval = 5 * time.Minute
 
-	// modelMemory is a producer's memory of a message, counted from the answer.
+	// modelMemory is the time for which a producer remembers a message after the answer
+	// of SQS.
 	modelMemory = modelInterval + 5*time.Second
 )
 
@@ -155,8 +156,8 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	case s.err == nil:
 		m.checkReceipt(s, as, rs, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
-		// Such an error is true if this message was not stored, even if SQS has another
-		// message with its key or body.
+		// The model accepts these errors without a check: SQS may have another message
+		// with the same key or body.
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
@@ -215,8 +216,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 	}
 }
 
-// checkDoubt checks an InDoubtError: at its time Since the producer sent a request
-// without a proven outcome, and a resend before ResendBefore is safe.
+// checkDoubt checks the times of an InDoubtError. At Since, the producer must have sent
+// a request without a proven outcome. A resend before ResendBefore must be safe.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
@@ -245,7 +246,7 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 }
 
 // checkOrder checks that the events of a group are stored in the order of submission.
-// Only the cases of the switch may be out of order.
+// The cases of the switch are the permitted exceptions.
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {
@@ -287,7 +288,8 @@ func (w *modelWorld) note(s *modelSub, r *modelRequest, what string) {
 	w.notes = append(w.notes, modelNote{w.on.now(), s, r, what})
 }
 
-// modelViolation is a violation by one submission or by two.
+// modelViolation is a broken guarantee, with the submission or the two submissions that
+// show it.
 type modelViolation struct {
 	text       string
 	sub, other *modelSub

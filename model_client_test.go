@@ -110,7 +110,8 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 	return out, nil
 }
 
-// The method returns records that the client has returned from request r to the producer.
+// The client calls this method when request r returns to the producer. The method
+// records the end of the request.
 func (w *modelWorld) returns(r *modelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

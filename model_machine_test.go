@@ -14,10 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelMachine is the computer on which the simulated processes run. It can be suspended:
-// Go's timers, and with them the virtual time of the bubble, stop during a suspension. SQS,
-// the store and the network run elsewhere; their time, now, includes the suspensions. The
-// wall clock of the machine may also be set forward or back.
+// modelMachine is the computer on which the simulated processes run. It can be suspended.
+// During a suspension Go's timers stop, and with them the virtual time of package synctest.
+// SQS, the store and the network run elsewhere: their time includes the suspensions (see
+// the method now). The wall clock of the machine may also be set forward or back.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time
@@ -32,7 +32,8 @@ type modelMachine struct {
 	history []string // suspensions and steps, with the time since the start
 }
 
-// modelStep is a setting of the wall clock, to a time ahead of the true time.
+// modelStep is one change of the machine's wall clock. From then on, the wall clock
+// differs from the true time by the duration ahead.
 type modelStep struct {
 	at    time.Time
 	ahead time.Duration
@@ -61,7 +62,7 @@ func (m *modelMachine) now() time.Time {
 	return m.time()
 }
 
-// time returns the same time as now. The caller holds mu.
+// time returns the true time, like the method now. The caller holds mu.
 func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
@@ -71,9 +72,10 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// truly reports whether f holds for the true time at a moment when the wall clock showed
-// the time shown. The wall clock may have been set several times, so truly tries each
-// setting between from and to.
+// truly converts a reading of the wall clock to the true time, and reports whether f
+// holds for this time. The reading was made between from and to. The wall clock may
+// have been set several times in this period; f must then hold for at least one of the
+// possible times.
 func (m *modelMachine) truly(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

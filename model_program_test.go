@@ -293,8 +293,8 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub records a submission before it is made, and writes its number into the event's
-// tag.
+// newSub records a submission before the call that submits the event. It writes the
+// number of the submission into the event's tag.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,13 +21,15 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs of repeated submissions in virtual time: copies of
-// events, resends before and after ResendBefore, replays at the end of the interval, and
-// outages of several minutes. In some programs modelMachine suspends the machine, sets its
-// clock, restarts processes, or lets the client answer up to ten minutes late. modelWorld
-// records what really happened, and the function check compares the outcomes with these
-// facts. Two runs with the same seed are nearly equal; goroutines and the jitter of retries
-// differ. A failure prints the history of the event.
+// TestModel runs random programs in virtual time. A program submits the same events
+// repeatedly: several copies at once, resends before and after ResendBefore, and
+// replays at the end of the deduplication interval. Outages last several minutes. In
+// some programs modelMachine suspends the machine, sets its clock, restarts processes,
+// or lets the client answer up to ten minutes late.
+//
+// modelWorld records what really happened, and the function check compares the outcomes
+// with these facts. A failure prints the history of the event. Two runs with the same
+// seed are nearly equal; goroutines and the jitter of retries differ.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })

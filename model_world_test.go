@@ -26,7 +26,8 @@ type modelWorld struct {
 	odds map[string]float64 // chance of each fault in modelFaults, see weather
 	days []modelDay
 
-	// strict limits a request to one event of a group.
+	// strict means that the producers use the order Strict: a request has at most one
+	// event of a group.
 	strict bool
 
 	// sabotage makes the network break its promises, to test the checks of the model:
@@ -85,7 +86,8 @@ type modelPlan struct {
 	entry   func(i int) string
 }
 
-// modelDelivery is the longest delivery time of an honest network.
+// modelDelivery is the longest time that a request takes to SQS, except with sabotage
+// "late".
 const modelDelivery = 19900 * time.Millisecond
 
 // modelDay is a period with one kind of weather: "fair" or an element of modelWeather.
@@ -139,9 +141,9 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// weather returns the fault of one request, or "" for none. On a day with bad weather it
-// is often a fault of this weather. Otherwise it is random, with the probabilities of
-// odds.
+// weather returns the fault of one request, or "" for none. On a day with bad weather,
+// the fault often belongs to this weather. Otherwise it is a random element of
+// modelFaults; the map odds has the probability of each fault.
 func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.days {
 		if now.Before(d.until) {

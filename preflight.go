@@ -22,14 +22,15 @@ import (
 // QueueReport contains the attributes of a queue. If the queue does not report an
 // attribute, the field has the default that SQS documents.
 type QueueReport struct {
-	// ARN is "" if the queue did not report it. Config.Store names the queue by its ARN.
+	// ARN is "" if the queue did not report it. By default, the ARN is the name of the
+	// queue in Config.Store.
 	ARN string
 
 	// FIFO reports a FIFO queue.
 	FIFO bool
 
-	// ContentBasedDeduplication reports that SQS hashes the body of a message without a
-	// deduplication ID.
+	// ContentBasedDeduplication reports that SQS uses the hash of the body as the
+	// deduplication ID of a message without such an ID.
 	ContentBasedDeduplication bool
 
 	// DeduplicationScope is "queue" or "messageGroup".
@@ -77,10 +78,10 @@ type inspector struct {
 	asking chan struct{} // closed with the answer; nil without a request in flight
 }
 
-// askAgain is the shortest time between two requests for the attributes. Until the next
-// request, a send continues if the last request had no answer, and fails if the last
-// answer shows an unusable queue. A queue that accepts messages but hides its attributes
-// must not slow down each send.
+// askAgain is the shortest time between two requests for the attributes. Without it, a
+// queue that accepts messages but hides its attributes would slow down each send. Until
+// the next request, sends fail if the last answer shows an unusable queue, and continue
+// if the last request had no answer.
 const askAgain = 10 * time.Second
 
 // describeFor is the longest time for which a send waits for the queue's attributes.
@@ -180,8 +181,8 @@ func (i *inspector) ask(ctx context.Context, options ...func(*sqs.Options)) (Que
 	return r, nil
 }
 
-// attributes calls GetQueueAttributes. A panic of the client, or an answer without a
-// value, is an ordinary error.
+// attributes calls GetQueueAttributes. It returns an error if the client panics, or if
+// the client returns neither an answer nor an error.
 func (i *inspector) attributes(ctx context.Context, options []func(*sqs.Options)) (attributes map[string]string, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -60,8 +60,8 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 	return newProducer(queue, config, config.Source), nil
 }
 
-// newProducer returns a producer. If source is not empty, the producer's metrics have
-// an attribute with source.
+// newProducer returns a producer. If source is not empty, it becomes an attribute of
+// the producer's metrics.
 func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
 	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.courier.observer.Source(source)}
 	return &Producer[T]{config: config, rules: rules, queue: queue}
@@ -111,8 +111,8 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	return msg, nil
 }
 
-// compose builds a message without checking it. After an error, a message that is not
-// nil has at least its group.
+// compose builds a message without checking it. With an error, the message is nil or
+// has at least its group.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {

@@ -54,8 +54,9 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue. The argument remember has the options of the memory. The
-// caller sets only the options that do not follow from config; newQueue sets the others.
+// newQueue returns a queue. Most options of the memory follow from the configuration,
+// and newQueue sets them. The caller sets the others in remember, for example the
+// clock.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &courier{

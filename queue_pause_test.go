@@ -72,8 +72,8 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
-// In a paused group, a resend of the failed event would end the pause. This event is sent
-// in a request without later events of the group, because it may fail again.
+// In a paused group only the failed event may be sent again. Its request contains no
+// later events of the group, even with Runs, because the resend may fail again.
 func TestPausedRun(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}
@@ -192,9 +192,9 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// One event of a slice has the key of another event and is refused. The later events of its
-// group in the slice are refused too; other groups continue. With SkipEvent no other event
-// is refused.
+// One event in the slice of a SendBatch has the key of another event and is refused.
+// The later events of its group in the slice are refused too; other groups continue.
+// With SkipEvent no other event is refused.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Receipt confirms that SQS stored the event. The proof is SQS's answer to this call, or,
-// if Duplicate is set and MessageID is empty, to an earlier call of this producer.
+// Receipt confirms that SQS stored the event. The proof is SQS's answer to this call.
+// If Duplicate is set and MessageID is empty, the proof is SQS's answer to an earlier
+// call of this producer.
 type Receipt struct {
 	// Duplicate is true if SQS already had the event and suppressed this message. Duplicate
 	// is never true by mistake.
@@ -49,11 +50,12 @@ type Receipt struct {
 	// event with other bytes or another message group.
 	Findings []lint.Finding
 
-	// Unrecorded is true with Config.Store if the store does not have the event yet: the
-	// store did not answer within Store.Timeout, or the event was sent without a claim. SQS
-	// has stored the event. The producer tries to record the event until Close. If that
-	// fails, a resend of the event after five minutes is unresolved. The receipt of a
-	// duplicate says Unrecorded as well, for at least the last 16,384 unrecorded events.
+	// Unrecorded is true if SQS has stored the event, but Config.Store does not have it
+	// yet: the store did not answer within Store.Timeout, or the event was sent without
+	// a claim in the store. The producer tries to record the event until Close. If that
+	// fails, a resend of the event after five minutes is unresolved. Unrecorded is also
+	// true in the receipt of a duplicate, at least if the original is one of the last
+	// 16,384 unrecorded events.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

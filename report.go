@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude returns the fate of an event without proof of success, from all that the memory
-// knows about the event.
+// Conclude returns the fate of an event if this submission has no proof of success. The
+// memory decides by all that it knows about the event, also from other submissions.
 func (c *courier) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -30,8 +30,8 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	return fate
 }
 
-// Release marks the submission of an event as ended in the memory. It returns the fate of
-// the event and the time at which its doubt ends.
+// Release ends the submission of an event in the memory. It returns the fate of the
+// event and the time at which a doubt about the event ends.
 func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
@@ -43,8 +43,8 @@ func (c *courier) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 // Paused logs that a failed event paused its message group.
 func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
 
-// Sweep removes events forgotten by SQS from the memory. The result again is true if the
-// memory still has events.
+// Sweep removes the events that SQS has forgotten from the memory, and reports whether
+// the memory still has events.
 func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
 
 // Report reports the outcome of an event to telemetry, the provenance sink and the caller,
@@ -54,7 +54,8 @@ func (c *courier) Report(it *item) {
 	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))
 }
 
-// finish reports the outcome of an event, which may never have been submitted.
+// finish reports the outcome of an event. The event may have been refused before its
+// submission.
 func (c *courier) finish(it *item, r Receipt, err error) {
 	s := &it.Message
 	c.memory.Leave(&s.known)
@@ -102,9 +103,9 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to its outcome, or 0 if the event was
-// refused immediately. Without a store, a stored event ends with the answer of its last
-// request, so took uses the time of that answer.
+// took returns the time from an event's submission to its outcome, or 0 if the event
+// was refused immediately. The outcome is now, with one exception: without a store, the
+// outcome of a stored event is the answer to its last request.
 func (c *courier) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

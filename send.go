@@ -94,7 +94,7 @@ func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, e
 	return p.submit(ctx, it, p.composeInto(it, event), false)
 }
 
-// callback reports the outcome of SendAsync.
+// callback is the callback of an asynchronous send, for example done of SendAsync.
 type callback func(Receipt, error)
 
 func (f callback) report(_ int, r Receipt, err error) { f(r, err) }
@@ -162,9 +162,9 @@ func publicCause(err error) error {
 	return err
 }
 
-// stays reports whether an event takes its place in the queue of its message group. If not,
-// stays returns the reason. A refused event also takes its place, if it has a group, so
-// that its outcome is reported after the outcomes of earlier events.
+// stays reports whether an event may enter the queue of its message group. If not,
+// stays also returns the reason. An event refused for its content may enter too, if it
+// has a group, so that its outcome is reported after the outcomes of earlier events.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -196,8 +196,9 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.courier.Conclude(it)
 }
 
-// full ends an event that does not fit into the buffer. The caller gets the result
-// directly, so done is not called, except if the event is known to be stored.
+// full ends an event if the buffer is full. It returns the event's error directly to
+// the caller, without a call of done. If the event is known to be stored, full returns
+// nil, and done gets the receipt.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
 	s.refuse(nil) // clears the refusal: a later submission reports it
@@ -339,7 +340,8 @@ const slabLen = 16
 
 var errPanicked = errors.New("a later event of the call panicked while it was built")
 
-// giveUp ends events with room in the buffer that were not submitted, and frees the room.
+// giveUp ends events that were not submitted although they have room in the buffer. It
+// frees the room.
 func (q *Queue) giveUp(items []*item, cause error) {
 	for _, it := range items {
 		q.dispatcher.Cancel(it.Size)

@@ -151,8 +151,9 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// If the producer closes during a SendBatch, each event still has exactly one outcome,
-// however the context ends.
+// The producer is closed during a SendBatch, and the context of Close has ended. Each
+// event still has an outcome: the events submitted before Close fail, and the later
+// events fail with ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

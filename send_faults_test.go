@@ -201,8 +201,8 @@ func TestSoak(t *testing.T) {
 	assert.Less(t, m.HeapAlloc, uint64(1<<30), "five minutes of keys are some hundred MiB")
 }
 
-// deafClient ignores the contexts of requests with its group. It answers them after ten
-// minutes.
+// deafClient answers each request with a message of the given group ten minutes late,
+// even if the context of the request has ended.
 type deafClient struct {
 	sqsfifo.Client
 	group string
@@ -216,9 +216,10 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// SQS has stored an event. A second request omits a copy of this event, because an
-// earlier event of the group is refused. The client answers this request only after ten
-// minutes, longer than the deduplication interval. The copy still ends as a duplicate.
+// SQS has stored an event. A copy of the event waits for a second request, after an
+// event of the same group that the producer refuses. The second request therefore
+// leaves without the copy. Its answer comes after ten minutes, later than the end of
+// the deduplication interval. The copy still ends as a duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -255,8 +255,9 @@ func (s *randomProgram) check() {
 	}
 }
 
-// checkOrder checks the order of one group: for each stored message there must be a
-// submission later than the submission of the previous message. Events that the outcomes
+// checkOrder checks that the messages of one group are stored in the order of their
+// submissions. It searches the submissions in order: the submission of each message
+// must come after the submission of the previous message. Events that the outcomes
 // report as overtaken are exempt.
 func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}

@@ -64,9 +64,9 @@ type StoreStats struct {
 	// the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of claims whose end is not in the store yet. Lost counts the
-	// ends that were never recorded: the producer stopped trying after an hour, or at
-	// Close.
+	// Recording is the number of claims that have ended, but whose end is not in the
+	// store yet. Lost counts the claims whose end was never recorded: the producer
+	// stopped trying after an hour, or at Close.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts reported without a record in the store.

@@ -66,17 +66,17 @@ type StoreConfig struct {
 	// the ARN. Set Queue if the queue has such a URL and does not report its ARN.
 	Queue string
 
-	// Owner names this process across restarts, for example "exporter-3" or the name of a
-	// StatefulSet's pod. Events do not wait for the claims of an earlier process with the
-	// same owner. If a later process asks for such an event, the lease of the earlier
-	// process ends. Empty means that a restarted process waits for the leases, about 30
-	// seconds.
+	// Owner names this process across restarts, for example "exporter-3" or the name of
+	// a StatefulSet's pod. A restarted process does not wait for the claims of an
+	// earlier process with the same owner: if it needs such an event, the earlier claim
+	// ends. Without an Owner, a restarted process waits for the leases of the earlier
+	// claims, about 30 seconds.
 	//
-	// At most one process of an owner may run at a time. If two processes run, the later
-	// process takes events over from the earlier. Both may then send an event, SQS
-	// recognises the second message for five minutes, and the store takes only the later
-	// process's result. If the clock was set back between the two starts, Owner has no
-	// effect.
+	// At most one process of an owner may run at a time. If two processes run, the
+	// later process takes over events from the earlier process, and both may send an
+	// event. SQS recognises the second message for five minutes, and the store takes
+	// only the later process's result. If the clock was set back between the two
+	// starts, Owner has no effect.
 	Owner string
 
 	// TTL is the time for which an event is remembered after its first attempt. The time
@@ -147,8 +147,8 @@ func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
 
-// policy returns the store's policy. The error reports times of the store that do not fit
-// the times of the delivery.
+// policy returns the store's policy. It returns an error if the store's times, for
+// example the TTL, do not fit retryFor.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
 	if retryFor == 0 {
 		retryFor = c.retryFor()

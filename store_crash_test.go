@@ -17,8 +17,9 @@ import (
 )
 
 // hookedClient calls a hook before a request leaves and a hook after the request has
-// arrived. It ignores the producer's options. If a hook fails, the producer therefore
-// cannot exclude that the request has left.
+// arrived. It ignores the producer's request options, which would observe whether a
+// request leaves. If a hook fails, the producer therefore assumes that the request may
+// have left.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -44,8 +45,8 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-// hooked calls one hook, then makes the call, then calls the other hook. A request that
-// has left arrives even if its context ends.
+// hooked makes a call between the two hooks of the client, and returns the error of a
+// hook. A request that has left arrives even if its context ends.
 func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
@@ -90,7 +91,8 @@ func (p *process) crash() {
 	p.store.fail(always(errCrashed), nil)
 }
 
-// crashesDuring sends the scene and crashes before, during or after the request.
+// crashesDuring sends an event. The hooks of the test crash the process during the
+// send, so the send must fail.
 func (p *process) crashesDuring(s Scene) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
 	defer cancel()
@@ -178,8 +180,9 @@ func TestCrashInsideTheWindow(t *testing.T) {
 	}
 }
 
-// A crash leaves an event unresolved after SQS has forgotten the message. The producer
-// refuses the event, or sends it again with UnresolvedResend.
+// A process crashes, and SQS forgets its message before the event is sent again. The
+// event is then unresolved: the producer refuses it, or sends it again with
+// UnresolvedResend.
 func TestCrashOutsideTheWindow(t *testing.T) {
 	for _, c := range crashes[1:] {
 		for _, again := range []bool{false, true} {
@@ -288,8 +291,9 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// While an event waits because another producer may be sending it, its context ends. The
-// event is in doubt without an attempt of its producer. A later resend is a duplicate.
+// An event waits because another producer may be sending it, and its context ends. The
+// event is in doubt, although its own producer made no attempt. A later resend is a
+// duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -315,10 +319,10 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// If the context of an event ends while the event waits without a claim, the outcome is
-// as old as the last answer of the store. The producer reports "not stored", although
-// another producer has stored the event since. A resend is a duplicate, because the store
-// knows the other producer's result.
+// The context of an event ends while the event waits without a claim. The producer then
+// decides by the last answer of the store, which may be out of date: it reports "not
+// stored", although another producer has stored the event meanwhile. A resend is a
+// duplicate, because the store knows the other producer's result.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -32,9 +32,9 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running writes the record of a running attempt into the store, as a crashed process
-// leaves it. The parameters is and body are the stored fingerprint and bytes, which may
-// come from another encoder.
+// running writes a record into the store as a crashed process leaves it: with a claim
+// and without a result. The body and the fingerprint of the record are given, because
+// they may come from another encoder.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -118,8 +118,9 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// The same payload in other bytes is a duplicate of the stored event, with the IDs and
-// the hash of the original. Another payload is a conflict.
+// The store has an event. Another event with the same key and payload, but in other
+// bytes, is a duplicate, with the IDs and the hash of the original. An event with
+// another payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -146,9 +147,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look an event up in the store. The memory of the process has the same
-// payload with another time, so at first the event is a drift. The store's later answer
-// counts: the event is a duplicate.
+// TrySend does not look an event up in the store. The process remembers an event with
+// the same key and payload, but another time and group, so TrySend at first sees a
+// drift. The store's later answer counts: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -169,7 +170,8 @@ func TestDriftOfTrySend(t *testing.T) {
 	})
 }
 
-// If the body in a record does not match the record's seal, the producer does not send it.
+// The seal of a record is the hash of its body and group. If the body of a record does
+// not match the seal, the producer does not send the body.
 func TestAStoreThatChangesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -72,8 +72,8 @@ func TestRetriesEndInTheInterval(t *testing.T) {
 	})
 }
 
-// A store needs a second to record results. The producer sends more slowly, so that fewer
-// than 1,000 results wait for the store, and loses no result.
+// The store takes a second to record a result. The producer sends more slowly, so that
+// fewer than 1,000 results wait for the store, and loses no result.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -103,9 +103,10 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// A producer crashes and leaves the claim of one event, which uses up the quota of the
-// scope. The store refuses another event of the scope. The event with the claim is sent
-// anyway, and then the scope has room again.
+// The quota limits the unfinished events of a scope, here of all events of the test. A
+// producer crashes and leaves the claim of one event, which uses up the quota. The
+// store then refuses another event. The event with the claim is sent anyway, and then
+// the scope has room again.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -547,8 +548,9 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 }
 
 // A client answers after its context and after the lease have ended. Meanwhile another
-// process has claimed the event, so the store refuses the result. A later duplicate has
-// Unrecorded set, unless the other process has recorded the event by then.
+// process has claimed the event, so the store refuses the late result. A later
+// duplicate has Unrecorded set, unless the other process recorded the event before the
+// duplicate.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// storeClient is one process's network. The network is honest: a request arrives within
-// modelDelivery or never, even if the process crashes meanwhile, and refusals are true.
+// storeClient is the network of one process. A request arrives within modelDelivery or
+// never, even if the process crashes meanwhile. If the client reports a refusal, this
+// request did not store the message.
 type storeClient struct{ p *storeProcess }
 
 func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
@@ -162,9 +163,9 @@ func (w *storeWorld) check(sum *storeTotals) {
 }
 
 // checkTwice checks that SQS accepts no event twice while the store remembers it. The
-// store counts the TTL from the first claim; a suspension may delay the acceptance after
-// that. In a world with FailOpen or UnresolvedResend (storeWorld.open), SQS may accept an
-// event twice.
+// store counts the TTL from the first claim. SQS may accept the event later than that,
+// for example after a suspension. In a world with FailOpen or UnresolvedResend
+// (storeWorld.open), SQS may accept an event twice.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {

@@ -199,8 +199,8 @@ func (p *storeProcess) crash() {
 	})
 }
 
-// chance returns true with probability p. In a calm world it always returns false. The
-// caller holds the lock.
+// chance returns true with probability p. If w.calm is set, no more faults occur, and
+// chance returns false. The caller holds the lock.
 func (w *storeWorld) chance(p float64) bool { return !w.calm && w.rng.Float64() < p }
 
 // millis returns a random duration below n ms. The caller holds the lock.
@@ -214,8 +214,8 @@ type storeOfProcess struct {
 	p *storeProcess
 }
 
-// do makes a call. The call may take long, or fail before or after it takes effect, and
-// the process may crash during the call.
+// do calls the store with random faults. The call may take long, or fail before or
+// after it takes effect, and the process may crash during the call.
 func (s *storeOfProcess) do(ctx context.Context, f func() error) error {
 	w := s.p.w
 	w.mu.Lock()

@@ -90,8 +90,9 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// only returns a function for testStore.fail. The function fails each call with the given
-// name with err, and lets all other calls pass.
+// The parameters of only select the calls to fail. The returned function, a value for
+// testStore.fail, fails each call with the given name with err and lets all other calls
+// pass.
 func only(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {
@@ -111,7 +112,7 @@ func withStore(s idempotency.Store, change ...func(*sqsfifo.StoreConfig)) func(*
 	}
 }
 
-// record returns the store's record of the scene.
+// record returns the first record in the store.
 func record(t *testing.T, s idempotency.Store) idempotency.Record {
 	t.Helper()
 	for r, err := range s.Scan(context.Background(), idempotency.Filter{}) {

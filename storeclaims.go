@@ -52,7 +52,8 @@ func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err 
 	return k.name() == "", k.prepare(in, s)
 }
 
-// prepare prepares the claim of an event, or defers the claim until the queue has a name.
+// prepare prepares the claim of an event. If the queue's name in the store is not known
+// yet, prepare defers the claim (see claimLate).
 func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 	if k.name() == "" {
 		s.known.DeferClaim()
@@ -64,11 +65,11 @@ func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 	return nil
 }
 
-// operation is the operation in a store's keys, see [idempotency.Key].
+// operation is the value of [idempotency.Key].Operation in all keys of this package.
 const operation = "sqs.send"
 
-// fingerprintSpec names the computation of fingerprint. A different computation needs a
-// different name.
+// fingerprintSpec is part of each fingerprint and names the method of its computation.
+// Another method needs another name.
 const fingerprintSpec = "sqsfifo.event/1"
 
 // fingerprint returns the hash by which the store compares two events of one key: events
@@ -77,14 +78,15 @@ func fingerprint(source, key, payload string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, bytesOf(source), bytesOf(key), bytesOf(payload))
 }
 
-// fingerprintOfBody returns the fingerprint of a stored body.
+// fingerprintOfBody returns the fingerprint of a stored body. It also returns false if
+// the body has no dedupe key.
 func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 	source, key, payload := contents(string(body))
 	return fingerprint(source, key, payload), key != ""
 }
 
-// claim prepares the claim of a message. If plain is true, the message broke no rule, so
-// claim cuts the parts of the key out of the body without decoding it.
+// claim prepares the claim of a message. If plain is true, the message broke no rule,
+// so claim cuts the source and the payload out of the body without decoding it.
 func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
 	source, payload := "", m.Body
 	if plain {
@@ -121,8 +123,8 @@ func sourceOf(body string) string {
 	return source
 }
 
-// contents decodes a body of any encoder and returns the payload in canonical form. It
-// returns empty strings if the body is not an envelope.
+// contents decodes a body, which may be from another encoder, and returns the payload
+// in canonical form. It returns empty strings if the body is not an envelope.
 func contents(body string) (source, key, payload string) {
 	var e struct {
 		EventSource string          `json:"event_source"`

@@ -48,9 +48,9 @@ type submission struct {
 	admitted memory.Instant
 	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
-	// waitsFor is the service that failed in the last attempt, or nil if no service failed.
-	// After the event's context ends, a report may read waitsFor while a worker admits or
-	// sends the event, so the field is atomic.
+	// waitsFor is the service, SQS or the store, that failed in the last attempt, or
+	// nil if no service failed. The field is atomic: after the event's context ends, a
+	// report may read it while a worker still admits or sends the event.
 	waitsFor  atomic.Pointer[health]
 	again     bool // already sent by this producer before the first attempt
 	duplicate bool
@@ -180,8 +180,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// If the event may be stored, inDoubtOr returns an InDoubtError that wraps the argument
-// cause. If not, it returns the argument otherwise unchanged.
+// If the event may be stored, inDoubtOr returns an InDoubtError that wraps the given
+// cause. If not, it returns its last argument.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {
@@ -277,7 +277,8 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 	return r
 }
 
-// replaced returns a copy of the message with the stored body and group.
+// replaced returns a copy of the message with the body, the group and the event ID of a
+// message from the store.
 func (m *Message) replaced(by memory.Message) *Message {
 	r := *m
 	r.Body, r.Group = string(by.Body), by.Group

@@ -27,8 +27,8 @@ func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.
 }
 
 // The machine is suspended for four minutes while the SDK fetches the credentials for a
-// request. The request is not sent, because the time of the attempt is over. The event is
-// admitted again before the next request.
+// request. The request is not sent, because the time limit of the attempt has passed.
+// Before the next request, the producer checks the event again.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -65,9 +65,10 @@ func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// A submission that waits while the machine is suspended for longer than the interval is a
-// duplicate of an event that was stored before the suspension. A submission after the
-// suspension is not: SQS has forgotten the event.
+// SQS has stored an event. A copy of the event is submitted and waits while the machine
+// is suspended for longer than the deduplication interval. The copy is a duplicate. A
+// copy submitted after the suspension is not a duplicate, because SQS has forgotten the
+// event.
 func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

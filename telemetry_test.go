@@ -105,7 +105,8 @@ func TestCardinality(t *testing.T) {
 	})
 }
 
-// A duplicate that the store knows is a hit of the store, not of SQS's window.
+// A duplicate that the store knows counts in sqs_fifo.dedupe.store_hits, and not in
+// sqs_fifo.dedupe_window_hits.
 func TestStoreHits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -15,16 +15,16 @@ import (
 // for out.
 type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 
-// traits are the properties of a value, other than its type, that change its form.
+// traits are the properties of a value, other than its type, that change its JSON form.
 type traits uint8
 
 const (
 	// noTraits describes a value without an address and without quotes.
 	noTraits traits = 0
 	// addressable describes a value with an address: its marshal methods with a pointer
-	// receiver determine its form too. The compiler of encoders derives this trait from
-	// the place of a value. The targets of pointers and the elements of slices are
-	// addressable, with all their parts. Values in maps and interfaces are not.
+	// receiver determine its JSON form too. The trait follows from the place of the
+	// value. The target of a pointer and an element of a slice are addressable, and so
+	// are their fields and array elements. Values in maps and interfaces are not.
 	addressable traits = 1 << 0
 	// inQuotes describes the value of a field with the tag option "string".
 	inQuotes traits = 1 << 1
@@ -32,7 +32,7 @@ const (
 	traitSets = 4
 )
 
-// compiled holds the encoders, by traits and type.
+// compiled has one map for each set of traits. The map has the encoders of the types.
 var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
 
 var (
@@ -182,9 +182,9 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that denote the value among the floats of the
-// given number of bits. If signed is true, a zero keeps its sign; this is for fields
-// with the tag option "string".
+// floatEncoder writes the shortest digits that distinguish the value from all other
+// floats of the same size, 32 or 64 bits. If signed is true, a zero keeps its sign;
+// this is for fields with the tag option "string".
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()
@@ -212,9 +212,9 @@ func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
-// encodeQuotedString writes a string with the tag option "string": the value is a
-// string that contains the JSON text of the string. The inner text has the escapes of
-// encoding/json.
+// encodeQuotedString writes a string with the tag option "string". The string is
+// encoded twice: the JSON text of the string becomes the content of a second JSON
+// string. The inner text has the escapes of encoding/json.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	s := v.String()
 	if at := invalidUTF8(s); at >= 0 {

@@ -67,9 +67,9 @@ var (
 // own error.
 //
 // A text is read from front to back, and the first broken rule is reported. Duplicate
-// names are the exception: a duplicate name is reported only at the end of its object.
-// It is reported immediately if it directly follows the equal name and the names of the
-// object are in UTF-16 order so far.
+// names are the exception: a duplicate name is usually reported only at the end of its
+// object. It is reported immediately if the previous member has the same name, and the
+// names of the object are in UTF-16 order so far.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes: the opening quote of a
 	// duplicate name, the first byte of a number, the backslash of an escape, the
@@ -131,7 +131,7 @@ func excerpt[T []byte | string](s T, limit int) string {
 
 // fault is the first broken rule that a scan found: err is the rule, and at is its
 // offset in the text. For ErrSyntax, want describes the expected bytes. newTextError
-// makes an [Error] from a fault, so that the scan itself need not.
+// later makes an [Error] from a fault.
 type fault struct {
 	at   int
 	err  error

@@ -249,8 +249,9 @@ func mayBeQuoted(k reflect.Kind) bool {
 
 type zeroer interface{ IsZero() bool }
 
-// zeroMethod returns a function that calls the method IsZero of t or *t and treats nil
-// as zero, or nil if there is no such method.
+// zeroMethod returns a function that reports whether a value is zero, by the method
+// IsZero of t or *t. The function treats a nil value as zero. If neither t nor *t has
+// the method, zeroMethod returns nil.
 func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	zeroerType := reflect.TypeFor[zeroer]()
 	isZero := func(v reflect.Value) bool {

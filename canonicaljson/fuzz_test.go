@@ -223,7 +223,7 @@ func FuzzNumber(f *testing.F) {
 		if why := newNumberJudge().fault(x, string(got)); why != "" {
 			t.Fatalf("%x becomes %s: %s", x, got, why)
 		}
-		// From 17 digits on, every decimal of the double is read back as the double.
+		// A double written with at least 17 digits is read back as the same double.
 		literal := fmt.Sprintf("%.*e", 16+(digits&0xFF)%40, x)
 		back, err := canonicaljson.Canonicalize([]byte(literal))
 		if err != nil || !bytes.Equal(back, got) {

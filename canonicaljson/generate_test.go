@@ -14,10 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// FuzzValue builds a Go type and a value of the type, and compares Marshal with
-// encoding/json followed by CanonicalizeStrict. If Marshal accepts the value, both
-// others accept it, and the results are equal. If only Marshal refuses the value, the
-// reason is invalid UTF-8 or an inexact integer.
+// FuzzValue builds a Go type and a value of the type. It compares Marshal with
+// encoding/json followed by CanonicalizeStrict. If Marshal accepts the value,
+// encoding/json and CanonicalizeStrict accept it too, and the results are equal. If
+// only Marshal refuses the value, the reason is invalid UTF-8 or an inexact integer.
 func FuzzValue(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(uint16(seed), seed)

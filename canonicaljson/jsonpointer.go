@@ -4,9 +4,9 @@ import "strconv"
 
 // pointerAt returns the JSON pointer (RFC 6901) of the value that starts in src at the
 // offset at. If no value starts there, it returns the pointer of the innermost value
-// around the offset. The bytes before the offset were scanned and are well formed. If
-// isName is true, a duplicate name starts at the offset, and pointerAt returns the
-// pointer of the member with this name.
+// around the offset. If isName is true, a duplicate name starts at the offset, and
+// pointerAt returns the pointer of the member with this name. The bytes before the
+// offset must be well formed; the scanner has checked them.
 //
 // pointerAt runs only for errors, so the scanner need not track the current path.
 func pointerAt(src []byte, at int, isName bool) string {

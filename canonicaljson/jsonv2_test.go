@@ -2,5 +2,5 @@
 
 package canonicaljson_test
 
-// jsonV2: encoding/json is the implementation of GOEXPERIMENT=jsonv2.
+// jsonV2 is true if GOEXPERIMENT=jsonv2 replaces the implementation of encoding/json.
 const jsonV2 = true

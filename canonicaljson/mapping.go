@@ -43,8 +43,8 @@ func newMapEncoding(t reflect.Type) *mapEncoding {
 	return m
 }
 
-// mapBuffer holds the values of a map during its encoding: the encoder copies the
-// values of the map once, into a slice for reuse.
+// mapBuffer has the copies of a map's values while the map is encoded. A later map of
+// the same type reuses the slice.
 type mapBuffer struct {
 	values reflect.Value
 	key    reflect.Value

@@ -46,8 +46,8 @@ func TestIdleScannersAreBounded(t *testing.T) {
 }
 
 // memoryOf returns the bytes in all slices of a struct and of its inner structs, except
-// the text in src. It does not count arrays, maps and pointers, which have other
-// bounds.
+// the text in src. It does not count arrays, maps and pointers; their memory is limited
+// in other ways.
 func memoryOf(v reflect.Value) int {
 	n := 0
 	for i := range v.NumField() {

@@ -2,5 +2,6 @@
 
 package canonicaljson_test
 
-// jsonV2: encoding/json is the implementation of GOEXPERIMENT=jsonv2.
+// jsonV2 is false without GOEXPERIMENT=jsonv2: encoding/json has its original
+// implementation.
 const jsonV2 = false

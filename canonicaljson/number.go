@@ -39,9 +39,9 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a value of float32 other than zero. The shortest digits of a
-// float32 are at most nine, so they are also the shortest digits of the double nearest
-// to them.
+// appendFloat32 writes a value of float32 other than zero. The shortest decimal of a
+// float32 has at most nine digits. The double nearest to this decimal has the same
+// shortest digits, so the output is canonical.
 func appendFloat32(dst []byte, f float64) []byte {
 	// The bounds are float32 values: float32(1e-6) is slightly less than 1e-6.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
@@ -66,9 +66,9 @@ type literal struct {
 	power         int    // the exponent, ±maxPower beyond 1e9
 }
 
-// maxPower replaces every exponent of 1e9 or more. No text has enough digits to
-// compensate for such an exponent, and the sum of maxPower and the number of digits
-// fits into 32 bits.
+// maxPower stands for every exponent of 1e9 or more. No text has enough digits to
+// compensate for such an exponent. The sum of maxPower and the number of digits fits
+// into 32 bits.
 const maxPower = 1_600_000_000
 
 // read reads the number at start by the grammar of RFC 8259 section 6. If the number is
@@ -148,9 +148,9 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset after the number at start if the number is an integer of
-// at most 15 digits in canonical form. It returns 0 for other numbers, and for integers too
-// close to the end of the text.
+// shortInteger returns the offset after the number at start if the number is an integer
+// of at most 15 digits in canonical form. It returns 0 for other numbers, and if fewer
+// than 16 bytes of the text are left.
 func shortInteger(src []byte, start int) int {
 	i := start
 	if src[i] == '-' {
@@ -253,7 +253,8 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
-	// A number may still be in canonical form, depending on its layout.
+	// The number is an integer or has an exponent. It may already be in canonical form,
+	// so compare it with its canonical text.
 	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")

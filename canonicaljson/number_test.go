@@ -257,17 +257,18 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// The decimals that round to f = m*2^e lie between (2m-1) and (2m+1) halves of 2^e,
-	// except that the lower bound is at half that distance if m is a power of two. The
-	// bounds themselves round to f only if m is even. Everything is scaled to quarters
-	// of 2^e.
+	// A decimal rounds to f = m*2^e if it is between (2m-1)/2 and (2m+1)/2 times 2^e.
+	// If m is a power of two, the lower bound is only half as far from f. The bounds
+	// themselves round to f only if m is even. All values are scaled to quarters of
+	// 2^e.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
 	if m == 1<<52 && e > -1074 {
 		low.Add(low, big.NewInt(1))
 	}
-	// Both sides become integers: text d*10^exponent, doubles n*2^(e-2).
+	// Scale all values to integers for exact comparisons. The text is d*10^exponent,
+	// and value, low and high are multiples of 2^(e-2).
 	unit, scale := big.NewInt(1), big.NewInt(1)
 	if exponent >= 0 {
 		unit = j.ten(exponent)
@@ -301,7 +302,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 		return "fewer digits denote it too"
 	}
 	for _, other := range []int64{d - 1, d + 1} {
-		// Skip an integer with another number of digits, such as 10 next to 9.
+		// Skip a neighbour of d with more or fewer digits, for example 10 if d is 9.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}
@@ -328,9 +329,9 @@ func mantissa(f float64) (int64, int) {
 }
 
 // readLayout returns the digits of a text and their power of ten. If the text does not
-// have the layout of ECMA-262, the result why names the deviation. The layout depends
-// on the number of digits and on the magnitude: the value is 0.digits times
-// 10^magnitude.
+// have the layout of ECMA-262, the result why names the deviation. ECMA-262 chooses the
+// layout by the number of digits and by the magnitude. Magnitude means that the value
+// is 0.digits times 10^magnitude.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")
