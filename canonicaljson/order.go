@@ -66,12 +66,13 @@ func (s *scanner) name(m *member) []byte {
 	return s.src[m.quote+1 : m.quote+1+m.length]
 }
 
-// prefixOf returns the first eight bytes of a name as a number. Two different numbers
-// have the order of the names' UTF-16 code units.
+// prefixOf returns a number made from the first eight bytes of a name. If the numbers of
+// two names differ, the name with the smaller number comes first in the order of UTF-16
+// code units.
 //
-// UTF-8 bytes have the same order with one exception: in UTF-16, U+E000 to U+FFFF (lead
-// bytes EE and EF) sort after all higher characters (lead bytes F0 to F4). prefixOf
-// raises the two lead bytes above the others.
+// The bytes of UTF-8 give the same order with one exception: in UTF-16, U+E000 to U+FFFF
+// (lead bytes EE and EF) sort after all higher characters (lead bytes F0 to F4). prefixOf
+// therefore raises EE and EF above F0 to F4.
 func prefixOf(name []byte) uint64 {
 	var p uint64
 	if len(name) >= 8 {
@@ -155,8 +156,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is the largest number of members for which orderCache keeps a separate
-// order. All larger objects share one.
+// maxCached is the largest number of members for which orderCache remembers the last
+// order separately. All objects with more members share one slice.
 const maxCached = 64
 
 // orderCache remembers the last order for each number of members. Texts often have many
@@ -166,8 +167,8 @@ type orderCache struct {
 	large []uint32
 }
 
-// lastOrder returns the order of the last object with n members. If there was no such
-// object, the n numbers are arbitrary.
+// lastOrder returns n indices: the order of the last object with n members if the cache
+// still has it, and arbitrary indices otherwise.
 func (c *orderCache) lastOrder(n int) []uint32 {
 	if n > maxCached {
 		c.large = slices.Grow(c.large[:0], n)[:n]
@@ -236,9 +237,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the normalised text that writeSorted has to write. While open is true,
-// writeSorted is writing the object after this part, and members, count and left describe
-// this object.
+// job is a part of the normalised text that writeSorted has not written yet. If open is
+// true, an object follows this part, and writeSorted is still writing the object's
+// members. The fields members, count and left describe this object.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
@@ -247,8 +248,9 @@ type job struct {
 	open    bool
 }
 
-// pushJob adds a job for the span m. The fields are set one by one, because m was
-// written the same way: one wide load would wait for the narrow stores.
+// pushJob adds a job for the span m. It copies the fields one by one, because they were
+// written one by one just before. A processor stalls if one wide load reads several
+// recent narrow stores.
 func (s *scanner) pushJob(m *span) {
 	n := len(s.jobs)
 	if n == cap(s.jobs) {

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alphabet has escaped code points and the code points around the differences between
-// the orders of UTF-8 and UTF-16.
+// alphabet has ASCII characters with and without a JSON escape, and the characters at the
+// limits of the ranges that sort differently in UTF-8 and in UTF-16.
 var alphabet = []rune("\x00\t\n\x1f !\"/09AZ\\az~\u007f\u0080é߿ࠀ€\ud7ff\ue000דּ�\uffff\U00010000😀\U0010ffff")
 
 func randomName(r *rand.Rand) string {
@@ -36,8 +36,8 @@ func randomName(r *rand.Rand) string {
 	return string(name)
 }
 
-// TestOrderIsUTF16 compares the order of random names with the order of their UTF-16
-// code units (RFC 8785 section 3.2.3).
+// TestOrderIsUTF16 canonicalises objects with random names. The names of each result must
+// be in the order of their UTF-16 code units (RFC 8785 section 3.2.3).
 func TestOrderIsUTF16(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 1))
 	for range 3_000 {
@@ -103,8 +103,8 @@ func writtenOtherwise(r *rand.Rand, name string) string {
 	return b.String()
 }
 
-// TestMovingNestedObjects canonicalises random trees with objects in random order, and
-// compares each result with the ordered tree.
+// TestMovingNestedObjects canonicalises random trees with the members of each object in
+// random order. Each result must equal the canonical text of its tree.
 func TestMovingNestedObjects(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 2))
 	for range 3_000 {
@@ -149,14 +149,14 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	return leaf[0], leaf[1]
 }
 
-// TestTimeIsLinear compares inputs with inputs of the same shape and 16 times the size.
-// A quadratic step would take 256 times as long. The bound leaves room for a busy
-// machine and for caches large enough for the small input only. The test uses the
-// shortest processor time of several tries, with the garbage collector off.
+// TestTimeIsLinear measures each shape of input in two sizes, one 16 times the other.
+// Linear work takes 16 times as long for the large size, and quadratic work 256 times.
+// The bound is between the two: it leaves room for other programs, and for a processor
+// cache that holds only the small input. The test uses the shortest processor time of
+// several tries, with the garbage collector off.
 //
-// TestTimeIsLinear also compares the time for a byte of each shape with the time for a
-// byte of ordinary events. An input that is slow in proportion to its length is a
-// fault, too.
+// The test also limits the time for a byte of each shape to a multiple of the time for a
+// byte of ordinary events. Linear work can be too slow as well.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")

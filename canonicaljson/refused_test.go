@@ -29,9 +29,9 @@ type badText string
 
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
-// Tests embed these structs by unexported names. A test embeds at least two structs
-// with the same marshal method, because two methods of one name hide each other: the
-// outer struct gets neither.
+// Tests embed these structs by unexported names. Each marshal method occurs in at least
+// two of the structs that a test embeds. Go then promotes neither of the two methods, and
+// the outer struct has no marshal method.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

@@ -102,8 +102,9 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// Set the fields through a pointer: a composite literal is built on the
-			// stack with narrow stores and moved with wide loads, which stalls.
+			// Set the fields through a pointer. For a composite literal, the compiler
+			// would write narrow fields on the stack and read several at once, which
+			// stalls the processor.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))
@@ -288,8 +289,8 @@ func (s *scanner) copyPending(at, next int) {
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
-			// Make room for the rest of the text too. The canonical form is seldom longer
-			// than the source.
+			// Make room for the whole rest of the text: the canonical form is seldom
+			// longer than the source.
 			s.out = slices.Grow(s.out, len(s.src)-s.run+64)
 		}
 		s.out = append(s.out, s.src[s.run:at]...)

@@ -21,7 +21,8 @@ func AppendString(dst []byte, s string) ([]byte, error) {
 	return out, nil
 }
 
-// appendString returns the offset of the first invalid UTF-8 byte of s, or -1.
+// appendString appends s to dst as a canonical JSON string. It also returns the offset of
+// the first invalid UTF-8 byte of s, or -1.
 func appendString(dst []byte, s string) ([]byte, int) {
 	n := len(dst)
 	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
@@ -53,8 +54,9 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	return dst, -1
 }
 
-// appendSpecial appends s like appendString, from offset i on. The caller has appended the
-// bytes before i; the rest may have bytes that need an escape or a check.
+// appendSpecial appends the rest of s, from offset i on, for appendString. This rest may
+// have bytes that need an escape or a check. The results are the same as for
+// appendString.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
@@ -199,9 +201,9 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// The sequence has three bytes. The bit 0x20 of the second byte is clear in
-			// an overlong form, which starts with E0, and set in a surrogate, which
-			// starts with ED.
+			// w begins with a sequence of three bytes, the first in the lowest place. The
+			// bit 0x20 of the second byte shows two faults: it is clear after E0 in an
+			// overlong form, and set after ED in a surrogate.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}

@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// MaxDepth is the largest number of nested arrays and objects, in a text and in a Go
-// value. One more is refused with [ErrDepth].
+// MaxDepth is the largest accepted depth of nested arrays and objects, in a text and in a
+// Go value. A greater depth is refused with [ErrDepth].
 const MaxDepth = 10_000
 
-// MaxLength is the length in bytes of the longest accepted text; a longer text is
-// refused with [ErrTooLong]. Canonical text can be four and a half times as long as its
-// source (1e20 becomes 21 digits), and offsets in canonical text have 32 bits.
+// MaxLength is the length in bytes of the longest accepted text. A longer text is refused
+// with [ErrTooLong]. The reason for the limit is that offsets in canonical text have 32
+// bits, and canonical text can be four and a half times as long as its source: 1e20
+// becomes 21 digits.
 const MaxLength = 512 << 20
 
 // Append appends the canonical form of the JSON text src to dst and returns the
@@ -30,10 +31,10 @@ func Append(dst, src []byte) ([]byte, error) {
 }
 
 // AppendStrict is [Append], but refuses with [ErrInexactInteger] each integer literal
-// (without fraction or exponent) that rounding would change: 9007199254740993 is
-// refused, and 295147905179352830000, its own canonical text, is accepted. AppendStrict
-// accepts every result of Append. Literals with a fraction or an exponent are read as
-// doubles and rounded.
+// (without fraction or exponent) that rounding would change. It refuses 9007199254740993.
+// It accepts 295147905179352830000, because the canonical text of the nearest double has
+// the same digits. AppendStrict accepts every result of Append. Literals with a fraction
+// or an exponent are read as doubles and rounded.
 func AppendStrict(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, true)
 }
@@ -99,8 +100,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the offset in src after the pending bytes, which is the end of the
-// text. After white space at the end of the text, no bytes are pending.
+// pendingEnd returns the offset in src after the pending bytes of a scanned text: the end
+// of src, but at least s.run.
 func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}

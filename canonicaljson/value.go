@@ -33,10 +33,11 @@ func Marshal(v any) ([]byte, error) {
 //   - integers beyond ±(2^53-1) ([ErrInexactInteger]), except in a field with the tag
 //     option "string";
 //   - NaN and infinities ([ErrNumberRange]);
-//   - two map keys with one text ([ErrDuplicateName]);
+//   - maps in which two keys become the same name ([ErrDuplicateName]);
 //   - values that contain themselves ([ErrDepth]);
-//   - types without a JSON form, and tagged structs that are embedded by an unexported
-//     name, if a method determines their form ([ErrUnsupportedType]).
+//   - types without a JSON form ([ErrUnsupportedType]);
+//   - tagged structs embedded by an unexported name, if a method such as MarshalJSON
+//     determines their form ([ErrUnsupportedType]).
 //
 // The results of MarshalJSON methods, json.RawMessage and json.Number are read by the
 // rules of [AppendStrict].
@@ -67,15 +68,15 @@ type encoder struct {
 	entries      []entry                // of the open maps
 }
 
-// maxIndirections bounds the pointers and interfaces on the path to a value, because a
-// chain of them may have no array or object.
+// maxIndirections bounds the pointers and interfaces on the path to a value. MaxDepth
+// does not bound them, because it limits only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
 // uncheckedDepth is the number of nested arrays, objects, pointers and interfaces up to
 // which the encoder does not search for cycles. At greater depth the encoder compares
-// each pointer, slice and map with the values around it, and refuses a value that
-// contains itself long before its text fills the memory. Values of ordinary depth avoid
-// this cost.
+// each pointer, slice and map with the outer values that contain it. A value that
+// contains itself is therefore refused long before its text fills the memory. Values of
+// ordinary depth avoid this cost.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
@@ -91,8 +92,8 @@ const containsItself = "the value contains itself"
 // checksCycles reports whether the encoder is so deep that it must search for cycles.
 func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= uncheckedDepth }
 
-// enter records that the encoder is inside the target of r. It reports false if the encoder
-// already was.
+// enter records that the encoder is inside the target of r. It returns false if the
+// encoder was inside this target before the call, so the value contains itself.
 func (e *encoder) enter(r reference) bool {
 	if _, found := e.inside[r]; found {
 		return false

@@ -49,11 +49,12 @@ func unwrapSNS(body string) string {
 	return *n.Message
 }
 
-// payloadOf returns the part of a body that determines the effect, as canonical JSON if it
-// is JSON: the payload of an envelope, or the whole of any other body. An SNS notification
-// is unwrapped first. The result does not depend on T, so recorded fingerprints stay valid
-// after a change of T. An event has the same fingerprint with any JSON encoder, with or
-// without an envelope.
+// payloadOf returns the part of a body that determines the handler's effect: the payload
+// of an envelope, or the whole of any other body. For an SNS notification, the body is
+// the message inside. JSON is returned in its canonical form. The fingerprint of an event
+// is made from this result. It is therefore the same with any JSON encoder, and with or
+// without an envelope. It does not depend on T, so recorded fingerprints stay valid after
+// a change of T.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

@@ -30,11 +30,11 @@ type Config[T any] struct {
 	// content to another Decode.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
-	// Key returns the identity of the effect, at most 2,048 bytes. It must be unique
-	// within the event source of the envelope or, without an event source, within the
-	// queue. The default is the dedupe key of the decoded envelope or, without a dedupe
-	// key, the MessageId. The deduplication ID of SQS is unsuitable, because a redrive
-	// replaces it (F-113).
+	// Key returns a text that identifies the effect of a message, at most 2,048 bytes.
+	// The text must be unique within the event source of the envelope or, without an
+	// event source, within the queue. The default is the dedupe key of the decoded
+	// envelope or, without a dedupe key, the MessageId. The deduplication ID of SQS is
+	// unsuitable, because a redrive replaces it (F-113).
 	Key func(Message[T]) string
 
 	// Handle is called for each message. Set Handle or HandleTx.

@@ -64,8 +64,9 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting returns the run of a group whose first message waits for its next attempt
-// (sleeping) or for an operator (blocked). The caller holds e.mu.
+// resting returns the first run of a sleeping or blocked group. A run is a list of the
+// group's messages from one receive. The first message of the run waits for its next
+// attempt (sleeping) or for an operator (blocked). The caller holds e.mu.
 func (e *engine) resting(group string) (*run, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {

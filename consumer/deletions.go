@@ -36,18 +36,18 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each ten waiting deletes. It also starts a
-// call for the remaining deletes if the argument now is true, or if no handler and no
-// delete call is running and no run waits for its turn: then no further delete will come
-// soon. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. If the argument
+// now is true, it also starts a call for the remaining deletes. It does the same if no
+// further delete will come soon: no handler and no delete call is running, and no
+// messages wait for a handler. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A delete of a lost message is not repeated. The one try is useful: if the
-		// visibility timeout has not really ended, SQS confirms the delete, and if
-		// another consumer has the message, SQS refuses it.
+		// A delete of a lost message is tried only once. If the visibility timeout has
+		// not really ended, SQS confirms the delete. If another consumer has the message,
+		// SQS refuses the delete.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true

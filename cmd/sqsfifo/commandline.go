@@ -64,10 +64,10 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the defaults of flags with durations, by the names that the flags' tags use.
-// The command send has a shorter default for --retry-for (send_for) than the other
-// commands: with a journal, the idempotency store needs the rest of the deduplication
-// interval, and NewQueue refuses a longer time.
+// limits are the defaults of flags with durations. The keys are the names that the flags'
+// tags use. The default of --retry-for is shorter for the command send (send_for) than
+// for other commands: with a journal, the idempotency store needs the last part of the
+// deduplication interval, and NewQueue refuses a longer time.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),

@@ -114,8 +114,9 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
-		// The error means that the database has a ledger: a store that does not write to
-		// the ledger is refused. Open the store again with the ledger.
+		// This error means that the database has a ledger. sqlstore.Open then refuses a
+		// store that does not write to the ledger, so open the store again with the
+		// ledger.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

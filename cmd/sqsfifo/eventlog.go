@@ -151,8 +151,8 @@ func (l *eventLog) next() (message, error) {
 	return m, nil
 }
 
-// name returns a place for messages to people, in the form FILE:LINE, with the replay's
-// number for a replayed message.
+// name returns the place p in the form FILE:LINE, for people to read. For a replayed
+// message, it adds the replay's number.
 func (l *eventLog) name(p place) string {
 	text := fmt.Sprintf("%s:%d", l.files[p.file], p.line)
 	if p.replay > 0 {

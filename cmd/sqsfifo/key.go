@@ -115,8 +115,8 @@ func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
 	}
 }
 
-// one prints the key of a dataset. If d has a key, one also verifies that the two are
-// equal.
+// one prints the key of one dataset. If the input has a key for the dataset, the two keys
+// are compared.
 func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) (int, error) {
 	normal, err := d.Normalize()
 	if err != nil {

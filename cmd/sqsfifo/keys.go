@@ -80,8 +80,8 @@ const (
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns the state that a claim of the key would have found when the record was
-// read.
+// stateOf returns the state of a key at the time when its record was read: the state that
+// a new claim of the key would have found.
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -96,8 +96,8 @@ func stateOf(r idempotency.Record) string {
 	return stateInDoubt
 }
 
-// doubtSince returns the time from which it is unknown whether the key's operation took
-// effect. For a record without such a doubt, it returns the creation time.
+// doubtSince returns the time since which it is unknown whether the key's operation took
+// effect. For a record without such a time, it returns the creation time.
 func doubtSince(r idempotency.Record) time.Time {
 	if r.DoubtSince.IsZero() {
 		return r.Created
@@ -146,7 +146,8 @@ func (s keySelection) match(r idempotency.Record) bool {
 	if s.Queue == "" {
 		return true
 	}
-	// A producer's scope is JoinScope(client, ARN, source).
+	// The scope of a producer's key has three parts: client, ARN of the queue, and event
+	// source. JoinScope joins them with ":".
 	parts := strings.Split(r.Key.Scope, ":")
 	return len(parts) == 3 && parts[1] == idempotency.JoinScope(s.Queue)
 }

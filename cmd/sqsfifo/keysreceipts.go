@@ -20,7 +20,8 @@ type sentMessage struct{ bodyHash, group string }
 // message ID and sequence number.
 type sentReceipts map[sentMessage]idempotency.Result
 
-// of returns the result of the message in a key's record, or false if no receipt has it.
+// of looks up the message of a key's record. It returns the result from the message's
+// receipt, or false if no receipt has the message.
 func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
 	if len(s) == 0 {
 		return idempotency.Result{}, false

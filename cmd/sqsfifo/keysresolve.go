@@ -65,9 +65,9 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve, with the fence and the number of attempts that it had when
-// the command first read it. If these have changed later, the key was tried again and is
-// not resolved.
+// keyTarget is a key to resolve. The fields fence and attempts are from the command's
+// first read of the key; the fence is a number that grows with the claims of the key. If
+// one of them has changed since, the key was tried again and is not resolved.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -152,8 +152,8 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. The result missing is the number of selected
-// unresolved keys without a receipt, if receipts is not nil; they are not in targets.
+// targets returns the keys to resolve. Without key IDs and with receipts, it leaves out
+// each unresolved key without a receipt. The result missing is the number of these keys.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})
@@ -217,8 +217,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key, unless its record found, read again, shows that it is resolved
-// already, is not unresolved, or was tried again. Without --yes it changes nothing.
+// resolve resolves one key. The argument found is the record of the key, read again. If
+// the record shows that the key is resolved already, is not unresolved or was tried
+// again, resolve changes nothing. Without --yes it never changes anything.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

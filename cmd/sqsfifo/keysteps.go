@@ -9,10 +9,10 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// keySteps lists the differences between a dataset and its normal form, in the order of
-// the specification. The first step of a component (dataset_id, version, source_uri)
-// starts from the given value, and each later one from the result of the step before.
-// The last step of a component results in its normal form.
+// keySteps lists the steps from a dataset to its normal form, in the order of the
+// specification. The steps of one component (dataset_id, version or source_uri) form a
+// chain. The first step begins with the given value, each later step with the result of
+// the step before. The last result is the normal form.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""

@@ -23,8 +23,8 @@ type provenanceLine struct {
 }
 
 // outboxLine is a row that was exported from an outbox: the time of the first send, and
-// the message as JSON. For an archived row, package outbox stores this time as
-// settled_at, in microseconds.
+// the message as JSON. An archived row of package outbox does not have this time. It has
+// settled_at, the time in microseconds when the outcome was recorded.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
@@ -55,8 +55,9 @@ type lineReader struct {
 	prepare preparer
 }
 
-// preparer prepares a message for a simulation, in advance and in any goroutine, as the
-// method Prepare of [sqstest.Simulation] does.
+// preparer prepares one message for a simulation, as the method Prepare of
+// [sqstest.Simulation] does. Any goroutine may call it, before the simulation reaches the
+// message.
 type preparer func(sqstest.TimedMessage) sqstest.PreparedMessage
 
 func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {

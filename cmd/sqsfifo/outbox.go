@@ -33,7 +33,7 @@ type outboxFlags struct {
 	Database  string        `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// with opens the outbox, calls do with it, and closes the database.
+// The method with opens the outbox, calls do, and closes the database.
 func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) (int, error)) (code int, err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {

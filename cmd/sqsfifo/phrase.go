@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// counted formats a number with the noun thing, as in "1 event" or "2 events".
+// counted formats a number with a noun, as in "1 event" or "2 events". The argument thing
+// is the noun in the singular.
 func counted(n int, thing string) string { return countedAs(n, thing, thing+"s") }
 
 func countedAs(n int, one, many string) string {

@@ -28,9 +28,9 @@ type picture struct {
 	spool    *os.File // temporary copy of standard input, or nil if none is needed
 }
 
-// begin prepares the page. With --html-bodies, the method write reads the messages of
-// findings from the log a second time. Standard input cannot be read twice, so begin
-// then creates a temporary file for a copy of it.
+// begin prepares the page. With --html-bodies, the page needs a second reading of the log
+// (see readTexts). Standard input cannot be read twice, so begin creates a temporary file
+// for a copy of standard input.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
@@ -93,8 +93,8 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 	return w.Flush()
 }
 
-// readTexts reads the lines of findings a second time, because the page shows their bodies
-// and attributes (see timeline.Recorder.Wanted).
+// readTexts reads the findings and their related messages from the log a second time. The
+// page shows the bodies and attributes of these messages (see timeline.Recorder.Wanted).
 func (p *picture) readTexts() error {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))

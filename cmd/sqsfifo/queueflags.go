@@ -124,8 +124,8 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// The producer sends the hash of the body as deduplication ID. SQS treats it like
-		// the hash that it computes itself (F-014).
+		// The producer sends the hash of the body as deduplication ID. SQS treats this ID
+		// like a hash computed by SQS (F-014 in sqstest/FACTS.md).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil
@@ -166,9 +166,9 @@ func flagWords(err error) error {
 }
 
 // inFlags replaces each error of type E in err by a text with a flag and the broken rule.
-// The function of returns the configuration field and the rule of such an error, and flags
-// maps the field to the flag. Other errors, and errors about fields without a flag, stay
-// unchanged.
+// The function argument returns the configuration field and the rule of such an error.
+// The map flags has the flag of each field. Other errors, and errors about fields without
+// a flag, stay unchanged.
 func inFlags[E error](err error, flags map[string]string, of func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {

@@ -30,8 +30,8 @@ const (
 	outcomeUnresolved = "unresolved"
 )
 
-// successes is the number of outcomes that mean that SQS has the event. These outcomes are
-// the first elements of everyOutcome.
+// successes is the number of outcomes for an event that SQS has: the first elements of
+// everyOutcome are these outcomes.
 const successes = 3
 
 // everyOutcome lists the outcomes in the order in which the summary at the end of the
@@ -74,8 +74,9 @@ type outcome struct {
 }
 
 // outcomeOf returns the outcome of an event, from the receipt and the error of its
-// producer. journal is true if the command uses a journal. A stored event without a request
-// was then sent before, by an earlier run or from an earlier line.
+// producer. journal is true if the command uses a journal. With a journal, an event may
+// be stored without a request of this run: an earlier run sent it, or an earlier line had
+// the same event.
 func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
 	for _, f := range r.Findings {
@@ -111,8 +112,9 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	return o
 }
 
-// receipts prints a receipt for each event. The receipts of a message group are printed in
-// the order of the group's lines in the input, for any order of outcomes.
+// receipts prints a receipt for each event. The outcomes of events may come in any order.
+// The receipts of a message group are printed in the order of the group's lines in the
+// input.
 type receipts struct {
 	out       *lineWriter
 	progress  *progress
@@ -259,8 +261,8 @@ func (r *receipts) failed() bool {
 	return false
 }
 
-// summarize prints one line for people: the number of events with each outcome, the number
-// bad of skipped lines, and the speed.
+// summarize prints one line for people: the number of events with each outcome, the
+// number of skipped lines (the argument bad), and the speed.
 func (r *receipts) summarize(took time.Duration, bad int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -137,8 +137,8 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	return exitFine, nil
 }
 
-// stops reports whether a run does not send an item with the action and then stops its
-// message group.
+// stops reports whether an action stops a message group. A run does not send an item with
+// such an action, and stops the item's group there.
 func stops(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

@@ -91,8 +91,8 @@ func writeResults(out *lineWriter, results []replay.Result) error {
 	return out.flush()
 }
 
-// reportCode returns exitFindings if the report has items that remain or stopped their
-// groups, and exitFine otherwise.
+// reportCode returns exitFindings if items remain to be sent, or if an item stopped its
+// message group. Otherwise it returns exitFine.
 func reportCode(r replay.Report) int {
 	if r.Conflict+r.Drift+r.Unresolved+r.Failed+r.Remaining > 0 {
 		return exitFindings

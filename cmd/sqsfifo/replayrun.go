@@ -229,7 +229,7 @@ func replayFlagWords(err error) error {
 	return err
 }
 
-// sendable returns the number of plan items that a run may try.
+// sendable returns the number of plan items whose action is not to skip the item.
 func sendable(plan *replay.Plan) int {
 	n := 0
 	for i := range plan.Items {

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// writePlanTable writes the summary of a plan as text: the number of items for each label
-// and action.
+// writePlanTable writes the summary of a plan as text: the number of items for each
+// action and label. A label such as "inside" is an item's position in the deduplication
+// window.
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)
@@ -23,8 +24,9 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the number of items for each outcome, for each reason of a
-// skipped item, and for each pair of labels: in the plan and at the send.
+// writeReportTable writes the number of items for each outcome, and for each reason of a
+// skipped item. An item has a label in the plan and a label at its send (see
+// replay.Label). The table also has the number of items for each such pair of labels.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -33,8 +33,8 @@ type scriptEvent struct {
 	Scene string `json:"scene"`
 }
 
-// makeOutbox makes an outbox in a database. An element GROUP:N of groups adds N messages to
-// the message group GROUP, with the time of adding ten minutes ago.
+// makeOutbox makes an outbox in a database. An element GROUP:N of groups adds N messages
+// to the message group GROUP. The recorded time of the addition is ten minutes ago.
 func makeOutbox(ctx context.Context, source string, groups ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -91,8 +91,9 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried records in the outbox that a relay may have sent the messages of a group the
-// duration ago in the past. The messages are at the positions up to and including to.
+// markTried records in the outbox that a relay may have sent the first messages of a
+// group. The argument to is the position of the last such message, and ago is the time
+// since the first attempt.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
@@ -218,9 +219,9 @@ func postgresServer() string {
 }
 
 // interpreters returns the paths of the installed interpreters of other languages, by the
-// names of the script conditions: "python" and "node". A version manager's wrapper needs
-// the home folder, which scripts do not have, so for Python the path comes from the
-// interpreter itself.
+// names of the script conditions: "python" and "node". The python3 in PATH may be a
+// version manager's wrapper, which needs the home folder. Scripts have no home folder, so
+// the path is the one that Python itself reports.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {

@@ -44,9 +44,10 @@ type queueKey struct{}
 //	                     makeKeys
 //	postgres             makes a schema, whose database is $POSTGRES
 //
-// The conditions are [postgres], a server answers, and [python] and [node], the
-// interpreter is installed. The variables $PYTHON and $NODE are the paths of the
-// interpreters, $CLI is testdata/cli and $REPOSITORY is the root of the repository.
+// The condition [postgres] means that a PostgreSQL server answers. The conditions
+// [python] and [node] mean that the interpreter is installed. The variables $PYTHON and
+// $NODE are the paths of the interpreters, $CLI is testdata/cli, and $REPOSITORY is the
+// root of the repository.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,

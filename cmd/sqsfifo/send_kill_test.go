@@ -72,8 +72,9 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	return cmd, &out, &errs
 }
 
-// numbered writes a file of events with the numbers from 0, which belong to the groups in
-// turn. It returns the file's name.
+// numbered writes a file of events with the numbers 0, 1, 2 and so on. It assigns the
+// events to g0, g1 and so on in turn, and after the last group begins with g0 again. It
+// returns the file's name.
 func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
@@ -291,7 +292,8 @@ func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 		N     int    `json:"n"`
 		Group string `json:"group"`
 	}
-	// This producer names the queue by another URL than the command does.
+	// The command used another URL of the same queue. The journal must recognise the
+	// events under this URL, too.
 	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
 		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
 		Identify: func(e event) (sqsfifo.Identity, error) {

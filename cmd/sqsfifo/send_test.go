@@ -42,10 +42,11 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An earlier run was killed before SQS answered for an event, so long ago that SQS
-// may deliver the event twice if it is sent again. The command reports the event as
-// unresolved, holds back the later events of its group, and resends the event only
-// with --resend-unresolved. With --on-failure skip the later events are sent.
+// An earlier run was killed before SQS answered for an event. The deduplication interval
+// has passed since, so SQS may deliver the event twice if it is sent again. The command
+// reports the event as unresolved, holds back the later events of its group, and resends
+// the event only with --resend-unresolved. With --on-failure skip the later events are
+// sent.
 func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -122,8 +123,8 @@ func TestSendJournalInUse(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 2)
 }
 
-// After a signal the command reads no more lines. Events read before get their
-// outcomes, and an unfinished line of standard input no longer delays the command.
+// After a signal the command reads no more lines. Events read before get their outcomes.
+// The command does not wait for the end of standard input.
 func TestSendInterrupted(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -186,8 +187,9 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// If SQS throttles an event until its retries end, the command holds back the later events
-// of its group. A second run sends the events of the group in order.
+// SQS throttles all requests until the time for retries has passed. The command then
+// holds back the later events of a group whose event was not stored. A second run sends
+// the events of the group in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)
@@ -314,7 +316,8 @@ func TestSendClosedOutputAndOpenInput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// Receipts of a group come in line order, for any order of outcomes.
+// The receipts of a group are printed in the order of the lines, even if the outcomes
+// come in another order.
 func TestReceiptsInOrder(t *testing.T) {
 	var out strings.Builder
 	r := newReceipts(&out, newProgress(io.Discard, 0, true))

@@ -92,8 +92,8 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the time that wait gives the method read to return. If read is blocked
-// on standard input, it does not return in this time.
+// readerMayTake is the longest time for which the function wait waits for the method
+// read. If read is blocked on standard input, it does not return in this time.
 const readerMayTake = 100 * time.Millisecond
 
 // wait returns the error of the method read, or nil if read does not return within
@@ -129,8 +129,8 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	return exitFine, nil
 }
 
-// joined joins errors. It leaves out context.Canceled and errors with the text of an
-// earlier one, because these repeat why the command ended.
+// joined joins errors. It leaves out context.Canceled, and an error with the same text as
+// an earlier error: neither adds a reason for the end of the command.
 func joined(errs []error) error {
 	var out []error
 	seen := map[string]bool{}
@@ -144,8 +144,8 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit returns the context for closing the queue, which waits for the submitted events. If
-// ctx ends by a signal, the new context ends after the time --grace.
+// limit returns the context for closing the queue, which waits for the submitted events.
+// A signal ends ctx. The new context ends later, after the time --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() {
@@ -196,8 +196,8 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	}
 }
 
-// sendAll submits the events to the producer, until the channel events is closed or the
-// context reading ends.
+// sendAll submits the events to the producer. It ends when the channel events is closed,
+// or when the second context, that of the reader, ends.
 func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
 	for {
 		select {

@@ -9,14 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation is the operation in the keys of old journals. In the versions of the command
-// that wrote them, the producer did not use the journal as its store.
+// oldOperation is the operation in the keys of a journal that an earlier version of the
+// command wrote. That version did not use the journal as the producer's store.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal and returns it as the store of a producer. Only one
-// process can open a journal, so its path is a unique name for the store's owner. The owner
-// is the hash of the path, because an owner's name has a limited length. The function end
-// closes the journal.
+// openSendJournal opens a journal and returns it as the store of a producer. The name of
+// the store's owner must be unique. The path of the journal is unique, because only one
+// process can open a journal. The name is the hash of the path, because the length of a
+// name is limited. The function end closes the journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -200,8 +200,8 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe returns the text of an outcome, as Outcome.String does. Where that has the index
-// of another message, describe has its number and place.
+// describe returns the text of an outcome, as Outcome.String does. Outcome.String refers
+// to another message by its index, and describe by its number and place.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// generatedLog is an io.Reader of a generated log. The times of its lines advance by a
-// second in 3,000 lines, and every twentieth line is a duplicate.
+// generatedLog is an io.Reader of a generated log. The log has 3,000 lines for each
+// second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
 	lostEvery   int // one of so many duplicates has another attribute; 0 for none

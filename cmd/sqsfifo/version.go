@@ -34,8 +34,9 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFailedIf(err), err
 }
 
-// released is the version of a released binary, set by the linker (.goreleaser.yaml), or
-// "". A build in this repository uses go.work, so it has no module version.
+// released is the version of a released binary, set by the linker (.goreleaser.yaml). It
+// is "" in every other binary. The Go toolchain does not record a module version for a
+// build with this repository's go.work.
 var released string
 
 // buildVersion is the JSON form of the version. The form does not change between
@@ -76,8 +77,8 @@ func (v buildVersion) String() string {
 	return fmt.Sprintf("sqsfifo %s%s%s %s", v.Version, commit, modified, v.Go)
 }
 
-// moduleVersion returns the version of the command's module, or the next version for a
-// build from source.
+// moduleVersion returns the version of the command's module. For a build from source it
+// returns the version constant of package sqsfifo.
 func moduleVersion() string {
 	if released != "" {
 		return released

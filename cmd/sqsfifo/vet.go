@@ -201,9 +201,9 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the value of --fail-on: the lowest severity of a finding that makes the command
-// fail. The default is warning, because infos are reported only on request and are not
-// about present losses.
+// failOn is the value of --fail-on: the lowest severity of a finding that makes the
+// command fail. The default is warning. It excludes infos, because they are reported only
+// on request and do not report present losses.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// natural is a natural number of at most 4096 bits, the lowest word first. [Parse]
-// needs some 2,800 bits, to express the digits of a literal and the middle between any
-// two doubles as multiples of one unit. Unlike math/big, natural does not allocate, and
-// takes a tenth of the time for numbers of this size.
+// natural is a natural number of at most 4096 bits, the lowest word first. [Parse] needs
+// some 2,800 bits: it compares a literal with the middle between two doubles, both as
+// multiples of one unit. Unlike math/big, natural does not allocate, and takes a tenth of
+// the time for numbers of this size.
 type natural struct {
 	words [64]uint64
 	n     int // how many of them there are; the highest is not zero

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// minPower and maxPower are the lowest and the highest power of ten in the table.
-// Nearest needs this range for literals of up to 19 digits. Shortest needs 10^-k for
-// every double.
+// minPower and maxPower are the lowest and the highest power of ten in the table. Nearest
+// needs this range for literals of up to 19 digits. Shortest needs the power 10^-k for
+// each result d*10^k.
 const (
 	minPower = -342
 	maxPower = 324
@@ -16,9 +16,9 @@ const (
 // MaxDigits is how many decimal digits always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity has the bits of the positive infinity. The bits of doubles are in the order
-// of their values. Infinity therefore also stands for 2^1024, the next double after the
-// largest finite double if the exponent were not bounded.
+// Infinity has the bits of the positive infinity. Positive doubles have the same order as
+// their bits, so Infinity comes next after the largest finite double. In comparisons
+// Infinity therefore stands for 2^1024, the next double if the exponent were not bounded.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
@@ -27,8 +27,8 @@ const Infinity = 0x7FF << 52
 // caller must use [Parse].
 //
 // The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte
-// per Second, 2021): a product with the highest 64 bits of 10^q, and with 64 more bits
-// in undecided cases, has enough exact bits to round.
+// per Second, 2021). It multiplies w by the highest 64 bits of 10^q. If this product does
+// not decide the rounding, the algorithm uses 64 more bits of 10^q.
 func Nearest(w uint64, q int) (b uint64, exact bool) {
 	switch {
 	case w == 0 || q < minPower: // below 10^19 * 10^-343
@@ -41,8 +41,9 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// Nine bits are below the 54 needed bits. The error of a truncated power carries
-	// into the needed bits only if all nine are ones.
+	// The word high has the 54 bits needed for rounding and at least nine bits below
+	// them. The power is truncated, so the product may be too small. This error reaches
+	// the needed bits only if the lowest nine bits are all ones.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -59,8 +60,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	if exponent < 1 {
 		// A subnormal number has fewer bits. The value is never half way between two
 		// subnormal numbers: an odd multiple of 2^-1075 has more digits than w. So the
-		// lowest remaining bit alone decides the rounding. It is zero if the shift
-		// removes all bits.
+		// lowest bit that the shift leaves decides the rounding alone. This bit is zero
+		// if the shift removes all bits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
@@ -80,15 +81,15 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the largest number of significant digits to read from a literal; of the
-// later digits only the presence of a nonzero digit matters. Decimals exactly half way
-// between two doubles have at most 767 digits.
+// maxKept is the largest number of significant digits of a literal that Parse uses
+// exactly. Of the later digits it only matters whether any is nonzero. Decimals exactly
+// half way between two doubles have at most 767 digits.
 const maxKept = 800
 
 // Parse returns the bits of the double nearest to text times 10^power, ties to even, or
-// [Infinity] for a value beyond the finite doubles. Text has digits and at most one
-// point, and any length. The sum of its length and the magnitude of power must fit into
-// an int.
+// [Infinity] for a value beyond the finite doubles. The argument text consists of digits
+// and at most one point. It may have any length, but its length plus the magnitude of
+// power must fit into an int.
 func Parse(text []byte, power int) uint64 {
 	var digits [maxKept + 1]byte
 	n, places, more := 0, 0, false

@@ -7,14 +7,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// Shortest returns d and k for the finite double with these bits: d*10^k is the nearest
-// to the double among the decimals with the fewest digits that denote it. The bits are
-// positive, without a sign. d does not end in 0.
+// Shortest returns the shortest decimal d*10^k for the finite double with the bits b.
+// Several decimals may round to the double: Shortest takes one with the fewest digits
+// and, of these, the nearest to the double. The bits are positive, without a sign. d does
+// not end in 0.
 //
-// The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). With
-// 10^k just smaller than the interval that rounds to the double, the result is one of
-// four neighbours in units of 10^k and 10^(k+1). Products with 10^-k keep 64 bits; the
-// lowest bit is set if a truncated bit was set. The comparisons need no more.
+// The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). The
+// numbers that round to the double form an interval. 10^k is the power just smaller than
+// the interval's length. The result is then one of four neighbours of the double: two
+// multiples of 10^k and two of 10^(k+1). Products with 10^-k keep 64 bits. The lowest of
+// these bits is also set if a truncated bit was set. The comparisons need no more.
 func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
@@ -77,9 +79,9 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 of the 192 bits of n*(high, low). It sets the lowest
-// bit of the result if the next 64 bits are more than 1: a value of 1 may come from the
-// rounded power alone.
+// mulOdd multiplies n by the 128 bits (high, low) of a power, and returns the highest 64
+// of the 192 bits. It sets the lowest bit of the result if the next 64 bits are more than
+// 1. A value of 1 does not count, because the rounding of the power alone may cause it.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -201,10 +203,11 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point after the first whole digits; whole is at least
-// one and less than count. First putPoint writes the digits after the point one byte
-// further on, and then writes the word that contains the point over them. Moving the
-// digits instead would wait for the previous stores.
+// putPoint is putDigits with a point. The argument whole is the number of digits before
+// the point, at least one and less than count. First putPoint writes the digits after the
+// point one byte further on, and then writes the word that contains the point over them.
+// To write all digits first and move some of them would be slower: loads would wait for
+// the previous stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)

@@ -15,16 +15,17 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others finds the bytes of w that are not decimal digits: marks has the highest bit of
-// each such byte set. The other bytes of values have the values of the digits. Only the
-// lowest mark is exact.
+// Others finds the bytes of w that are not decimal digits. In marks it sets the highest
+// bit of each such byte. In values each digit is replaced by its value, 0 to 9. Only the
+// lowest mark is reliable, because a carry may mark a digit above it.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
 }
 
-// Digits returns the text of eight digits, d < 1e8, as a word. The word is halved into
-// fields of four, two and one digit, so that all digits are computed at once.
+// Digits returns the text of eight digits, d < 1e8, as a word. It divides d into two
+// fields of four digits, these into fields of two digits, and these into single digits.
+// Each step divides all fields at once.
 func Digits(d uint64) uint64 {
 	d = d/1e4 | d%1e4<<32
 	hundreds := d * 10486 >> 20 & 0x7F_0000_007F

@@ -43,7 +43,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestLoads compares the ways to load bytes.
+// TestLoads compares the results of Load64, LoadString64 and Load32 with words made from
+// single bytes.
 func TestLoads(t *testing.T) {
 	b := []byte("0123456789abcdef\xff\x80")
 	for i := range len(b) - 7 {

@@ -25,8 +25,8 @@ import (
 // a quarter of this time.
 const limit = 2 * time.Minute
 
-// Tab is one page in a browser that runs for one test. If the page reports errors, the test
-// fails at its end.
+// Tab is one page in a browser that runs for one test. If the page reports errors, the
+// test fails when it ends.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context

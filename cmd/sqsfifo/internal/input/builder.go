@@ -19,8 +19,8 @@ import (
 type Kind string
 
 const (
-	// Auto means the kind of the first line, which the builder recognises and then expects
-	// of all lines.
+	// Auto means that the builder recognises the kind of the first line, and then expects
+	// the same kind of all lines.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and
@@ -237,7 +237,8 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.around(m, event); err != nil {
 		return nil, err
 	}
-	// The rules are checked first, because their findings name the rule and the place.
+	// Check the rules before the body is decoded, because a finding names the rule and
+	// the place of the fault.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity returns the identity of an event without its group: the dedupe key, the time and
-// the event ID. The templates in the flags, such as --key, name the members of the event
-// with these values.
+// identity returns the dedupe key, the time and the event ID of an event, and leaves the
+// group empty. Flags such as --key are templates: they name the members of the event that
+// have these values.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

@@ -90,9 +90,9 @@ func (t Template) text(event any) (string, error) {
 }
 
 // parts divides the template at each "|" of its literal text. Each part of the template
-// becomes a part of the dedupe key, and sqsfifo.JoinKey escapes "|" in values, so different
-// lists of values have different keys. Values within one part are not separated like this:
-// with "-" between two values, ("x-y", "z") and ("x", "y-z") have the same text.
+// becomes a part of the dedupe key. sqsfifo.JoinKey escapes "|" in values, so different
+// lists of values have different keys. Two values within one part do not have this
+// protection: with "-" between them, ("x-y", "z") and ("x", "y-z") have the same text.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

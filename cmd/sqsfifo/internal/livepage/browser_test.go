@@ -94,7 +94,8 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Until(is("faults", "0"))
 	send(t, q, "g", "b", nil)
 
-	// Advance the clock to the end of the next interval, and further.
+	// Advance the clock until the next deduplication interval ends, then by five minutes,
+	// and then by one minute.
 	before := len(q.Window())
 	tab.Until(is("remembered", fmt.Sprint(before)))
 	tab.Click("#clock-next")

@@ -6,11 +6,13 @@
 // Problem: a suppressed send returns success, so a program tried against the fake shows
 // no error.
 //
-// Guarantee: a GET of / that accepts HTML returns the page; every other request reaches
-// the server unchanged. The page updates by server-sent events: each open page, a reader,
-// has one net/http goroutine; there are at most [MaxReaders] readers. The goroutine ends
-// with its request, or when the reader receives too slowly. Web pages of other origins can
-// neither read nor change any state.
+// Guarantee: a GET of / that accepts HTML returns the page. The handler also answers the
+// page's requests for its stream, request log and icon. Every other request reaches the
+// server unchanged, except a request under /_sqsfifo/ from a web page of another origin:
+// it is refused. The page updates by server-sent events. An open page is called a reader,
+// and there are at most [MaxReaders] readers. A reader has one net/http goroutine, which
+// ends with its request, or when the reader receives too slowly. Web pages of other
+// origins can neither read nor change any state.
 //
 // Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
 // [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.

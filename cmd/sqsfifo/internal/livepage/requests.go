@@ -131,8 +131,8 @@ func queueOf(body []byte) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// seenAnswer records the status of an answer. Its method Unwrap lets the server flush and
-// break the connection.
+// seenAnswer records the status of an answer. Through the method Unwrap, a handler can
+// still use the other methods of the answer, to flush it or to close its connection.
 type seenAnswer struct {
 	http.ResponseWriter
 	status int

@@ -42,8 +42,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		now, next := h.state(r.URL.Query().Get("queue"))
 		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
-			// A reader that cannot read within patience is disconnected. Its page then
-			// connects again.
+			// A reader that receives this write too slowly, after h.patience, is
+			// disconnected. Its page then connects again.
 			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
 				return
 			}
@@ -111,9 +111,9 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue, or adds an empty one. Before adding, it clears a
-// cache with more entries than there are queues, because some entries are for deleted
-// queues.
+// get returns the cached state of a queue. For a queue without one, it adds an empty
+// state. If the cache then has more entries than there are queues, some are for deleted
+// queues, and get first clears the cache.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -101,7 +101,8 @@ func (d Document) parts() (style, script string) {
 	return baseStyle + d.Style, b.String()
 }
 
-// hash returns the source expression that allows an inline element with the text.
+// hash returns the term of a Content-Security-Policy that allows an inline script or
+// style with this text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -62,7 +62,7 @@ func deadLetters(attrs map[string]string) string {
 }
 
 // contentBased tests whether the queue accepts a message without a deduplication ID, and
-// sets hashing.
+// records the answer in p.hashing.
 func (p *prober) contentBased(ctx context.Context) error {
 	const name = "content-based"
 	p.hashing = true
@@ -199,9 +199,10 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// These are times after a send. SQS recognises a duplicate for five minutes: it must
-// recognise one after stillKnown and store one after forgotten. The differences to five
-// minutes cover the time to the queue and back.
+// stillKnown and forgotten are times after a send. SQS recognises a duplicate for five
+// minutes: it must suppress a duplicate sent after the time stillKnown, and store one
+// sent after the time forgotten. The differences to five minutes cover the time to the
+// queue and back.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second

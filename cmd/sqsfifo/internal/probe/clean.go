@@ -17,11 +17,11 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// inVain and empty are numbers of successive answers after which clean stops. inVain counts
-// answers that contain only messages of other senders: clean makes these visible again and
-// may receive them repeatedly. empty counts answers without a message. An empty answer
-// takes a second, so clean waits for longer than hiddenFor: a receive whose answer was lost
-// hides messages for that time.
+// The method clean stops after a number of successive answers of one kind. inVain is the
+// number for answers that contain only messages of other senders: clean makes these
+// visible again and may receive them repeatedly. The constant empty is the number for
+// answers without a message. Such an answer takes a second, so clean waits for longer
+// than hiddenFor: a receive whose answer was lost hides messages for that time.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
@@ -54,7 +54,8 @@ func (p *prober) clean(ctx context.Context) error {
 			nothing++
 			continue
 		}
-		// Messages of other senders are made visible again first, without delay.
+		// Make the messages of other senders visible again before the deletion of this
+		// run's messages, so that other receivers do not wait.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {

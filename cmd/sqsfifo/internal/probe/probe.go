@@ -153,8 +153,8 @@ type message struct {
 // stored is the answer of SQS to a send: the message ID and the sequence number.
 type stored struct{ id, sequence string }
 
-// send sends a message. If the queue does not hash bodies, send adds the hash as
-// deduplication ID.
+// send sends a message. If the queue does not hash bodies and the message has no
+// deduplication ID, send uses the hash of the body as the ID.
 func (p *prober) send(ctx context.Context, m message) (stored, error) {
 	body, err := p.body(m.name)
 	if err != nil {

@@ -117,8 +117,9 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// odd is a fake queue that deviates from SQS: the function send changes each request to
-// send. If deny is true, the queue refuses to return its attributes.
+// odd is a fake queue that deviates from SQS. Its field send is a function that changes
+// each message before the queue gets it. If deny is true, the queue refuses to return its
+// attributes.
 type odd struct {
 	*sqstest.Queue
 	send func(*sqs.SendMessageInput)

@@ -35,8 +35,8 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// SetTexts stores the messages of the lines from Wanted. The function of returns the
-// message of a line, or false if it is not available.
+// SetTexts stores the messages of the lines from Wanted. The function argument returns
+// the message of a line, or false if it is not available.
 func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
 	for _, t := range r.texts {
 		t.contents[0], t.has[0] = of(Place{File: t.own.File, Line: t.own.Line})
@@ -46,8 +46,8 @@ func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
 	}
 }
 
-// packedText is the text of one finding in the page's data. With is the number of the
-// related message, or 0.
+// packedText is the text of one finding in the page's data. The field With is the number
+// of the related message, or 0 for none.
 type packedText struct {
 	Number     int             `json:"number"`
 	With       int             `json:"with"`

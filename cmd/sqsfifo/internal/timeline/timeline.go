@@ -4,13 +4,13 @@
 // Problem: of millions of messages a few are lost or doubled. A table of outcomes does
 // not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. A finding is a message of a [Kind]
-// before [Duplicate]: lost, doubled, refused, or with the dedupe key of another body. For
-// a log of up to [MaxMessages] the page has every message; for a longer log it has the
-// counts of all messages, and the findings with their related messages. A [Recorder]'s
-// memory is bounded: beyond MaxMessages it grows with the deduplication interval, not with
-// the log. The page has bodies and attributes of findings only, shortened, and only if the
-// caller passes them to [Recorder.SetTexts].
+// Guarantee: the page is one file; see package page. A finding is a message that was
+// lost, delivered again or refused, or that has the dedupe key of another body (the kinds
+// from [Lost] to [Refused]). For a log of up to [MaxMessages] the page has every message.
+// For a longer log it has the counts of all messages, and the findings with their related
+// messages. A [Recorder]'s memory is bounded: beyond MaxMessages it grows with the
+// deduplication interval, not with the log. The page has bodies and attributes of
+// findings only, shortened, and only if the caller passes them to [Recorder.SetTexts].
 //
 // Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
 // each kind, and any log at most [MaxTexts] texts of each kind. Groups beyond [MaxGroups]
@@ -120,8 +120,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is the stored data of a recent message, for a later finding whose related
-// message it may be.
+// recentMessage is the stored data of a recent message. A later finding may name the
+// message as its related message.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -214,9 +214,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding and its related messages, up to MaxFindings findings of each kind.
-// For the first MaxTexts findings of each kind except Again, it also stores where the texts
-// of the messages are.
+// find stores a finding and its related messages, up to MaxFindings findings of each
+// kind. For the first MaxTexts findings of each kind except Again, it also stores the
+// files and lines with the texts of the messages.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {
