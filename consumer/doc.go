@@ -1,5 +1,6 @@
-// Package consumer receives from an Amazon SQS FIFO queue and keeps the order and the
-// meaning that the producer of package sqsfifo gave its events.
+// Package consumer handles the messages of an Amazon SQS FIFO queue and keeps the order
+// within each message group. It decodes the events that a producer of package sqsfifo
+// sent. With a store, it recognises repeated deliveries of an event.
 //
 //	c, err := consumer.New(client, consumer.Config[Scene]{
 //		QueueURL: url,

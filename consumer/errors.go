@@ -13,16 +13,18 @@ var (
 	// ErrLost: SQS has given the message to another consumer, or may do so soon.
 	ErrLost = errors.New("consumer: the message is lost: its visibility timeout ended or was changed elsewhere")
 
-	// ErrHeldTooLong: the message was in hand for Config.MaxHold.
+	// ErrHeldTooLong: the consumer has held the message for Config.MaxHold, the longest
+	// allowed time.
 	ErrHeldTooLong = errors.New("consumer: the message was held for the longest allowed time")
 
-	// ErrShutdown: Run's context ended, and the time for handlers is over.
+	// ErrShutdown: the consumer shuts down, and the time for handlers, four fifths of
+	// Config.Shutdown, has passed.
 	ErrShutdown = errors.New("consumer: shutting down")
 )
 
 var (
-	// ErrNotBlocked: no group of this process with this name is blocked (waits for an
-	// operator) or sleeping (waits for its next attempt).
+	// ErrNotBlocked: this process has no blocked or sleeping group with the given name. A
+	// blocked group waits for an operator; a sleeping group waits for its next attempt.
 	ErrNotBlocked = errors.New("consumer: the group is not blocked in this process")
 
 	// ErrNotHead: the first message of the group in this process has another message ID.
@@ -37,8 +39,8 @@ var (
 // nil error.
 func Permanent(err error) error { return qualify(err, failedForGood, 0) }
 
-// NotDone wraps an error of a handler that had no effect. The next attempt counts as
-// usual. NotDone returns nil for a nil error.
+// NotDone wraps an error to say that the handler had no effect. The call of the handler
+// counts as an attempt. NotDone returns nil for a nil error.
 func NotDone(err error) error { return qualify(err, failed, 0) }
 
 // Unresolved wraps an error after which the effect may have happened, for example a
@@ -47,10 +49,10 @@ func NotDone(err error) error { return qualify(err, failed, 0) }
 // after an error that is not wrapped. Unresolved returns nil for a nil error.
 func Unresolved(err error) error { return qualify(err, unresolved, 0) }
 
-// Defer wraps an error that does not count as an attempt. The group pauses for d, at least
-// a millisecond, and the handler is called again. Defer is for conditions that do not
-// depend on the message: a service is closed, a limit is reached. Defer returns nil for a
-// nil error.
+// Defer wraps an error so that the call of the handler does not count as an attempt. The
+// group pauses for the given duration, at least a millisecond, and the handler is called
+// again. Defer is for conditions that do not depend on the message: a service is closed,
+// a limit is reached. Defer returns nil for a nil error.
 func Defer(err error, d time.Duration) error { return qualify(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -66,7 +68,7 @@ const (
 	unresolved         // the effect may have happened
 )
 
-// qualified is an error of a handler with its consequence.
+// qualified is an error of a handler, together with the outcome of the attempt.
 type qualified struct {
 	err   error
 	kind  kind
@@ -83,7 +85,8 @@ func qualify(err error, k kind, after time.Duration) error {
 	return &qualified{err, k, after}
 }
 
-// PanicError is a panic of a handler. It counts as a failed attempt.
+// PanicError is a panic of a handler. The consumer treats the panic like an error wrapped
+// by [Unresolved].
 type PanicError struct {
 	Value string
 	Stack string

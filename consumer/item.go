@@ -23,7 +23,7 @@ type item struct {
 	first    bool      // the first message of its group in the receive
 	run      *run
 
-	// The run's goroutine owns the following fields.
+	// The following fields belong to the goroutine of the item's run (see type run).
 	decoded  any // a Message[T] or an error
 	attempts int // calls of the handler
 	claim    claim
@@ -37,9 +37,10 @@ type item struct {
 	gone           bool // deleted or released
 }
 
-// claim is an item's claim of its key in the store.
+// claim is the state of an item's claim in the idempotency store. A granted claim is the
+// right to handle the item's event.
 type claim struct {
-	// The run's goroutine owns the first three fields.
+	// The first three fields belong to the goroutine of the item's run (see type run).
 	token    idempotency.Token
 	repeated bool
 	done     bool // the effect happened and the record of success is missing

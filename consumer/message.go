@@ -18,7 +18,7 @@ type Message[T any] struct {
 	SequenceNumber string
 
 	// DeduplicationID is the MessageDeduplicationId that SQS reports. A redrive replaces
-	// it (F-113).
+	// the ID (fact F-113 in sqstest/FACTS.md).
 	DeduplicationID string
 
 	Body       string

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Every call of SQS fails often. Groups run concurrently, each group in its order, and
-// no two handlers of a group run at the same time.
+// Each kind of call to SQS fails often. Groups run concurrently, each group in its order,
+// and no two handlers of a group run at the same time.
 func TestOrderUnderFaults(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		for n := range 30 {
@@ -60,9 +60,10 @@ func TestOrderUnderFaults(t *testing.T) {
 	})
 }
 
-// The first message of a group fails and is handled again, while the consumer keeps it:
-// SQS delivers each message once. The group of the failed message waits, other groups
-// continue, and the visibility of all messages of the waiting group is extended.
+// The first message of a group fails, and the handler is called again. Meanwhile the
+// consumer does not give the message back, so SQS delivers each message once. The group
+// of the failed message waits, and other groups continue. The visibility timeouts of all
+// messages of the waiting group are extended.
 func TestRetryInHand(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2, 3)
@@ -195,7 +196,8 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 }
 
 // At the end of Config.MaxHold the context of a handler ends with ErrHeldTooLong. The
-// extensions before that stay within the 12 hours of SQS, so Stats.Lost stays 0.
+// consumer never extends a visibility timeout beyond SQS's limit of 12 hours, so
+// Stats.Lost stays 0.
 func TestHeldTooLong(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)

@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// pace waits until p allows another call of SQS: after throttles, p limits the rate of
-// calls. pace returns the start of the call. ok is false if ctx ended first.
+// pace waits until the next call of SQS may start. After throttles, the pacer p limits
+// the rate of calls. The result began is the start time of the call. The result ok is
+// false if ctx ended first.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()
@@ -29,7 +30,8 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// paced reports to p whether SQS throttled the call that began at the time began.
+// paced reports to the pacer whether SQS throttled a call. The parameter began is the
+// start time of the call.
 func (e *engine) paced(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {

@@ -30,10 +30,11 @@ const (
 	mostReason     = 1000
 )
 
-// park sends a copy of the first message of a run to the parking queue and ends the claim
-// of the message. It retries until SQS has confirmed the copy. It returns false if the
-// run has to end first. If an operator ordered the parking, park sends the result to the
-// channel done; otherwise this channel is nil.
+// park sends a copy of the first message of a run to the parking queue, again and again
+// until SQS has confirmed the copy. Then park ends the claim of the message in the store
+// and returns true. It returns false if the run has to end first. If an operator asked
+// for the parking, park sends the result to the channel done; otherwise this channel is
+// nil.
 func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
@@ -74,7 +75,7 @@ func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 }
 
 // copyOf returns the copy of a message for the parking queue. If extra is true, it adds
-// those of the parked attributes for which the message has room.
+// the attributes that explain the failure, as far as they fit into the message.
 func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	body := it.raw.Body
 	attributes := map[string]types.MessageAttributeValue{}

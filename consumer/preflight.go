@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest maxReceiveCount of a redrive policy that is safe if a
-// handler kills its process repeatedly. With a smaller count, messages that no handler has
-// failed on may move to the dead-letter queue.
+// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy if a handler
+// kills its process repeatedly. With a smaller count, other messages may move to the
+// dead-letter queue although their handlers never failed.
 const safeReceiveCount = 10
 
-// Report is a queue's description of itself, as far as a consumer needs it.
+// Report has the attributes of a queue that matter to a consumer, and warnings.
 type Report struct {
 	FIFO bool
 

@@ -17,9 +17,9 @@ import (
 
 // Attempt handles a message received by another program, for example AWS Lambda. It
 // returns nil if the message may be deleted: the handler succeeded now, or the store has
-// the success of an earlier call. Attempt makes one attempt. It does not extend, park or
-// delete the message and keeps no order: call Attempt for one message of a group at a
-// time. A claim in the store lasts for Config.Visibility, so ctx should end earlier.
+// recorded an earlier success. Attempt makes one attempt. It does not extend, park or
+// delete the message. It does not keep an order: call Attempt for one message of a group
+// at a time. A claim in the store lasts for Config.Visibility, so ctx should end earlier.
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	it := newItem(m, time.Now(), c.config.Visibility)
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
@@ -111,9 +111,9 @@ func (c *Consumer[T]) key(m Message[T]) string {
 	}
 }
 
-// claimOf returns the claim of a message. If the envelope names an event source, the key
-// of the claim does not depend on the queue: an event has one effect even if two queues
-// deliver it. Without an event source the key belongs to the queue.
+// claimOf returns the claim of a message. If the envelope names an event source, the
+// source is part of the key: an event has one effect even if two queues deliver it.
+// Without an event source, the queue's name is part of the key.
 func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	scope := m.EventSource
 	if scope == "" {
@@ -209,8 +209,8 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe calls Config.Probe for a claim without an outcome. again is true if the claim may
-// be granted now, because the effect did not happen.
+// probe calls Config.Probe for an event whose outcome is unknown. The result again is
+// true if the effect did not happen: a new claim of the key may then be granted.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, again bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -261,8 +261,9 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 	return err
 }
 
-// abandon implements processor. It ends the claim as failed without an effect: the
-// handler did not run, or its error asks for another attempt.
+// abandon implements processor. The handler did not run, or its error allows another
+// attempt. abandon ends the claim as failed and without an effect, so a later delivery
+// can claim the key again.
 func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
 	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
 }

@@ -59,9 +59,9 @@ func (e *engine) receiver() {
 	e.checkIdle()
 }
 
-// reserve waits until another receive may start within the limits of Config and of
-// caution, and reserves room for its messages. It returns the number of messages to
-// receive, or 0 when the consumer shuts down.
+// reserve waits until another receive may start, and reserves room for its messages.
+// Config and the method caution limit the receives. reserve returns the number of
+// messages to receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -177,7 +177,8 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	}
 }
 
-// neverAnswered reports whether SQS has not answered any receive for startupRetry.
+// neverAnswered reports whether no receive has ever succeeded, and startupRetry has
+// passed since the given time.
 func (e *engine) neverAnswered(since time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,10 +12,10 @@ func (e *engine) newRun(group string, received time.Time) *run {
 	return &run{group: group, received: received, ctx: ctx, cancel: cancel, orders: make(chan order, 1), head: time.Now()}
 }
 
-// admit starts a run. A run is the messages of one group from one receive. If the consumer
-// already has runs of the group, the new run waits for their end. SQS delivers messages of
-// such a group only after the consumer has lost some of the group's messages, so admit
-// makes the earlier runs end early. The caller holds e.mu.
+// admit starts a run. A run is the messages of one group from one receive. While an
+// earlier run holds messages of the group, SQS delivers the group again only after the
+// visibility timeout of one of them has ended. admit therefore makes earlier runs of the
+// group end early, and the new run waits for their end. The caller holds e.mu.
 func (e *engine) admit(r *run) {
 	e.runs[r] = struct{}{}
 	e.count[stateQueued]++
@@ -180,10 +180,10 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a run. It returns false if the run has to end: SQS
-// did not confirm the delete, or the consumer has received the group again (a newer run).
-// The run must end then, because an undeleted message may come back, and a later message of
-// the group must not be handled before it.
+// remove deletes the first message of a run. It returns false if the run has to end. One
+// reason is that SQS did not confirm the delete: the message may come back, and a later
+// message of the group must not be handled before it. The other reason is a newer run:
+// the consumer has received the group again.
 func (e *engine) remove(r *run, it *item) bool {
 	e.mu.Lock()
 	e.setState(r, stateDeleting)

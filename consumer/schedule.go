@@ -9,8 +9,8 @@ import (
 const (
 	mostPolls = 16 // concurrent receives
 
-	// cautiousReceives is the receive count from which an earlier consumer may have crashed
-	// while it handled the message.
+	// cautiousReceives is the smallest receive count of a message that may have crashed
+	// an earlier consumer.
 	cautiousReceives = 2
 
 	// soloReceives is the receive count from which a message is handled while no other
@@ -138,8 +138,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the receivers when the limit of adaptCaution ends, which is the
-// time in the argument at.
+// wakeReceiversAt wakes the waiting receivers at the given time: a limit of adaptCaution
+// ends then.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -149,8 +149,8 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 }
 
 // caution returns the largest number of messages in one receive and the largest number of
-// concurrent receives, after the receive counts of recent messages (see adaptCaution). If
-// no receive may start now, both are 0. The caller holds e.mu.
+// concurrent receives. Both depend on the receive counts of recent messages (see
+// adaptCaution). If no receive may start now, both are 0. The caller holds e.mu.
 func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingSolo) > 0 || e.solo != nil:
@@ -197,9 +197,9 @@ func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *or
 	return !e.isClosing() && r.ctx.Err() == nil, nil
 }
 
-// abandon ends the claim of the first message of a run, because the run ends. It returns
-// true if the effect has happened without a record of success. The message may then be
-// deleted.
+// abandon gives up the first message of a run that has to end. If the effect happened and
+// only the record of success is missing, abandon returns true: the message may be
+// deleted. Otherwise abandon ends the claim of the message and returns false.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.done {
 		return true

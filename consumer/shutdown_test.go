@@ -122,7 +122,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// Run ends if the queue does not exist and SQS never succeeded.
+// Run ends if the queue does not exist and no receive has ever succeeded.
 func TestMissingQueue(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

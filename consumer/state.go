@@ -41,9 +41,9 @@ type settings struct {
 // another consumer can receive the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
-// processor is the part of a consumer that depends on the type of the events. The
-// goroutine of the item's run calls process, abandon and describe; a separate goroutine
-// calls renew. The caller holds no lock of the engine.
+// processor is the part of a consumer that depends on the type of the events. Each run of
+// messages has a goroutine, which calls process, abandon and describe for the items of
+// the run. A separate goroutine calls renew. The caller holds no lock of the engine.
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
@@ -149,7 +149,7 @@ func (e *engine) fail(err error) {
 	}
 }
 
-// flushLog waits until the logger's handler has all records, at most a second.
+// flushLog waits until all log records are written, but at most a second.
 func (e *engine) flushLog() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -230,9 +230,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// markLost marks a message whose visibility timeout has ended or ends soon. If the message
-// is the first of its run, the context of its handler ends. Otherwise the run ends when it
-// comes to the message. The caller holds e.mu.
+// markLost marks a message whose visibility timeout has ended or ends soon. If the
+// message is the first of its run, the context of its handler ends. Otherwise the run
+// continues up to this message and then ends. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++
@@ -254,7 +254,8 @@ func (e *engine) isStopTimeOver() bool {
 	}
 }
 
-// logItem adds a record about a message. Only its run's goroutine calls it.
+// logItem logs a record about a message. Only the goroutine of the message's run calls
+// logItem.
 func (e *engine) logItem(level slog.Level, message string, it *item, attributes ...slog.Attr) {
 	if e.log == nil {
 		return

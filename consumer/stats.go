@@ -28,7 +28,7 @@ type Stats struct {
 	OldestHead time.Duration
 }
 
-// BlockedGroup is a message group of this process whose head has failed.
+// BlockedGroup is a message group of this process whose first message has failed.
 type BlockedGroup struct {
 	Group     string
 	MessageID string // ID of the first message

@@ -19,8 +19,8 @@ import (
 // request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat runs until stop is closed. It extends the visibility timeout of each message
-// that the consumer holds whenever a third of the timeout has passed, and marks lost
+// heartbeat runs until stop is closed. For each message in the consumer, it extends the
+// visibility timeout whenever a third of the timeout has passed. It also marks lost
 // messages.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
@@ -145,7 +145,7 @@ func (e *engine) extension(it *item, now time.Time) time.Duration {
 }
 
 // extend extends the visibility timeouts of up to ten items in one call. The caller has
-// set the field changing of each item.
+// set item.changing for each item.
 func (e *engine) extend(batch []*item) {
 	defer e.calls.Done()
 	started := time.Now()

@@ -70,8 +70,8 @@ func (w *world) send(group string, numbers ...int) {
 	}
 }
 
-// config returns a configuration that parks failed messages. A nil handle only records its
-// calls.
+// config returns a configuration that parks failed messages and records the calls of the
+// handler. If handle is nil, every call succeeds.
 func (w *world) config(handle func(ctx context.Context, m consumer.Message[job]) error) consumer.Config[job] {
 	return consumer.Config[job]{
 		QueueURL: w.queue.URL(),

@@ -201,7 +201,7 @@ func metrics(t *testing.T) map[string][]string {
 	return out
 }
 
-// labels are label names that the test for metric names would take for metrics.
+// labels are label names that TestMetricsExist would mistake for names of metrics.
 var labels = map[string]bool{q: true, "sqs_fifo_outcome": true, "sqs_fifo_replay": true, "sqs_fifo_decision": true, "sqs_fifo_action": true, "sqs_fifo_rule_id": true, "sqs_fifo_collision_kind": true, "sqs_fifo_event_source": true}
 
 // fromCloudWatch are the metrics of AWS, as cloudwatch_exporter names them.

@@ -40,9 +40,9 @@ type model struct {
 }
 
 // lintDashboard returns the faults of a dashboard, by the rules of Grafana's
-// dashboard-linter for Prometheus. The metrics of CloudWatch and of an outbox have no
-// job or instance label, so their queries are exempt from the linter's target-job and
-// target-instance rules.
+// dashboard-linter for Prometheus. The metrics of CloudWatch have no job or instance
+// label, so the linter's rules target-job-rule and target-instance-rule do not apply to
+// them.
 func lintDashboard(t *testing.T, text []byte) (faults []string) {
 	t.Helper()
 	var d model

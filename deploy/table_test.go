@@ -3,7 +3,7 @@ package deploy
 // The tables in this file have the panels and the alerts. generate_test.go makes the
 // files of this folder from the tables.
 
-// q is the label of a queue in all metrics of the library.
+// q is the name of the label that holds a queue's name in the library's metrics.
 const q = "messaging_destination_name"
 
 // A row is one row of panels in the dashboard.
@@ -23,14 +23,15 @@ type panel struct {
 
 type query struct{ expr, legend string }
 
-// own and other are the label matchers of our metrics and of CloudWatch's.
+// own matches the labels of the library's metrics, and other the labels of CloudWatch's
+// metrics.
 const (
 	own   = `{job=~"$job",instance=~"$instance",messaging_destination_name=~"$queue"}`
 	other = `{queue_name=~"$queue"}`
 	boxes = `{job=~"$job",instance=~"$instance"}` // an outbox and a replay name no queue
 )
 
-// with returns the label matchers of own with more matchers.
+// with returns own with further label matchers.
 func with(matchers string) string { return own[:len(own)-1] + "," + matchers + "}" }
 
 // sumRate returns a query for the rate of a counter, by queue and the labels in by.
@@ -45,8 +46,8 @@ func sumRate(counter, matchers, by string) string {
 func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + own + ")" }
 func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + own + ")" }
 
-// within returns a query for the share of the events with a good outcome within ten
-// seconds.
+// within returns a query for the share of the events that were stored or recognised as
+// duplicates within ten seconds.
 func within(matchers, over string) string {
 	good := matchers[:len(matchers)-1]
 	if good != "{" {
@@ -137,8 +138,9 @@ var rows = []row{
 // An alert is one rule of Prometheus, with a section of the same name in the runbook.
 type alert struct{ name, expr, after, severity, summary string }
 
-// first returns a query for the growth of a counter. The growth includes the first event
-// of a counter that did not exist before this event.
+// first returns a query for the growth of a counter. Prometheus's function increase
+// misses the first event of a new counter, so the query adds counters that did not exist
+// earlier.
 func first(counter, matchers, by, over string) string {
 	x := counter + matchers
 	return "sum by (" + by + ") (increase(" + x + "[" + over + "])) > 0\nor sum by (" + by + ") (" + x + " unless " + x + " offset " + over + ") > 0"

@@ -41,11 +41,11 @@ const (
 	sessionEnd = 12
 )
 
-// NewTokenOf returns a token of an owner. The owner is a process name that survives
-// restarts; began is the start of the process. If a later process of the owner claims a
-// key, a lease of an earlier process for this key ends, because the earlier process can no
-// longer run: see [Token.Succeeds]. Tokens of one process differ, so two claimants of one
-// process never share a claim.
+// NewTokenOf returns a token for a claimant in the process of an owner. The owner is a
+// process name that survives restarts; began is the start of the process. If an earlier
+// process of the owner has a lease of a key, a claim of this key by a later process ends
+// the lease, because the earlier process can no longer run: see [Token.Succeeds]. Tokens
+// of one process differ, so two claimants of one process never share a claim.
 func NewTokenOf(owner string, began time.Time) Token {
 	t := NewToken()
 	name := sha256.Sum256([]byte(owner))
@@ -105,10 +105,11 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Set Group and Body if the store is to keep the bytes used by the operation. Set
-	// Seal, the hash of Body and Group, if the store is to detect a later claim with
-	// other bytes: see [Outcome.Drift]. Group holds at most [MaxGroup] bytes and Body at
-	// most [MaxBody]. The claimant must use the values of the returned record.
+	// Group and Body are the bytes used by the operation. If they are set, the store
+	// keeps them with the record. Seal is the hash of Body and Group. If Seal is set, the
+	// store detects a later claim with other bytes: see [Outcome.Drift]. Group holds at
+	// most [MaxGroup] bytes and Body at most [MaxBody]. The claimant must use the values
+	// of the returned record.
 	Seal  Seal
 	Group string
 	Body  []byte

@@ -39,10 +39,11 @@ const (
 	// [Resolve], or repeat the operation with [Claim.Resend].
 	Unresolved
 
-	// Unjudged: the fingerprints of record and claim have different specs and cannot be
-	// compared. Recompute the record's fingerprint from the stored body. If the result
-	// equals the claim's fingerprint, claim again with the record's fingerprint, like
-	// [ClaimAcross].
+	// Unjudged: the fingerprints of record and claim have different values of
+	// [Fingerprint].Spec, so they were computed by different methods and cannot be
+	// compared. Compute the fingerprint of the stored body with the claim's method. If
+	// the result equals the claim's fingerprint, claim again with the record's
+	// fingerprint. [ClaimAcross] takes these steps.
 	Unjudged
 
 	// Full: the store has no room for another key. Stores never evict a key.
@@ -98,10 +99,10 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 	}
 }
 
-// Grant returns the record after a granted claim. The decision d by [Decide] must be
-// [New], [Renewed] or [Reclaimed]; Grant panics otherwise. A renewed claim keeps its
-// fence; other claims get the parameter fence. Grant is pure. The returned record shares
-// its Body with c or found.
+// Grant returns the record after a granted claim. The decision d is the result of
+// [Decide] and must be [New], [Renewed] or [Reclaimed]; otherwise Grant panics. A renewed
+// claim keeps its fence; other claims get the given fence. Grant is pure. The Body of the
+// returned record shares memory with the Body of c or found.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -178,7 +179,8 @@ type Outcome struct {
 	Quota int64
 }
 
-// NewOutcome returns the outcome of c with the drift between c and r.
+// NewOutcome returns the outcome of the claim c, and sets Drift if the seals of c and r
+// differ: see [Outcome.Drift].
 func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	drift := d != New && d != Conflict && r.Seal != (Seal{}) && c.Seal != (Seal{}) && r.Seal != c.Seal
 	return Outcome{Decision: d, Drift: drift, Record: r}

@@ -65,9 +65,10 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// In random sequences of claims and endings, an operation that is running or in doubt
-// never begins again as New, fences grow, a later claim keeps the stored bytes, and an
-// effect without a proof stays in doubt.
+// The test makes random sequences of claims and endings. A running operation, or an
+// operation with an unknown outcome, never begins again as New. Fences grow. A later
+// claim keeps the stored bytes. After an effect without a proof, the outcome stays
+// unknown.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -11,8 +11,8 @@ var (
 	// with another result. The call changed nothing. The error is a [*StaleClaimError].
 	ErrStaleClaim = errors.New("stale claim")
 
-	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat the
-	// call: a claim with the same token, the end or extension of a claim with the same
+	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
+	// the call. Claim again with the same token; end or extend a claim with the same
 	// fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 

@@ -85,14 +85,14 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 // operation.
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
-// Released takes back a claim before its operation began. The record gets back its status
-// before the claim, or the status [Absent] if it had expired. A failed record also gets
-// back its creation and expiry times. Fence and Attempts keep their values, and the lease
-// ends.
+// Released takes back a claim before its operation began. The record then has the status
+// from before the claim, or [Absent] if the record had expired before the claim. A failed
+// record also has its earlier creation and expiry times. Fence and Attempts keep their
+// values, and the lease ends.
 func Released() Ending { return Ending{kind: released} }
 
-// Extended is the ending that implementations of [Store.Extend] pass to [Finish]: the
-// claim continues, and its lease ends no earlier than the given time from now.
+// Extended continues a claim: its lease ends no earlier than the given time from now.
+// Only implementations of [Store.Extend] need Extended: they pass it to [Finish].
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
 // Check returns nil, or an [*InvalidError] naming the invalid field.
@@ -129,9 +129,10 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the lease of t, and whether t is an extension.
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish returns the record after the ending t of the claim of ref at the time now. The
-// parameter found is the store's record, or the zero Record if the store has no record.
-// Finish is the only definition of the rules for endings, like [Decide] for claims.
+// Finish returns the record after the ending t, at the time now. The parameter ref
+// identifies the claim to end. The parameter found is the store's record, or the zero
+// Record if the store has no record. Finish is the only definition of the rules for
+// endings, like [Decide] for claims.
 //
 // If the store granted another claim since, or this claim ended in another way, Finish
 // returns found and a [*StaleClaimError]. If the claim already has the ending t, for

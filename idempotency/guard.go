@@ -64,8 +64,9 @@ type Request struct {
 	Body        []byte
 	Dataset     Dataset
 
-	// Recompute returns the fingerprint of a stored request under the spec of
-	// Fingerprint. Recompute is needed only after a change of spec: see [ClaimAcross].
+	// Recompute returns the fingerprint of a stored request, computed by the method that
+	// Fingerprint.Spec names. Recompute is needed only after a change of the method: see
+	// [ClaimAcross].
 	Recompute func(Record) (Fingerprint, error)
 }
 
@@ -91,9 +92,10 @@ type Answer struct {
 // the operation as failed, so the operation may run again. Any other error leaves the
 // outcome unknown. NotDone returns nil for a nil error.
 //
-// The marker is valid for one operation: Do removes the marker from the returned error. An
-// operation that calls Do for an inner operation, and had no effect either, must wrap the
-// inner error with NotDone again.
+// The marker is valid for one operation: Do removes the marker from the returned error.
+// An outer operation may call Do for an inner operation and return the error of the inner
+// operation. If the outer operation had no effect either, it must wrap this error with
+// NotDone again.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -103,8 +105,8 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns an error with the text and the errors of err, but without the
-// markers of NotDone. A marker describes the operation that returned err, not the
+// withoutMarker returns err without the markers of NotDone. The text and all other errors
+// in err's tree stay. A marker describes the operation that returned err, not the
 // operation of the caller.
 func withoutMarker(err error) error {
 	var marker *notDoneError

@@ -86,7 +86,8 @@ func TestGuardRunsOnce(t *testing.T) {
 	}
 }
 
-// The proof in an operation's error decides whether the next call runs the operation.
+// After a failed run, the next call runs the operation if the error proves that there was
+// no effect (NotDone), or if the policy allows a second run.
 func TestGuardAfterAFailure(t *testing.T) {
 	refused := errors.New("refused")
 	for _, tc := range []struct {
@@ -440,9 +441,9 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The inner operation's error has the marker of NotDone. The outer operation returns this
-// error after an effect. The marker does not apply to the outer operation, which stays in
-// doubt.
+// The inner operation returns an error with the marker of NotDone. The outer operation
+// has an effect and then returns this error. The marker does not apply to the outer
+// operation, so the outcome of the outer operation is unknown.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

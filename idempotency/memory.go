@@ -92,7 +92,8 @@ func (m *Memory) quota() int64 {
 	return m.Quota
 }
 
-// put stores r and counts the scope's running operations. The caller holds m.mu.
+// put stores r and updates the number of unfinished operations of its scope. The caller
+// holds m.mu.
 func (m *Memory) put(id KeyID, r Record) {
 	if m.records == nil {
 		m.records, m.unfinished = map[KeyID]Record{}, map[string]int64{}

@@ -167,9 +167,9 @@ type Record struct {
 	// Reason is the reason of the last [Failure].
 	Reason string
 
-	// Created is the time of the first claim of this Generation or, after a failure, the
-	// time of the claim that followed. Expires is Created plus the TTL, or zero for a
-	// permanent record. Only succeeded and failed records expire.
+	// Created is the time of the last [New] claim that was not released. Expires is
+	// Created plus the TTL, or zero for a permanent record. Only succeeded and failed
+	// records expire.
 	Created, Expires time.Time
 
 	Dataset Dataset
@@ -188,8 +188,8 @@ type Prior struct {
 	Created, Expires time.Time // of a failed record
 }
 
-// Expired reports whether the record is forgotten at now: it succeeded or failed, and
-// Expires is not after now.
+// Expired reports whether the record has ended at the time now: the operation succeeded
+// or failed, and Expires is set and not after now. A claim of the key is then [New].
 func (r Record) Expired(now time.Time) bool {
 	return (r.Status == Succeeded || r.Status == Failed) && !r.Expires.IsZero() && !now.Before(r.Expires)
 }

@@ -9,7 +9,7 @@ import (
 
 // Resolution is an operator's answer about an operation whose outcome is unknown. Package
 // outbox, package replay and the command sqsfifo accept the three answers below. A store
-// accepts the first two, as endings: see [Resolve].
+// accepts only the first two, in the form of an [Ending]: see [Resolve].
 type Resolution string
 
 const (
@@ -34,10 +34,10 @@ func (r Resolution) Check() error {
 	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
 }
 
-// Resolve records the outcome of an unresolved operation, after an operator, or a program
-// that asked the operation's target, found out whether the operation took effect. Read
-// found with [Store.Lookup] before finding out. The ending t is [Completed], or
-// [FailedWith] with [ProvenForAll].
+// Resolve records the outcome of an unresolved operation. First read the operation's
+// record with [Store.Lookup]: this is the argument found. Then an operator, or a program
+// that asks the operation's target, finds out whether the operation took effect. Then
+// call Resolve. The ending t is [Completed], or [FailedWith] with [ProvenForAll].
 //
 // Before calling Resolve, make sure that no attempt is still under way: a late request may
 // take effect after the call of Resolve.

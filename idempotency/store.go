@@ -106,11 +106,12 @@ func (f Filter) Match(r Record) bool {
 }
 
 // ClaimAcross calls store.Claim for callers with a changed fingerprint spec. If the
-// record has another spec, recompute must return the fingerprint of the stored request
-// under c's spec, usually from the stored body. If this fingerprint equals c's,
-// ClaimAcross claims with the record's own fingerprint; otherwise the outcome is
-// [Conflict]. An error of recompute is returned with the Unjudged outcome. Without
-// recompute (nil), ClaimAcross returns [Unjudged] outcomes unchanged.
+// record has another spec than the claim, the function recompute must return the
+// fingerprint of the stored request under the claim's spec, usually from the stored body.
+// If this fingerprint equals the fingerprint of the claim, ClaimAcross claims with the
+// record's fingerprint; otherwise the outcome is [Conflict]. An error of recompute is
+// returned with the Unjudged outcome. If recompute is nil, ClaimAcross returns [Unjudged]
+// outcomes unchanged.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
 	for range 4 { // the spec may change between claims, but rarely four times

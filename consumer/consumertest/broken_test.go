@@ -66,7 +66,7 @@ func TestParallelConsumer(t *testing.T) {
 	assert.Contains(t, violations, "I2:")
 }
 
-// with returns a Run of package consumer with a changed configuration.
+// with returns a Run that runs package consumer with a changed configuration.
 func with(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		wrong := config(e)
@@ -79,7 +79,7 @@ func with(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// over returns a Run of package consumer with the client that wrap returns. This client
+// over returns a Run that runs package consumer over a wrapped client. The wrapped client
 // hides some answers of SQS from the consumer.
 func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
@@ -91,8 +91,7 @@ func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	}
 }
 
-// changed returns the answer of a call in which SQS has changed the visibility timeout of
-// every entry of in.
+// changed returns an answer of SQS in which every entry of the call succeeded.
 func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibilityBatchOutput {
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {

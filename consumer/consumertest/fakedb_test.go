@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fakeDB is an in-memory database with effects and claims. A transaction makes its effects
-// and claims visible when it commits. In place of SQL, the text of a statement is the name
-// of an effect.
+// fakeDB is an in-memory database. It stores the effects of handlers and the claims of
+// keys. A transaction makes both visible when it commits. The text of a statement is not
+// SQL, but the name of an effect.
 type fakeDB struct {
 	s *simulation
 
@@ -69,8 +69,8 @@ func (c *fakeConn) Begin() (driver.Tx, error) {
 	return c, nil
 }
 
-// ExecContext adds the effect to the open transaction. The result contains the number of
-// the transaction. An empty text only reads this number.
+// ExecContext adds the named effect to the open transaction; an empty name adds no
+// effect. The result contains the number of the transaction.
 func (c *fakeConn) ExecContext(_ context.Context, effect string, _ []driver.NamedValue) (driver.Result, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
@@ -120,7 +120,8 @@ func (c *fakeConn) Rollback() error {
 	return nil
 }
 
-// fakeTxStore is the store of HandleTx over a fakeDB.
+// fakeTxStore is an idempotency store for HandleTx. Its methods ClaimTx and CompleteTx
+// keep the records in a fakeDB.
 type fakeTxStore struct {
 	idempotency.Store // serves all calls without a transaction
 	d                 *fakeDB

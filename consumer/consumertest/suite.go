@@ -27,7 +27,7 @@ func TestConsumer(t *testing.T, run Run) {
 }
 
 // suiteCase is one case of the suite. Its function play sends messages and starts
-// consumers; the checks of the world record violations.
+// consumers. Meanwhile the methods of world check the invariants and record violations.
 type suiteCase struct {
 	name   string
 	config sqstest.Config
@@ -445,7 +445,8 @@ func playQuota(w *world) {
 	}
 	w.queue.SetQuota(300, sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility)
 	p := w.start("a", works(time.Millisecond))
-	// 10,000 messages: 1,000 receives and 1,000 deletes of ten need 4 s at the quota.
+	// Ten messages a call make 1,000 receives and 1,000 deletes. The quota allows 300
+	// calls of each kind a second, so 10,000 messages need 4 s.
 	for range 20 {
 		time.Sleep(time.Second)
 		w.mu.Lock()

@@ -141,8 +141,8 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process whose handler calls the argument handle. The checks of I1, I2
-// and I6 run before and after each call.
+// start starts a process. The process calls the given function for each message. The
+// checks of I1, I2 and I6 run before and after each call.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -158,7 +158,7 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 	return p
 }
 
-// start is a call of a handler.
+// start is one call of a handler, by a process.
 type start struct{ by *process }
 
 // kill ends a process without a shutdown. From now on the calls of its goroutines have no

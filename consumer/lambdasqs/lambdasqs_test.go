@@ -42,9 +42,10 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 
 // Invariant I10 of package consumertest: the answer names the failed record and all later
 // records of its group. The test covers every assignment of up to ten records (six with
-// -short) to three groups, and every first failure of each group. The names of groups do
-// not matter, so the groups are numbered in the order of their first records. Records
-// after a first failure are not handled, whatever their results would be.
+// -short) to three groups. For each assignment it covers every choice of the first
+// failing record in each group, including none. Records after a first failure are not
+// handled, so their results do not matter. The names of groups do not matter either, so
+// the groups are numbered in the order of their first records.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {

@@ -26,7 +26,8 @@ var unnamed = map[string]string{
 	"idempotency/storetest/producertest": "part of storetest, for authors of stores",
 }
 
-// code lists names in the modules' source, for a comparison with the guides.
+// code has the names of packages, errors, instruments and fields in the modules' source.
+// The tests compare these names with the guides.
 type code struct {
 	packages    []string            // folders from the root
 	errors      map[string][]string // error types and sentinels by name, with packages
@@ -90,8 +91,8 @@ func exports(t *testing.T) code {
 }
 
 // instrument returns the name of the OpenTelemetry instrument created by a call, if the
-// name is a string literal. Other names, built from a prefix by package observe, are in a
-// generated table of docs/kfm.
+// name is a string literal. Package observe builds other names from a prefix; a generated
+// table of docs/kfm lists these names.
 func instrument(call *ast.CallExpr) []string {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !regexp.MustCompile(`^(Int64|Float64).*(Counter|Gauge|Histogram)$`).MatchString(function.Sel.Name) || len(call.Args) == 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a measured number in a text of the documentation. Its source is a table of
-// BENCHMARKS.md: the cell in the given column of the first row, below the heading, that
-// contains all words of row.
+// figure is a measured number in a document. The number comes from a table of
+// BENCHMARKS.md: from the first row, below the heading, with all words of the field row.
 type figure struct {
 	text    string // of the document, with %s for the number
 	heading string
@@ -43,7 +42,7 @@ var figures = map[string][]figure{
 var number = regexp.MustCompile(`[0-9][0-9,.]* (?:events/s|us|ns|ms|%)|\b0\.[0-9]+\b`)
 
 // The README and speed.md have each figure of the list with its value in BENCHMARKS.md.
-// All their measured numbers outside of code blocks are in the list.
+// Outside of code blocks, they have no other measured numbers.
 func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 	data, err := os.ReadFile("../../BENCHMARKS.md")
 	require.NoError(t, err)

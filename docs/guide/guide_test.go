@@ -33,8 +33,8 @@ func identify(r Row) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Customer, Time: r.CreatedAt}, err
 }
 
-// The event of a row uses only the row's own times, so the same row gives the same event
-// each time.
+// The event of a row contains only times stored in the row. The same row therefore gives
+// the same event each time.
 func TestARowIsTheSameEventEachTime(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide

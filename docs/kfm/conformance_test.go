@@ -47,9 +47,9 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks that each requirement of the contract has a test, and
-// each requirement of the key specification a test or a reason without one. A missing test
-// function, or a missing row of a test table, is an error.
+// TestRequirementsAreHeld checks that each requirement of the contract has a test. A
+// requirement of the key specification has a test, or a reason why there is none. If a
+// listed test function, or a listed row of a test table, does not exist, the check fails.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}
@@ -121,8 +121,8 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement may give a reason (unmet) instead of a test. The reason is stale if the
-// module exports a name that matches unmet.missing.
+// A requirement may have a reason (the field unmet) instead of a test. The reason is out
+// of date if the module exports a name that matches the pattern unmet.missing.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")

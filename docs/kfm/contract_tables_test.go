@@ -155,9 +155,9 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable lists two groups of words in attribute names: the first group shows an
-// event's identity, the second the identity of an attempt to send. It reads both from the
-// source of package attrname.
+// namesTable lists words of attribute names, from the source of package attrname. One
+// group of words shows an event's identity, another group the identity of an attempt to
+// send. The nouns belong to both groups.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

@@ -54,9 +54,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line about a missing feature without an entry in
-// known, and for each entry whose names exist by now. It sets made[entry] for each entry
-// in the text.
+// unfounded checks each line of the text about a missing feature. A line is an error if
+// it contains none of the known statements, or if the feature exists by now. unfounded
+// sets made for each known statement that it finds in such a line.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -88,7 +88,8 @@ func TestFalseDenialsAreFound(t *testing.T) {
 	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, made))
 }
 
-// stale returns an error if the module exports a name of the missing thing.
+// stale returns an error if the module exports a name that matches u.missing: the feature
+// exists by now.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// mutations maps a reference implementation to its file of mutations: for each rule one
-// change that breaks the rule, as a piece of the reference's source text and its
-// replacement.
+// mutations maps the file of a reference implementation to its file of mutations. A
+// mutation breaks one rule: it replaces a piece of the reference's source text. Each rule
+// has one mutation.
 var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
 
 // If a change makes a reference implementation break one rule, a vector of that rule

@@ -232,7 +232,8 @@ func (r *randomCases) attributes() map[string]string {
 	return out
 }
 
-// next returns a random case of one of the operations, without the case's output.
+// next returns a vector with a random operation and a random input. The output is not
+// set.
 func (r *randomCases) next() vector {
 	of := func(op string, in input) vector { return vector{Op: op, In: in} }
 	switch r.IntN(12) {

@@ -165,7 +165,7 @@ func differs(t *testing.T, v vector, line string) bool {
 }
 
 // plainOf converts an output of this module to the form that encoding/json decodes, for a
-// comparison with a reference's output. Values of type text become strings.
+// comparison with a reference's output. A value of type text becomes a string.
 func plainOf(t *testing.T, out any) any {
 	t.Helper()
 	if s, ok := out.(text); ok {

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// classRule maps an outcome class of the RFC 8785 vectors of package canonicaljson to the
-// rule of the KFM specification that refuses such a text.
+// The RFC 8785 vectors of package canonicaljson sort invalid texts into classes.
+// classRule maps such a class to the rule of the KFM specification that refuses its
+// texts.
 var classRule = map[string]string{
 	"syntax": "J1", "trailing-data": "J1", "byte-order-mark": "J1", "invalid-utf8": "J2", "surrogate": "J3", "duplicate-name": "J4",
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",

@@ -29,7 +29,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// vector is one line of a file in vectors; its README has the format.
+// vector is one line of a file in the folder vectors. The folder's README has the format.
 type vector struct {
 	ID      string `json:"id"`
 	Rule    string `json:"rule"`
@@ -365,9 +365,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// A rule of the specification may name rules of the lint (SFnnn). If the module refuses a
-// vector of the rule with a ViolationError, at least one of the error's findings is of
-// these lint rules.
+// A rule of the specification may name rules of package lint (SFnnn). If the module
+// refuses a vector of the rule with a ViolationError, at least one finding of the error
+// is about one of the named rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {
@@ -424,7 +424,7 @@ func TestMessagesArriveAsTheVectorsSay(t *testing.T) {
 	}
 }
 
-// vectors returns all cases without outputs, with IDs, sorted by rule.
+// vectors returns all cases, sorted by rule. Their IDs are set, but not their outputs.
 func vectors(t testing.TB) []vector {
 	t.Helper()
 	all := slices.Concat(jsonCases(t), keyCases(), timeCases(), envelopeCases(), datasetCases(), messageCases(), realCases(t))

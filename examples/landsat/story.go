@@ -49,8 +49,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the number of messages delivered by a queue. The demo fails if this is not
-// the number want, which the printed text mentions.
+// holds returns the number of messages delivered by a queue. The printed text mentions
+// the number want, so the demo fails if the queue delivered another number.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {

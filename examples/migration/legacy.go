@@ -61,8 +61,8 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 }
 
 // DecodeLegacy is the consumer's decoder before the migration. It returns the order as an
-// envelope with the event source and the dedupe key of the new producer. The consumer's
-// store makes its key of these two.
+// envelope with the event source and the dedupe key of the new producer. Event source and
+// dedupe key are parts of the key in the consumer's store.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

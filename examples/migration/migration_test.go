@@ -83,10 +83,10 @@ const (
 	resent        = 4 // orders of each step that the next step sends again
 )
 
-// The migration takes the steps except the last, goes back, and takes the steps again, now
-// with the last. In each step some answers are lost, so that events are retried. The last
-// events of the previous step are sent again, as if the deployment had interrupted their
-// source. Every event is handled once.
+// The migration takes all steps except the last, goes back step by step to the second,
+// and then takes the remaining steps to the last. In each step some answers are lost, so
+// that events are retried. The last events of the previous step are sent again, as if the
+// deployment had interrupted their source. Every event is handled once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 	// The way leads through all steps except the last, back to the second step, and then
 	// through the remaining steps to the last.

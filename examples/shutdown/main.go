@@ -6,10 +6,10 @@
 // program that waits for the buffer never ends if the queue does not answer. A program
 // that exits leaves events with an unknown outcome.
 //
-// Guarantee: each reading taken from the source has one outcome before the process ends,
-// within the grace period and about a second, for any behaviour of the queue. Outcomes
-// are JSON lines on standard output; in production, write them to the input of the next
-// start (see examples/outbox).
+// Guarantee: each reading taken from the source has exactly one outcome before the
+// process ends. For any behaviour of the queue, the process ends at most about a second
+// after the grace period. Outcomes are JSON lines on standard output; in production,
+// write them to the input of the next start (see examples/outbox).
 //
 //	shutdown                              to a fake queue in this process; stop with Ctrl-C
 //	shutdown -queue-url https://sqs... .  to a real queue
@@ -113,8 +113,9 @@ type outcome struct {
 	Height int    `json:"height_mm"`
 	Fate   string `json:"fate"`
 
-	// ResendBefore is set if the outcome is unknown. Until this time the next start of the
-	// program may send the reading again, because SQS still recognises the copy.
+	// ResendBefore is set if the outcome is unknown. Until this time the next start of
+	// the program may send the reading again: if the first send succeeded, SQS still
+	// recognises the second.
 	ResendBefore *time.Time `json:"resend_before,omitempty"`
 }
 

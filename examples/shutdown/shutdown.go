@@ -29,10 +29,10 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 	})
 }
 
-// forward sends the readings until they end or ctx does, and then closes the producer:
-// events in flight get the grace period, the rest are withdrawn. When forward returns,
-// report was called exactly once for each reading taken from the source. report may be
-// called concurrently.
+// forward sends the readings until the readings or ctx end, and then closes the producer.
+// Events in flight get the grace period; all other events are withdrawn. When forward
+// returns, report was called exactly once for each reading taken from the source. report
+// may be called concurrently.
 func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
 	grace time.Duration, report func(Reading, error),
 ) error {

@@ -261,9 +261,9 @@ func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// The SDK repeats a put whose answer was lost. The put that was refused may be
-			// such a repetition, and another claim may have been granted since the first
-			// put succeeded.
+			// The SDK repeats a put whose answer was lost. The refused put may be such a
+			// repetition: its first try succeeded, and another claim may have been
+			// granted since.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -301,8 +301,9 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the version of the stored record is still the parameter at. It
-// reports whether it wrote.
+// put writes the item if the stored record still has the expected version, which is the
+// parameter at. If this version is zero, there must be no stored record. put reports
+// whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {
@@ -317,13 +318,13 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is the number of key ID bits that choose a fence counter. They are also the
-// lowest bits of each fence, so that fences of different counters differ.
+// bucketBits is a number of bits. The first bucketBits of a key ID choose the key's fence
+// counter. Each fence ends with these bits, so that fences of different counters differ.
 const bucketBits = 12
 
-// draw returns a new fence. Its upper bits are the time in milliseconds or, if the counter
-// of the fence item has reached this time, the counter's next number. Fences therefore
-// keep growing after the table was restored from a backup.
+// draw returns a new fence. Its upper bits are the time in milliseconds. If the counter
+// in the table has already reached this time, they are the counter's next number. Fences
+// therefore keep growing after the table was restored from a backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

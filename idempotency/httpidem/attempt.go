@@ -45,9 +45,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// The method without returns the key's status after a run that has no result to store. The
-// status is Failed if the operation had no effect, and Running if its outcome is in doubt.
-// The parameter v is the judgement on the run.
+// The method without returns the key's status after a run that has no result to store.
+// The status is Failed if the operation had no effect, and Running if its outcome is in
+// doubt. The parameter v says whether this run is known to have had no effect.
 func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback proves that this run had no effect, but an earlier run in doubt may have
 	// had one.

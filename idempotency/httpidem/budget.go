@@ -31,7 +31,8 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// buffer holds bytes within its share of the budget: cap(data) never exceeds held.
+// buffer holds bytes that count in the budget. The field held is the number of reserved
+// bytes; cap(data) never exceeds held.
 type buffer struct {
 	budget *budget
 	held   int64

@@ -70,20 +70,21 @@ type Rules struct {
 	// true for every method except PUT and DELETE, which are already idempotent.
 	Required func(*http.Request) bool
 
-	// OtherPayload is the status for a key of another request: 422, the default, or 409.
+	// OtherPayload is the status of the answer if the key was used before for another
+	// request: 422, the default, or 409.
 	OtherPayload int
 
-	// StatusURL, unless nil, replaces the status 409 for a key in progress: the answer is
-	// 202 with the returned URL as Location. Both answers have Retry-After. If StatusURL
-	// returns "", the answer is 409.
+	// StatusURL, unless nil, changes the answer to a request while an earlier request
+	// with the same key still runs: the answer is 202 with the returned URL as Location,
+	// instead of 409. Both answers have Retry-After. If StatusURL returns "", the answer
+	// is 409.
 	StatusURL func(*http.Request, idempotency.Key) string
 
-	// Headers names response headers to store with the answer, in addition to the headers
-	// that describe its content and place and are always stored: Cache-Control,
-	// Content-Digest, Content-Disposition, Content-Encoding, Content-Language,
-	// Content-Location, Content-Type, ETag, Last-Modified, Link, Location, Repr-Digest,
-	// Retry-After and Vary. New refuses credentials (Set-Cookie, Authorization and similar
-	// headers) and connection headers.
+	// Headers names further response headers to store with the answer. These headers are
+	// always stored: Cache-Control, Content-Digest, Content-Disposition,
+	// Content-Encoding, Content-Language, Content-Location, Content-Type, ETag,
+	// Last-Modified, Link, Location, Repr-Digest, Retry-After and Vary. New refuses
+	// credentials (Set-Cookie, Authorization and similar headers) and connection headers.
 	Headers []string
 }
 
@@ -99,9 +100,10 @@ type Limits struct {
 	// Buffered is the memory for the request and response bodies of all concurrent
 	// requests, at least RequestBody + ResponseBody. Each request reserves its body and
 	// ResponseBody before the claim; if the memory is not free, the request is refused
-	// with 503. A larger answer takes free memory; if there is too little, its body is
-	// dropped and even the first client gets a [NotRetained] document. Buffered excludes
-	// the fixed overhead of a request, stored headers, and copies made by a store.
+	// with 503. An answer larger than ResponseBody uses further memory if it is free. If
+	// it is not, the body of the answer is dropped, and even the first client gets a
+	// [NotRetained] document. Buffered excludes the fixed overhead of a request, stored
+	// headers, and copies made by a store.
 	Buffered int64
 }
 
@@ -194,8 +196,8 @@ func New(c Config) (*Middleware, error) {
 	return &Middleware{config: c, headers: headers, memory: newBudget(l.Buffered)}, nil
 }
 
-// storedHeaders describe an answer's content and place. Without Content-Encoding and
-// Content-Type, a replayed body would have another meaning.
+// storedHeaders are the headers that are always stored with an answer. Without
+// Content-Encoding and Content-Type, a replayed body would have another meaning.
 var storedHeaders = [...]string{
 	"Cache-Control", "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type",
 	"Etag", "Last-Modified", "Link", "Location", "Repr-Digest", "Retry-After", "Vary",

@@ -197,8 +197,9 @@ func TestHeadersFilteredAtReplay(t *testing.T) {
 	}
 }
 
-// If any part of a request that belongs to the fingerprint changes, the request conflicts
-// with the first request of the key. Other changes have no effect.
+// The fingerprint covers some parts of a request. If one of these parts changes, the
+// request conflicts with the first request of the key. Changes to other parts have no
+// effect.
 func TestFingerprint(t *testing.T) {
 	method := func(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 	type option = func(*http.Request)

@@ -299,7 +299,8 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// A client that leaves while sending its body leaves no key.
+// If the connection to a client breaks while the client sends the body, the store does
+// not get the key.
 func TestClientLeavesInItsBody(t *testing.T) {
 	g := newRig(nil)
 	h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
@@ -423,8 +424,8 @@ func TestStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
-// A record that httpidem did not write, under the request's key, is neither overwritten
-// nor sent.
+// The store has a record under the request's key, but httpidem did not write this record.
+// The middleware neither overwrites nor sends the record.
 func TestForeignRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
