@@ -13,8 +13,8 @@ type ProblemType string
 
 const docs = "https://pkg.go.dev/github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem#"
 
-// The problem types. Unless a comment says otherwise, the handler did not run. Documents
-// repeat neither key nor payload.
+// The problem types. Unless a comment says otherwise, the handler did not run. A problem
+// document contains neither the key nor the payload of the request.
 const (
 	// KeyMissing, 400: send the Idempotency-Key header.
 	KeyMissing ProblemType = docs + "KeyMissing"
@@ -22,8 +22,8 @@ const (
 	// KeyInvalid, 400: the Idempotency-Key header is malformed, too long or repeated.
 	KeyInvalid ProblemType = docs + "KeyInvalid"
 
-	// NoScope, 403: the request has no authenticated principal. With 500, the scope
-	// breaks a rule of idempotency.Key.
+	// NoScope, 403: the request has no authenticated principal; 500: the scope of the
+	// request breaks a rule of idempotency.Key.
 	NoScope ProblemType = docs + "NoScope"
 
 	// NotAuthorized, 403: the request ran earlier, and this client may not read the
@@ -53,9 +53,9 @@ const (
 	InProgress ProblemType = docs + "InProgress"
 
 	// OutcomeUnknown, 409: an earlier request with this key may have taken effect. No
-	// request runs under this key until an operator resolves the outcome: read the
-	// resource instead. With 500, this request took effect or may have taken effect, and
-	// its outcome could not be recorded.
+	// request runs under this key until an operator resolves the outcome. To see the
+	// effect, read the resource that the request changes; 500: this request took effect
+	// or may have taken effect, and its outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
 
 	// TimedOut, 504: the handler did not answer in time. The detail says whether the
@@ -63,7 +63,7 @@ const (
 	TimedOut ProblemType = docs + "TimedOut"
 
 	// NotRetained, with the original answer's status: the request ran once, and the body
-	// of its answer was too large to keep. With 500, the stored answer is unreadable.
+	// of its answer was too large to keep; 500: the stored answer is unreadable.
 	NotRetained ProblemType = docs + "NotRetained"
 )
 

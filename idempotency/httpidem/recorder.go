@@ -19,8 +19,8 @@ type recorder struct {
 	body   *buffer
 	length int64 // of the whole written body
 
-	// dropped reports that no memory was free for a body larger than Limits.ResponseBody.
-	// The recorder then keeps no part of the body.
+	// dropped reports that the body became larger than Limits.ResponseBody, and that no
+	// memory was free for the rest. The recorder then keeps no part of the body.
 	dropped bool
 }
 
@@ -42,8 +42,8 @@ func (w *recorder) close() {
 
 var errReturned = errors.New("httpidem: written after the handler returned")
 
-// WriteHeader implements http.ResponseWriter. The first final status (200 or more)
-// counts. Informational statuses are not forwarded.
+// WriteHeader implements http.ResponseWriter. It keeps the first final status (200 or
+// more) and ignores later ones. Informational statuses are not forwarded.
 func (w *recorder) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,8 +77,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// The handler may have had its effect, so the outcome must be recorded even without a
-		// body.
+		// No memory is free for the body. The write still succeeds: the handler may have
+		// had its effect, so the outcome must be recorded, even without a body.
 		w.dropped = true
 		w.body.release()
 	}

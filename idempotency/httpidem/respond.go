@@ -15,8 +15,8 @@ var storeUnavailable = problem{
 	Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second,
 }
 
-// answerRun answers a request whose handler ran. The guard has recorded the outcome of the
-// run before; err is the guard's error.
+// answerRun answers a request whose handler ran. The outcome of the run is already
+// recorded; err is the error of idempotency.Guard.Do.
 func (e *exchange) answerRun(err error) error {
 	if e.judgement == proven {
 		if err != nil {
@@ -46,7 +46,8 @@ func (e *exchange) answerRun(err error) error {
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// The handler had a copy of the outer handlers' headers and may have removed some.
+	// Remove the headers of the outer handlers. The answer has a copy of these headers,
+	// from which the handler may have removed some.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)
@@ -90,9 +91,9 @@ func (e *exchange) explain(err error) error {
 	return e.refuse(storeUnavailable, err)
 }
 
-// refuseInProgress sets Retry-After to the age of the running operation, but at most to
-// the rest of its lease and at least to a second. Clients therefore retry short operations
-// soon and long operations rarely.
+// refuseInProgress answers that an operation with this key is running. Retry-After is the
+// age of that operation, so clients retry short operations soon and long operations
+// rarely. Retry-After is at most the rest of the lease, and at least a second.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second)

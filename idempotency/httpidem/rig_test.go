@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// rig has the configuration of a middleware over a memory store, and the observations of
-// its requests.
+// rig has the configuration of a middleware over a memory store. It collects the values
+// that the middleware passes to Config.Observe.
 type rig struct {
 	config httpidem.Config
 	store  *idempotency.Memory

@@ -28,10 +28,10 @@ func NotDone(ctx context.Context) {
 	}
 }
 
-// Claimed returns the handler's claim: its fence, for targets that check fences, and its
-// decision. The decision is idempotency.Reclaimed if an earlier run may have had an
-// effect; this happens only if the policy allows another run. ok is false outside of a
-// run, for example for a request without a key.
+// Claimed returns the outcome of the claim under which the handler runs. Pass the fence
+// in its record to targets that check fences. The decision is idempotency.Reclaimed if an
+// earlier run may have had an effect; this happens only if the policy allows another run.
+// ok is false outside of a run, for example for a request without a key.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -49,8 +49,9 @@ const (
 	unknown
 )
 
-// judge derives the judgement on a run from the answer's status. notDone reports a call
-// of NotDone, and late an answer after the end of the context.
+// judge derives the judgement on a run from the answer's status. If notDone is true, the
+// handler called NotDone. If late is true, the handler answered after the end of its
+// context.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return refuted
@@ -66,8 +67,8 @@ func judge(status int, notDone, late bool) judgement {
 	}
 }
 
-// The method exchange.run returns errRefuted and errUnknown to the guard. errPanicked is
-// the Observation.Err of a request that panicked. Observers see neither of the other two.
+// The method exchange.run returns errRefuted and errUnknown only to the guard; observers
+// never see these errors. errPanicked is the Observation.Err of a request that panicked.
 var (
 	errRefuted  = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")
@@ -112,11 +113,12 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Finish implements idempotency.Store. If the store refuses a result of at most
-// idempotency.MaxResponse bytes as too large, Finish retries once with the result of the
-// function s.smaller. In a transaction Finish writes only a completion, and commits. For
-// every other ending in a transaction it does nothing: the method finish then rolls the
-// transaction back.
+// Finish implements idempotency.Store. In a transaction, Finish stores a completion and
+// commits. For any other ending in a transaction Finish does nothing, and the method
+// finish later rolls the transaction back.
+//
+// If the store refuses a result of at most idempotency.MaxResponse bytes as too large,
+// Finish tries once more with the smaller result that s.smaller returns.
 func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	result, completed := t.Result()
 	switch {

@@ -122,9 +122,9 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// A policy may allow another run while a key is in doubt. The handler of this run sees the
-// decision Reclaimed. If its answer proves nothing about the first run, the key stays in
-// doubt.
+// The effect of a first run is unknown, and the policy allows a second run. The handler
+// of the second run sees the decision Reclaimed. If the second answer proves nothing
+// about the first run, the key stays in doubt.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {

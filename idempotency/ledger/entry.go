@@ -121,8 +121,8 @@ func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event of a key. The hash of the seal covers the entry's Place; Entry.Hash
-// covers the other fields.
+// Entry is one event of a key. The field Hash covers the fields from At to Note. The hash
+// of the [Seal] that lists the entry covers the field Place.
 type Entry struct {
 	Place
 
@@ -133,8 +133,9 @@ type Entry struct {
 
 	Generation, Fence, Attempts int64
 
-	// Status is the record's status after the event, in the spelling of SQL stores:
-	// "released" for a record that is absent again, "" for an event without a change.
+	// Status is the record's status after the event, as text in the form that package
+	// sqlstore stores. "released" means that the key has no record again. "" means that
+	// the event changed no record.
 	Status string
 
 	// RunAgain reports that the claim asked to repeat an operation with an unknown
@@ -142,7 +143,7 @@ type Entry struct {
 	RunAgain bool
 
 	// Fingerprint is the record's fingerprint of the request. Body is the hash of the
-	// record's body and group, and Response the hash of its result.
+	// record's body and message group. Response is the hash of its result.
 	Fingerprint    idempotency.Fingerprint
 	Body, Response Hash
 

@@ -15,7 +15,8 @@ const MinSecret = 16
 // hiddenPrefix begins each hidden scope and value.
 const hiddenPrefix = "hmac-sha256:"
 
-// CheckSecret returns nil, or an [*idempotency.InvalidError] without the secret.
+// CheckSecret returns nil, or an [*idempotency.InvalidError] for a secret that is too
+// short. The error does not contain the secret.
 func CheckSecret(secret []byte) error {
 	if len(secret) < MinSecret {
 		return &idempotency.InvalidError{Field: "secret", Rule: fmt.Sprintf("%d bytes, want at least %d random bytes", len(secret), MinSecret)}

@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// The hidden forms of a key depend on the secret, and the form of the value also on the
-// scope. Keys with the same text, divided differently into scope and value, have different
-// forms.
+// The hashes that Hide returns for the scope and the value depend on the secret. The hash
+// of the value also depends on the scope. Two keys have different hashes even if scope
+// and value together have the same text.
 func TestHide(t *testing.T) {
 	one, two := bytes.Repeat([]byte{1}, ledger.MinSecret), bytes.Repeat([]byte{2}, ledger.MinSecret)
 	k := idempotency.Key{Scope: "tenant", Operation: "pay", Value: "p-1"}

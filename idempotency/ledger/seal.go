@@ -21,7 +21,8 @@ type Leaf struct {
 // leafSize is the encoded size of a leaf in bytes.
 const leafSize = 16 + sha256.Size
 
-// Seal covers an epoch's entries from the previous seal's end up to, but excluding, End.
+// Seal covers the entries of one epoch (see the field Epoch), from the end of the
+// previous seal up to, but excluding, End.
 type Seal struct {
 	// N counts from 1 without gaps.
 	N int64

@@ -15,13 +15,13 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the seal of the entry's place does not cover the entry.
+	// Inserted: the preceding seal does not list the entry, or the entry occurs twice.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.
 	Swapped
 
-	// Truncated: the ledger ends before a kept head.
+	// Truncated: the caller kept the head of a later seal than the last seal of the ledger.
 	Truncated
 )
 
@@ -40,7 +40,8 @@ func (k Kind) String() string {
 type TamperError struct {
 	Kind Kind
 
-	// Seal is the number of the seal, or of the entry's seal; 0 if unreadable.
+	// Seal is the number of the faulty or missing seal, or of the seal to which a faulty
+	// entry belongs. It is 0 if the number is unreadable.
 	Seal int64
 
 	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped

@@ -16,8 +16,8 @@ type Report struct {
 	Seals, Entries int64
 
 	// Trimmed is the number of the last seal that was exported and deleted, or 0 if the
-	// ledger is complete. An anchor (a head kept by the caller) of this seal or of a later
-	// seal proves that the ledger continues the export.
+	// ledger is complete. An anchor is a head kept by the caller. An anchor of this seal
+	// or of a later seal proves that the ledger continues the exported part.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
@@ -33,9 +33,10 @@ type Report struct {
 // MaxFaults is the largest number of faults in a [Report].
 const MaxFaults = 100
 
-// Verify checks a whole ledger, from [Read] or from a store, against its own hashes and
-// against kept heads. The error is the first [*TamperError] of Report.Faults, or an error
-// of lines. The report covers the ledger up to the error.
+// Verify checks a whole ledger, from [Read] or from a store. It recomputes the ledger's
+// hashes and compares the anchors, which are heads kept by the caller. The error is the
+// first [*TamperError] of Report.Faults, or an error from the sequence of lines. The
+// report covers the ledger up to the error.
 func Verify(lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, anchors...)
 }
@@ -225,7 +226,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 		return found(Dropped, leaf.Seq, "the seal covers it, and it is not there")
 	}
 	e := v.rows[i].Entry
-	// rowOf and leafOf return the index of the entry at a place, or -1.
+	// rowOf returns the index in v.rows of the entry at a place, or -1. leafOf returns
+	// the index in v.leaves.
 	rowOf := func(p Place) int {
 		return slices.IndexFunc(v.rows, func(l Line) bool { return l.Entry.Place == p })
 	}
@@ -262,7 +264,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// checkAnchors compares the anchors of all seals up to the current head.
+// checkAnchors compares the anchor of the last verified seal, if any, with the head of
+// this seal. It then drops the anchors of this seal and of earlier seals.
 func (v *verifier) checkAnchors(line int) {
 	for len(v.anchors) > 0 && v.anchors[0].N <= v.report.Head.N {
 		switch a := v.anchors[0]; {

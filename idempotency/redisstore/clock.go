@@ -12,13 +12,14 @@ import (
 // clockTolerance is the longest backward step of a server's clock that the store ignores.
 const clockTolerance = 5 * time.Second
 
-// setBack is the Reason in the records of operations in progress after a backward clock
-// step.
+// setBack is the text of the field Reason for an operation that was in progress when the
+// clock was set back.
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
-// clocks has the largest times seen by a store in microseconds. All records of a single
-// server share one clock. In a cluster each bucket has its own clock, because the buckets
-// are on different servers and a script sees one bucket.
+// clocks has the largest times that a store has read from its servers, in microseconds.
+// On a single server, one such time serves all records. In a cluster each bucket has its
+// own time: the buckets are on different servers, and a script can use the keys of one
+// bucket only.
 type clocks struct {
 	largest []atomic.Int64
 	steps   atomic.Int64
@@ -34,16 +35,18 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw raises the largest time of the bucket's server to the parameter at, if at is later.
+// saw keeps a time read from the bucket's server, if the time is larger than the largest
+// so far.
 func (c *clocks) saw(bucket int64, at time.Time) {
 	largest, us := c.of(bucket), at.UnixMicro()
 	for seen := largest.Load(); us > seen && !largest.CompareAndSwap(seen, us); seen = largest.Load() {
 	}
 }
 
-// watchClocks finds out whether all records share one clock record or each bucket has its
-// own. A server that is part of a cluster, and a proxy for a cluster, refuse scripts with
-// keys of several slots; then each bucket has its own.
+// watchClocks finds out whether one clock record serves all records, or each bucket needs
+// a separate clock record. A cluster needs separate clock records, because it refuses
+// scripts with keys of several slots. A single server of a cluster and a proxy for a
+// cluster refuse them too.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]atomic.Int64, 1)
 	_, cluster := s.client.(*redis.ClusterClient)

@@ -11,11 +11,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back, so the time for resends of an operation seems not to
-// have ended. The operation becomes unresolved and is not sent again: in the store that
-// saw the later time, in a store opened afterwards, and in a cluster's bucket that was in
-// use. It stays unresolved after the clock has caught up. Operations claimed after the
-// step are not affected, and the claimant of the operation can still finish.
+// The server's clock is set back, so it is unknown whether the time for resends of an
+// operation in progress has ended. The operation becomes unresolved and is not sent
+// again. This holds in the store that saw the later time, in a store opened afterwards,
+// and in a cluster's bucket that was in use. The operation stays unresolved after the
+// clock has caught up. Its claimant can still finish it. Operations claimed after the
+// step are not affected.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

@@ -15,9 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest/producertest"
 )
 
-// Producers keep their promises with this store: across restarts and crashes, after more
-// than five minutes, and while the server is down. The outage kills the server process;
-// the restarted server still has its records.
+// The suite producertest passes with this store. In its outage the server process is
+// killed; the restarted server still has its records.
 func TestProducer(t *testing.T) {
 	producertest.Run(t, func(t *testing.T) producertest.Storage {
 		server := newServer(t, durable...)

@@ -65,8 +65,8 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the fence's number in the bucket's sequence. For a fence of another
-// bucket it returns "0", a number never granted.
+// sequence returns the upper bits of a fence: the number that the bucket gave to the
+// fence. For a fence of another bucket it returns "0", a number never given.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -76,8 +76,9 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a word alone, or a word, the server's time, the
-// fields of a record and the time before a clock step.
+// parseAnswer parses a script's answer. The answer is either a single word, or a word,
+// the server's time, the fields of a record, and the largest time before a backward clock
+// step (empty without a step).
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

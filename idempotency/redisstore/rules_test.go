@@ -12,9 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// Random sequences of claims, endings and clock steps over one key give the same decisions
-// as the pure rules of package idempotency, and the same records to the microsecond,
-// including Prior. The suite storetest compares neither microseconds nor Prior.
+// Random sequences of claims, endings and clock steps over one key give the same
+// decisions as Decide, Grant and Finish of package idempotency. The records are equal to
+// the microsecond, and the internal field Prior is equal too. The suite storetest
+// compares neither microseconds nor Prior.
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -73,8 +74,8 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Lookup does not return the time of the ending. Only LeaseUntil shows
-				// the time, if the ending ended the lease.
+				// Lookup does not return the time of the ending. If the ending ended the
+				// lease, LeaseUntil is that time.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {

@@ -150,10 +150,10 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter waits until no claim with one of the tokens runs, and then counts the claims with
-// these tokens as running, until the caller calls leave. Without enter, a claim whose
-// caller stopped waiting might reach the server after the repetition of the claim, and
-// even after the ending.
+// enter waits until no claim with one of the tokens is running. It then counts these
+// tokens as running, until the caller calls leave. A claim whose caller stopped waiting
+// may still be on its way to the server. Without enter, it might arrive after the caller
+// has repeated the claim, or even after the caller has finished the operation.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()

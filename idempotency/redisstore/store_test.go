@@ -190,9 +190,9 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// After an attempt with an unknown outcome, a second claim fails with a proof about itself
-// only. The operation stays in doubt, but the second claim has ended: its late completion
-// is refused as stale.
+// The outcome of a first attempt is unknown. A second claim then fails, with a proof for
+// the second attempt only. The operation stays in doubt. The second claim has ended: a
+// later completion with this claim is refused as stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

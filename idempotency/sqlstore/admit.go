@@ -8,9 +8,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims of firsts that Capacity and Quota allow. For each other claim
-// it sets the field refused of the key's finding. A claim over quota is not refused if a
-// second read, in tx, shows that the claim does not begin a new operation.
+// admit returns the claims in firsts that Capacity and Quota allow; firsts has at most one
+// claim of each key. For any other claim, admit sets the field refused in known. Before
+// admit refuses a claim over quota, it reads the record again, in tx. If the claim does
+// not begin a new operation, admit allows the claim.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -65,8 +66,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known 
 	return claims, nil
 }
 
-// beginsNew reports whether c begins a new operation. The parameter found is the key's
-// record.
+// beginsNew reports whether c begins a new operation, given the record of its key.
 func beginsNew(found idempotency.Record, c claimOf) bool {
 	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.New
 }
@@ -93,9 +93,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known m
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns, for each scope, the number of operations that may still begin. It
-// includes only scopes with a claim that begins an operation. Without a quota it returns
-// nil.
+// quotas returns, for each scope, the number of operations that may still begin. The map
+// has only the scopes in which one of the claims begins an operation. Without a quota the
+// map is nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

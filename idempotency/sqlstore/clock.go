@@ -9,16 +9,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// setBack is the Reason in the records of operations in progress after a backward clock
-// step.
+// setBack is the text of the field Reason for an operation that was in progress when the
+// clock was set back.
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
-// a backward step the time since the first attempts is unknown, so watchClock calls the
-// method hold. An operation in progress then needs an operator before a resend, unless its
-// ResendFor is Forever. Leases keep their remaining length. If own is true, the
-// transaction belongs to the store and not to a caller. The store's transactions record
-// the time about once a second.
+// a backward step it is unknown how long ago the operations in progress began. The method
+// hold then makes these operations wait for an operator before a resend, except
+// operations with ResendFor Forever. Leases keep their remaining length.
+//
+// If own is true, the store began the transaction; otherwise a caller did. About once a
+// second, a transaction of the store records the time.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {

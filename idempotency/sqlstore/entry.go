@@ -63,8 +63,8 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary scans one row: first into the pointers of before, then the time and the
-// columns of summary.
+// scanSummary scans one row. The first columns go to the pointers in before. The next
+// columns are the time and the columns of summary.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -120,9 +120,9 @@ type ledgerRow struct {
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. An entry cannot represent every value of a
-// column, and its hash would not cover such a value. For such a value scanEntry sets the
-// rule of the row: the row is not a valid entry.
+// scanEntry reads the columns of an entry. A ledger.Entry cannot represent every value
+// that a column may have, and the entry's hash would not cover such a value. For such a
+// value scanEntry sets the field rule: the row is not a valid entry.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry

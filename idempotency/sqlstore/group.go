@@ -128,7 +128,8 @@ func (s *Store) start() {
 	}
 }
 
-// commit writes groups until the queue yields an empty group.
+// commit takes groups from the queue and writes them, until the method take returns no
+// item.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
@@ -167,9 +168,10 @@ func (s *Store) commit() {
 }
 
 // take removes the next group from the queue: items in order, up to maxGroup and
-// maxGroupBytes. It leaves items with a key of a group that another committer is writing,
-// and takes at most one ending per key. An item left in the queue blocks later items with
-// its keys, so later items cannot keep overtaking a batch. The caller holds s.mu.
+// maxGroupBytes, and at most one ending for each key. If another committer is writing a
+// key of an item, the item stays in the queue. An item that stays also holds back the
+// later items with its keys, so later items cannot keep overtaking a batch. The caller
+// holds s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -212,15 +214,15 @@ func (s *Store) take() (group []*item) {
 type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row
-	// refused is the decision for a claim that the record alone would allow: InProgress
-	// while another transaction writes the row, Full, OverQuota, or Undecided if nothing
-	// prevents the claim.
+	// refused is the reason to refuse a claim that the record allows. InProgress: another
+	// transaction writes the row. Full and OverQuota: a limit is reached. Undecided:
+	// nothing prevents the claim.
 	refused idempotency.Decision
 }
 
 // write executes a group's calls and sets each outcome or error. It returns the items
-// whose callers still wait, and the database error. It has already answered the callers of
-// the other items, which needed no write.
+// whose callers still wait, and the database error. The other items needed no write;
+// their callers already have the answers.
 func (s *Store) write(group []*item, conn *connection) (left []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -238,9 +240,9 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 		}
 	}
 	left = group
-	// Usually the loop runs one transaction. If a key has several claims in the group,
-	// the result of the first claim may leave the next claim undecided; the next claim
-	// then needs another transaction.
+	// Usually the loop runs one transaction. A transaction executes at most one claim of
+	// each key. If the group has further claims of a key that need a write, the loop runs
+	// another transaction.
 	for first := true; ; first = false {
 		firsts := openClaims(group, known, s.config.Quota)
 		if first { // answer claims that need no write before the transaction
@@ -306,9 +308,9 @@ type openClaim struct {
 	i int
 }
 
-// openClaims sets the outcomes of claims that need no write, from the records and
-// refusals in known. For each key with further claims it returns the first of these
-// claims, which needs a write.
+// openClaims sets the outcome of each claim that needs no write. It decides by the
+// records and refusals in known. For each key with claims that need a write, it returns
+// the first of these claims.
 func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

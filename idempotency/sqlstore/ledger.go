@@ -66,11 +66,12 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hides: s.hides}
 }
 
-// openLedger marks the database as having a ledger. If hides is true, it also marks the
-// ledger as having hidden keys; if hides is false, it rejects a database with this second
-// mark. On PostgreSQL it then calls beginEpoch, which begins an epoch if the database
-// moved to another server or its transaction numbers went back. Without [Config.Ledger],
-// openLedger sets no mark, and rejects a database that is marked as having a ledger.
+// openLedger marks the database as having a ledger. If hides is true, openLedger also
+// marks the ledger as having hidden keys. If hides is false, it rejects a database whose
+// ledger has hidden keys. On PostgreSQL it then calls beginEpoch.
+//
+// Without [Config.Ledger], openLedger sets no mark, and rejects a database that has a
+// ledger.
 func (s *Store) openLedger(ctx context.Context, hides bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -101,9 +102,9 @@ func (s *Store) openLedger(ctx context.Context, hides bool) error {
 	return nil
 }
 
-// Append adds all remarks in a separate transaction. On error no remark is added, except
-// that after a commit error the remarks may have been stored. Adding the same remarks
-// again then stores them twice.
+// Append adds all remarks in a separate transaction. After an error no remark is stored,
+// with one exception: after an error of the commit, the remarks may be stored. If they
+// are, adding them again stores them twice.
 func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -175,12 +176,14 @@ func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Rep
 // last seal's head. Use the zero Head to start at the beginning. Concatenated files of
 // consecutive exports form a single ledger.
 //
-// After an error Export returns the head of the last complete seal: all entries of the
-// seal were passed to w. Discard the lines after these entries and export again from the
-// head. Verify the output using [ledger.VerifyAfter]; Export itself only checks that rows
-// can be written as lines. Export skips up to [ledger.MaxFaults] rows that are not valid
-// entries. It then returns the head of the last seal and one [*ledger.TamperError] per
-// skipped row. A further invalid row ends the export with an error.
+// After an error Export returns the head of the last complete seal: w received this seal
+// and all its entries. Discard all lines after this seal and its entries, and export
+// again from the returned head. Verify the output using [ledger.VerifyAfter]; Export
+// itself only checks that rows can be written as lines.
+//
+// Export skips up to [ledger.MaxFaults] rows that are not valid entries. It then returns
+// the head of the last seal and one [*ledger.TamperError] per skipped row. A further
+// invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
 	whole, last := after, after // heads of the last complete seal and of the seal being written
@@ -320,7 +323,8 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, nil
 }
 
-// yieldRows yields entries of seal s at or after position from and before position to.
+// yieldRows yields the entries of a seal between two positions. The first position is
+// included, the second is not.
 func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {

@@ -19,9 +19,9 @@ import (
 //   - Each claim or ending takes an advisory transaction lock of its key without
 //     waiting. A caller's transaction with the lock therefore delays no other
 //     transaction, and groups with the same keys in different orders cannot deadlock.
-//   - A statement cannot see rows committed after its start. Only a row returned by the
-//     statement proves a grant; a second statement of the same transaction reads the
-//     other rows.
+//   - A statement cannot see rows committed after its start. The claim statement returns
+//     the rows of the granted claims. For all other claims, a second statement of the same
+//     transaction reads the rows.
 //   - clock_timestamp() is the current time; now() is the transaction's start.
 type postgres struct {
 	ledger bool
@@ -104,17 +104,19 @@ func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool),
 	return nil
 }
 
-// lockOf returns the number of a key's advisory lock. If two keys have the same number,
-// their transactions exclude each other, which does no harm.
+// lockOf returns the number of a key's advisory lock. Two keys may have the same number.
+// Their transactions then exclude each other, which does no harm.
 func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// drawnFence is the SQL expression of a new fence, not drawn by any earlier transaction,
-// committed or not. A sequence alone is insufficient: PostgreSQL makes its numbers
-// durable only at commit, so after a crash the server repeats numbers drawn by open
-// transactions. The upper bits hold the database time in units of 1,024 microseconds, the
-// lower ten bits the sequence. Two draws are equal only if 1,024 other draws, or a crash
-// and a restart, occur within about a millisecond. A key's fence also exceeds its
-// previous fence, even after a backward clock step.
+// drawnFence is the SQL expression of a new fence. The fence differs from all fences
+// drawn by earlier transactions, even by transactions that rolled back. A sequence alone
+// is insufficient: PostgreSQL makes its numbers durable only at commit, so after a crash
+// the server repeats numbers drawn by open transactions.
+//
+// The upper bits hold the database time in units of 1,024 microseconds, the lower ten
+// bits the sequence. Two draws are equal only if 1,024 other draws, or a crash and a
+// restart, occur within about a millisecond. A key's fence also exceeds its previous
+// fence, even after a backward clock step.
 const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
 
 // In postgresClaim, the condition of DO UPDATE implements Decide of package idempotency;

@@ -12,9 +12,10 @@ import (
 )
 
 // postgresAppend inserts entries into the ledger. The table generates their transaction
-// numbers and sequence numbers. All transactions with numbers below column horizon of
-// idempotency_sealer are sealed. If the current transaction's number is below the horizon,
-// the statement inserts nothing, and the method append returns an error.
+// numbers and sequence numbers. The entries of all transactions with numbers below column
+// horizon of idempotency_sealer are already sealed. If the current transaction's number
+// is below the horizon, the statement inserts nothing, and the method append returns an
+// error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -129,9 +130,10 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers a single epoch. It ends at the horizon or, for an earlier epoch, at
-	// the end of the epoch. With ledger.MaxSealed entries it ends after the last of them,
-	// because more entries may follow below the horizon.
+	// A seal covers a single epoch. Usually the seal of the current epoch ends at the
+	// horizon, and the seal of an earlier epoch ends with the epoch. A seal with
+	// ledger.MaxSealed entries ends after its last entry, because more entries may
+	// follow.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

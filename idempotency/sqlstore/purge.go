@@ -17,9 +17,9 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 	return s.engine.count(ctx, s.config.DB)
 }
 
-// Purge deletes only the rows of expired records, and of released records with an expiry
-// time in the past or without an expiry time. It works in transactions of up to 500 rows
-// until it finds no row to delete or ctx ends, and returns the number of deleted rows. On
+// Purge deletes only the rows of expired records, and of released records whose expiry
+// time has passed or is missing. It works in transactions of up to 500 rows until it
+// finds no row to delete or ctx ends, and returns the number of deleted rows. On
 // PostgreSQL it skips rows locked by other transactions. A purged key restarts at
 // generation 1; its fences continue to grow. More frequent calls keep the table smaller.
 func (s *Store) Purge(ctx context.Context) (purged int64, err error) {

@@ -19,8 +19,8 @@ var ErrOtherSealer = errors.New("another sealer has the lease")
 type SealerConfig struct {
 	Ledger *Ledger
 
-	// Holder names this process in the sealer's row. Empty means host name and process
-	// ID.
+	// Holder names this process in table idempotency_sealer. Empty means host name and
+	// process ID.
 	Holder string
 
 	// Interval is the time for which Run waits after it has sealed all entries. Zero

@@ -37,8 +37,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most new events have no row, and drivers describe each column even of an empty
-		// result: a query of one column takes a third of the time.
+		// Most keys of new events have no row, so ask first with a query of one column.
+		// This query takes a third of the time, because drivers describe each column even
+		// of an empty result.
 		if !e.hit.Load() {
 			found, err := e.any(ctx, q, query.exists, args)
 			if err != nil || !found {
@@ -175,9 +176,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete makes the completions among the endings that need no read, and returns the
-// indexes of the other endings. With a ledger it returns all indexes, because ledger
-// entries need data of the record.
+// complete executes the completions by the last claims of their keys, without reading the
+// records. It returns the indexes of the other endings. With a ledger it returns all
+// indexes, because ledger entries need data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {
@@ -266,10 +267,10 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// brief returns a context without cancellation, because drivers may start a goroutine for
-// each statement with a cancelable context. Use it for single-row statements after a
-// transaction's first write: such statements never wait. The end of ctx still ends the
-// transaction.
+// brief returns ctx without its cancellation, because drivers may start a goroutine for
+// each statement with a cancelable context. Use brief for single-row statements after the
+// first write of a transaction: these statements never wait. The end of ctx still ends
+// the transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

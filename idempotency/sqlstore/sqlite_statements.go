@@ -23,8 +23,8 @@ const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_typ
 VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
 ON CONFLICT (key_id) DO NOTHING`
 
-// sqliteInsertArgs returns the values for sqliteInsert. The record r was granted from an
-// empty record.
+// sqliteInsertArgs returns the values for sqliteInsert. The record r is the result of the
+// key's first claim.
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),

@@ -50,7 +50,8 @@ func (p *statements) query(ctx context.Context, q queryer, text string, args ...
 	return q.QueryContext(ctx, text, args...)
 }
 
-// The method in returns the transaction as a writer that reuses the compiled statements.
+// The method named in wraps a transaction as a writer that reuses the compiled
+// statements.
 func (p *statements) in(tx *sql.Tx) writer { return preparedTx{tx, p} }
 
 type preparedTx struct {

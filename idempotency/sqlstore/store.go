@@ -25,7 +25,7 @@ type Config struct {
 
 	// Capacity is the maximum number of rows; beyond it, claims of new keys are refused
 	// as Full. Zero means unlimited. Concurrent transactions do not see each other's
-	// rows, so each of them may exceed Capacity by the number of claims in its group. See
+	// rows, so each transaction may exceed Capacity by the number of its claims. See
 	// [Store.Purge].
 	Capacity int64
 
@@ -125,8 +125,8 @@ type engine interface {
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit ledger entries at or after position from and before
-	// position to, possibly of several epochs.
+	// rows returns up to limit ledger entries between two positions, possibly of several
+	// epochs. The first position is included, the second is not.
 	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
 
 	// unsealed returns up to limit ledger entries that should have a seal and have none.
@@ -135,11 +135,11 @@ type engine interface {
 	// count returns the number of rows.
 	count(ctx context.Context, q queryer) (int64, error)
 
-	// unfinished returns for each scope the number of its unfinished operations, counting
-	// up to limit.
+	// unfinished returns the number of unfinished operations of each scope. It counts at
+	// most limit operations of a scope.
 	unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error)
 
-	// grow adds the parameter by to the number of rows.
+	// grow changes the stored number of rows by the given amount.
 	grow(ctx context.Context, tx writer, by int64) error
 
 	// placeholder returns statement parameter i, counting from 1.
@@ -340,8 +340,8 @@ func checkFinishing(e idempotency.Finishing) error {
 	return e.Ending.Check()
 }
 
-// claim submits the claims, and repeats the renewals that another transaction's lock
-// prevented.
+// claim submits the claims. A claim that renews a lease may fail because another
+// transaction holds the key's lock; the method renew repeats such claims.
 func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	it := newClaims(claims)
 	if err := s.submit(ctx, it); err != nil {
@@ -350,10 +350,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.held. A current claimant made each of these
-// claims to renew its lease, and each failed because another claimant was claiming the
-// same key at that time. A current claimant therefore never gets InProgress for its own
-// claim.
+// renew repeats the claims listed in it.held. With each of these claims, the current
+// claimant tried to renew its lease. The renewal failed because another claimant was
+// claiming the same key at that time. A current claimant therefore never gets InProgress
+// for a renewal.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {

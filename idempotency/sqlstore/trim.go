@@ -55,8 +55,8 @@ func (l *Ledger) trimmed(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// start returns the head before the ledger's first entry: the zero Head, or the head of
-// the seal it was trimmed to.
+// start returns the head before the ledger's first entry. After a trim it is the head of
+// the last seal whose entries were deleted; otherwise it is the zero Head.
 func (l *Ledger) start(ctx context.Context) (ledger.Head, error) {
 	n, err := l.trimmed(ctx)
 	if err != nil || n == 0 {

@@ -13,8 +13,11 @@ import (
 // commits. If the claim is granted, perform the side effect in tx, call
 // [Store.CompleteTx] and commit; to give up, roll back. No other caller can claim the key
 // before tx ends: on PostgreSQL other callers get InProgress immediately, on SQLite they
-// wait. If c has the token of the current claim and other attempts to claim the key block
-// c, ClaimTx tries again. If ctx ends first, ClaimTx returns [idempotency.ErrBusy].
+// wait.
+//
+// With the token of the current claim, c may renew that claim. While another caller's
+// attempt to claim the key prevents the renewal, ClaimTx tries again. If ctx ends first,
+// ClaimTx returns [idempotency.ErrBusy].
 //
 // On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
 // plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
@@ -66,8 +69,8 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx executes a single claim. While another claimant's attempt blocks the current
-// claimant, claimInTx tries again, until ctx ends.
+// claimInTx executes a single claim. If the claim renews the current claim, and another
+// caller's attempt to claim the key prevents this, claimInTx tries again until ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		results, err := s.engine.claim(ctx, tx, fence, claims)

@@ -14,9 +14,9 @@ type unseen struct {
 	ids map[idempotency.KeyID]struct{}
 }
 
-// mostUnseen is the maximum number of unseen keys, above the number of events in a
-// producer's buffer. At the limit, add forgets all keys; the claim of a forgotten key
-// only costs another read.
+// mostUnseen is the maximum number of unseen keys. It is larger than the number of events
+// in a producer's buffer. At the limit, add forgets all keys; the claim of a forgotten
+// key only costs another read.
 const mostUnseen = 8192
 
 func (u *unseen) add(id idempotency.KeyID) {

@@ -118,7 +118,7 @@ func (a answered) answer() answer {
 	return out
 }
 
-// perform makes the call described by the parameter in.
+// perform makes one call and returns its answer.
 func perform(s idempotency.Store, in call) (a answered) {
 	var err error
 	switch {
@@ -140,7 +140,8 @@ func perform(s idempotency.Store, in call) (a answered) {
 	return a
 }
 
-// grants lists the granted claims of this process. Any of its callers may end any of them.
+// grants lists the claims granted in this process. Each caller of the process may end
+// each of these claims.
 type grants struct {
 	mu  sync.Mutex
 	all []recorded
@@ -175,9 +176,9 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs four concurrent callers, each with historyCalls random calls. Before each
-// call the caller calls the function begins, and after the answer the function ends with
-// the same id.
+// callAll runs four concurrent callers, each with historyCalls random calls. It passes
+// each call to the function begins before the call is made, and the answer to the
+// function ends. Both functions get the id of the call.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The checker accepts a history with a call without an answer only if the call took effect
-// once or never.
+// A history contains a call without an answer. The checker accepts the history only if
+// this call took effect once or never.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}

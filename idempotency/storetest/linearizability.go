@@ -44,13 +44,14 @@ type answer struct {
 	err     error
 
 	// unknown reports that the process was killed before it got the answer. The outcome
-	// then contains only the fence of the claim that the store may have granted.
+	// of a claim then contains only a fence: the granted fence if the answer to another
+	// call shows it, otherwise an unused number.
 	unknown bool
 }
 
-// history runs concurrent calls of several clients and returns them. No lease ends by
-// time: leases are long, and only a failure with NoProof ends a lease early. The result
-// therefore does not depend on time.
+// history runs concurrent calls of several clients and returns them. The result does not
+// depend on time: all leases are long, and only a failure with NoProof ends a lease
+// early.
 func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
 	keys := []idempotency.Key{p.key(), p.key(), p.key()}
 	var mu sync.Mutex

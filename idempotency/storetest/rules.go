@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The function with returns a claim of k that has a long lease and TTL, modified by the
-// function change.
+// The function named with makes a claim of k that has a long lease and TTL. It lets the
+// function change modify the claim, and returns the claim.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -18,9 +18,9 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states are the rows of the decision table. Each function brings a key into the state. If
-// the state has a claim, the claim has the token in the variable token. For a state with
-// an expired lease or record, the function advances the time with probe.pass.
+// states has the states in the decision table. Each function brings a key into one state.
+// In a state with a claim, the claim's token is the variable token. For a state with an
+// expired lease or record, the function advances the time with probe.pass.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -89,9 +89,10 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists, for each state, the decisions for six claims: with an equal
-// fingerprint; with the token of the first claim; with another fingerprint; with both
-// that token and another fingerprint; with another spec; and with Resend.
+// decisionTable lists, for each state, the decisions for six claims. The claims have: an
+// equal fingerprint (equal), the token of the first claim (token), another fingerprint
+// (payload), that token and another fingerprint (tokenPayload), another fingerprint spec
+// (spec), and Resend (again).
 var decisionTable = []struct {
 	state                                            string
 	equal, token, payload, tokenPayload, spec, again idempotency.Decision
@@ -376,7 +377,7 @@ func checkFences(p *probe) {
 		// The claim never existed.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// The claim has ended in another way.
+		// The claim has already ended with a result.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
@@ -385,7 +386,7 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// A completion after the end of the lease counts, if no other claim was granted.
+	// A completion after the end of the lease succeeds, if no other claim was granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")

@@ -201,8 +201,8 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// The method do makes the claim c and reports a failure unless the decision is the
-// parameter want.
+// The method do makes the claim c. It reports a failure unless the claim gets the wanted
+// decision.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

@@ -77,9 +77,9 @@ type Answer struct {
 	Next Next // Final if Fate is Stored or Altered
 	Load Load
 
-	// Unready means that the configuration or the network made the request fail, not a
-	// message: no credentials, no connection, no permission, no such queue. Unready is
-	// set only with the Fate NotStored and the Next Retry.
+	// Unready means that the request failed because of the configuration or the network,
+	// and not because of a message: no credentials, no connection, no permission, no such
+	// queue. Unready is set only with the Fate NotStored and the Next Retry.
 	Unready bool
 
 	// MessageID and Sequence are from SQS; they are set if Fate is Stored.

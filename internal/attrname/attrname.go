@@ -1,5 +1,5 @@
-// Package attrname classifies message attributes by their names: identity of an event,
-// identity of an attempt or a request, or no identity. The linter and the fake queue both
+// Package attrname classifies message attributes by their names. An attribute identifies
+// an event, or an attempt or a request, or nothing. The linter and the fake queue both
 // check attributes with these lists, and the fake queue must not import the linter.
 package attrname
 
@@ -20,10 +20,10 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// A name bears identity if it ends in a stem and a noun, joined directly or by one
-// separator (eventId, dedupe_key, message-uuid). The lists are short on purpose: any
-// *_id or *_key would also match aggregate IDs, shard keys and other routing hints, and
-// attributes are the right place for routing hints.
+// The name of an identifying attribute ends in a stem and a noun from these lists, joined
+// directly or by one separator: eventId, dedupe_key, message-uuid. The lists are short on
+// purpose: any *_id or *_key would also match aggregate IDs, shard keys and other routing
+// hints, and attributes are the right place for routing hints.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",
@@ -32,8 +32,9 @@ var (
 	nouns        = []string{"id", "key", "uuid", "name"}
 )
 
-// Event reports whether an attribute of this name identifies the event: it ends in
-// "uuid", or in a stem such as event and a noun such as id. Case does not matter.
+// Event reports whether an attribute of this name identifies the event. The name ends in
+// "uuid", or in an event stem and a noun (eventId), and does not identify an attempt.
+// Case does not matter.
 func Event(name string) bool {
 	name = lower(name)
 	if ends(name, attemptStems) {

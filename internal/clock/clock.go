@@ -78,8 +78,8 @@ func New() *Clock {
 }
 
 // sleepClock measures suspensions with few system calls. A suspension moves the wall
-// clock ahead of the monotonic clock, and time.Now reads both without a system call, so
-// only such a movement makes a system call necessary.
+// clock ahead of the monotonic clock, and time.Now reads both without a system call. A
+// system call follows only after such a movement, or after sleepReadEvery.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
 // sleepReading is the result of a system call for the length of all suspensions.
@@ -94,9 +94,10 @@ const (
 )
 
 // read returns the duration of all suspensions. It calls the function suspended, a system
-// call, if the wall clock has moved against the monotonic clock since the last such call,
-// or if that call is too old. The parameter ahead is the time by which the wall clock is
-// ahead of the monotonic clock.
+// call, if the last call is older than sleepReadEvery, or if the wall clock has moved
+// against the monotonic clock since the last call. Otherwise it returns the last result.
+// awake is the time on the monotonic clock, and ahead the lead of the wall clock over
+// this time.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= sleepReadEvery || (ahead-last.ahead).Abs() > sleepWallGrain {
@@ -134,7 +135,8 @@ func (c *Clock) read() (Instant, time.Time) {
 	return Instant(1 + int64(r.Awake) + asleep), r.Wall
 }
 
-// Recently is a cheaper Now: a suspension of the machine since the last reading is missing.
+// Recently is a cheaper Now. The result does not include a suspension since the last full
+// reading of the clock.
 func (c *Clock) Recently() Instant {
 	return Instant(1 + int64(time.Since(c.start)) + c.asleep.Load())
 }

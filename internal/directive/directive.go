@@ -82,8 +82,8 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck reads a comment of the form //lint:ignore after this prefix: a list of checks
-// and a reason. It ignores checks that are not rules of this project.
+// staticcheck reads the rest of a comment after the prefix //lint:ignore: a list of
+// checks and a reason. It ignores checks that are not rules of this project.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -102,9 +102,9 @@ func staticcheck(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// silencesAll reads a comment of the form //nolint after this prefix: names of linters, or
-// nothing for all linters. It reports whether the comment silences sqsfifo, all of whose
-// rules are silenced then.
+// silencesAll reads the rest of a comment after the prefix //nolint: names of linters, or
+// nothing for all linters. It reports whether the comment silences sqsfifo. All rules of
+// sqsfifo are silenced then.
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {

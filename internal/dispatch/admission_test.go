@@ -140,8 +140,8 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change makes Admit answer Change once for an item, before its first attempt. Revise
-// then calls the function to, which changes the item.
+// change makes Admit answer Change once for an item, before its first attempt. The item
+// is changed by the given function, which Revise calls.
 func (c *modelCourier) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {

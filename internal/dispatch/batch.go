@@ -103,8 +103,8 @@ func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
 	}
 }
 
-// stopped reports whether an item gets no further attempt. why is the reason, and by is the
-// pause if the reason is Paused.
+// stopped reports whether an item gets no further attempt. It also returns the reason
+// and, if the reason is Paused, the pause.
 func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pause, stop bool) {
 	switch {
 	case it.Refused:
@@ -257,8 +257,8 @@ func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	it.phase = inFlight
 }
 
-// atMost returns the maximum number of entries in a request with the item: most, or the
-// item's own limit if it is lower.
+// atMost returns the maximum number of entries in a request with the item: the given
+// maximum, or the item's own limit if this limit is lower.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))

@@ -75,8 +75,9 @@ func (c *modelCourier) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that the service stored after a later item of their group.
-// If unnamed is true, it returns only those of them without Overtaken in the outcome.
+// reordered returns the items that the service stored after a later item of their group,
+// and that were reported as stored. If unnamed is true, it leaves out the items that were
+// reported with Overtaken.
 func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {

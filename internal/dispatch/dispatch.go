@@ -69,17 +69,18 @@ type Courier[M any] interface {
 	// no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item that ends without proof that its last attempt
-	// stored it. Conclude is called once for such an item. The item may still be in a
-	// request; the answer to that request no longer changes the outcome. The fate must
-	// stay true: a later Admit must not allow the item to be sent.
+	// Conclude returns the fate of an item that ends, unless the answer to its last
+	// attempt proves that SQS stored the item. Conclude is called once for such an item.
+	// The item may still be in a request; the answer to that request no longer changes
+	// the outcome. The fate must stay true: a later Admit must not allow the item to be
+	// sent.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each concluded item, when it is in no request any more.
-	// Release is not called if the item's last request stored the item after all. For an
-	// item withdrawn during Admit, Release is called even if Admit then refuses the
-	// attempt. Release returns the final fate of the item and the time at which a doubt
-	// about the item will be over.
+	// Release is called once for each item that was passed to Conclude, when the item is
+	// in no request any more. Release is not called if the answer to the item's last
+	// request shows that the item is stored. For an item withdrawn during Admit, Release
+	// is called even if Admit then refuses the attempt. Release returns the final fate of
+	// the item and, for an item in doubt, the time at which the doubt ends.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
 	// GiveUpAt returns the time at which the courier gives a failed item up. A time after
@@ -339,8 +340,8 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. Each lane has its oldest item at the front
-// of its queue, at the front of its outcomes, or in a report.
+// oldest returns the age of the oldest item. The oldest item of a lane is being reported,
+// or is the first of the lane's outcomes, or is the first of the lane's queue.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, l := range d.lanes {

@@ -75,8 +75,9 @@ func (it *Item[M]) Attempts() int { return int(it.attempts) }
 // call Last in Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
-// MarkDuplicate records that an earlier submission stored the event. The sequence
-// number then says nothing about the item's order. Courier.Send calls MarkDuplicate.
+// MarkDuplicate records that an earlier submission stored the event. The sequence number
+// from SQS then says nothing about the order of this item. Courier.Send calls
+// MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
 // MarkRecording delays the report of a stored item until Recorded is called. Later items
@@ -89,9 +90,8 @@ func (it *Item[M]) MarkRecording() { it.recording = true }
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait of an item that was marked with MarkRecording, so that its
-// outcome can be reported. The parameter ok reports whether the store has the event. The
-// caller must not hold a lock of the courier that Conclude takes. A call after the report
-// has no effect.
+// outcome can be reported. ok is true if the store has the event. The caller must not
+// hold a lock that Courier.Conclude takes. A call after the report has no effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -114,13 +114,13 @@ func (it *Item[M]) recorded(ok bool) {
 }
 
 // isRecording reports whether the report of an item has to wait for the record in the
-// store. The caller holds the lock. An item in the phase decidedInFlight never waits,
-// because its request is still under way and may call MarkRecording at any time.
+// store. The caller holds the lock. An item in the phase decidedInFlight does not wait:
+// the item already has its outcome, but its request may still call MarkRecording.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. The item may be in a request
-// that is being prepared; that request will not contain the item. Courier.Conclude calls
-// MarkIdle.
+// MarkIdle records that no attempt of the item is under way. The item may already be
+// chosen for a request that has not begun; that request will not contain the item.
+// Courier.Conclude calls MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers

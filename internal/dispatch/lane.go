@@ -41,9 +41,9 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 }
 
 // inDoubtAfter reports whether a later item of the lane may have been stored before the
-// item given by the parameter stored. The fate of such an item is not decided yet, and an
-// earlier request may have stored it. inDoubtAfter stops at the first item without an
-// attempt, because all later items have had no attempt either.
+// given item. The fate of such a later item is not decided yet, and an earlier request
+// may have stored it. inDoubtAfter stops at the first item without an attempt, because
+// all later items have had no attempt either.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayPrecede(stored) {
@@ -56,8 +56,8 @@ func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayPrecede reports whether the item it may have been stored by an earlier request than
-// the item given by the parameter stored.
+// mayPrecede reports whether an earlier request than the last request of the given item
+// may have stored this item.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -75,7 +75,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds the item it directly in front of the item given by the parameter before.
+// insert adds an item directly in front of another item of the list.
 func (q *itemList[M]) insert(it, before *Item[M]) {
 	it.prev, it.next = before.prev, before
 	if before.prev == nil {

@@ -28,8 +28,8 @@ type item = Item[parcel]
 const interval = 5 * time.Minute
 
 // modelCourier is a courier with a simulated service. For each event, it knows whether
-// the service has stored the event, and which attempts have a proof. It checks every call
-// that the dispatcher makes.
+// the service has stored the event, whether an answer proved this, and when the first
+// attempt without proof began. It checks every call that the dispatcher makes.
 type modelCourier struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]

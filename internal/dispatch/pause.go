@@ -20,8 +20,8 @@ type Pause struct {
 	// automatically, or zero if the pause has no such end.
 	Since, Until time.Time
 
-	// SameCall means that the group is not paused. Only the later items of the group in
-	// the same call are not sent.
+	// SameCall means that the group itself is not paused: only the later items of the
+	// same group and the same call are not sent.
 	SameCall bool
 }
 

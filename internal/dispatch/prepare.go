@@ -2,10 +2,11 @@ package dispatch
 
 import "time"
 
-// prepare starts Prepare for the next items of a batch's lanes. It does so only while few
-// items are prepared and the ready lanes do not have enough items for another full
-// request. The rate then depends on how soon each group gets its next request, and
-// Prepare saves time because it runs during the current request.
+// prepare starts Prepare for the next items of a batch's lanes. Prepare runs during the
+// current request, so it saves time if each group waits for its next request. This is not
+// the case if the ready lanes have enough items for another full request; prepare then
+// does nothing. It also does nothing while more than half of Options.Prepared items are
+// prepared.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -20,8 +21,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 		}
 	}
 	for {
-		// Each lane with the fewest prepared items gets one more. The lanes then have equal
-		// numbers of prepared items, so their items share requests.
+		// Choose one more item in each lane that has the fewest prepared items. The lanes
+		// then have equal numbers of prepared items, so their items share requests.
 		fewest, lanes := 0, 0
 		for _, it := range last {
 			switch n := it.lane.prepared; {
@@ -56,8 +57,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	}
 }
 
-// nextToPrepare returns the first item after the item it that is not prepared and may be
-// prepared, or nil.
+// nextToPrepare returns the next item of the lane that is not prepared yet, if this item
+// may be prepared now. Otherwise it returns nil.
 func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
 	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
 		it = it.next

@@ -38,8 +38,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// If a request contains items of several groups, Prepare gets the same number of items
-// from each group that has more items.
+// If a request contains items of several groups, Prepare gets equal numbers of items from
+// these groups. Groups without further items are left out.
 func TestPrepareIsFair(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := slices.Concat(c.make("a", 9), c.make("b", 9), c.make("c", 1))
@@ -57,8 +57,7 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// If other groups have enough items that are ready to be sent for a full request, Prepare
-// is not called.
+// If the ready items of other groups fill a request, Prepare is not called.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1

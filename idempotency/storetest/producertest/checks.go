@@ -67,8 +67,9 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that the result r is a duplicate and has the data of first, the receipt
-// of the original. It also checks the number of findings.
+// original checks that a result is a duplicate, with the data of the original send. The
+// receipt first is from the original send. original also checks how many findings the
+// result has about bytes that differ from the stored bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -86,8 +87,8 @@ func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	return nil
 }
 
-// crashed returns a process that crashed while it sent e. The parameter at says at which
-// point.
+// crashed starts a process that sends e and crashes at the given point of the request. It
+// returns the process.
 func (w *world) crashed(at crashAt, e event) (*process, error) {
 	p, err := w.begin(1)
 	if err != nil {
@@ -107,9 +108,9 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 	return p, nil
 }
 
-// checkStoredBytes returns a check with a crash of the first process at the given point.
-// The next process encodes the same event differently. It must send the bytes of the
-// first process, and the queue must store them once.
+// checkStoredBytes returns a check. In the check, a first process crashes at the given
+// point of its request. The next process encodes the same event differently. It must send
+// the bytes of the first process, and the queue must store them once.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }

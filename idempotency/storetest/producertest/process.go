@@ -20,9 +20,10 @@ type event struct {
 	Value int    `json:"value"`
 }
 
-// The constant storeTimeout limits a store call. The constant passed is longer than the
-// lease of a claim, which depends on storeTimeout. The constant forgotten is longer than
-// the deduplication interval of SQS.
+// The constant storeTimeout limits a store call. The constant passed is a time longer
+// than the lease of a claim, which depends on storeTimeout. The constant forgotten is a
+// time after which SQS has forgotten a message: it is longer than the deduplication
+// interval.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
@@ -107,9 +108,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire connects a process to the queue. It ignores the options of an SDK call, with which
-// the producer observes whether a request left the machine. After a crash, the producer
-// therefore has no proof about its request.
+// wire connects a process to the queue. Through the options of an SDK call, the producer
+// observes whether a request left the machine. wire ignores these options, so after a
+// crash the producer has no proof about its request.
 type wire struct {
 	*sqstest.Queue
 	process     *process
@@ -129,8 +130,8 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 	return request(c, func() (*sqs.SendMessageBatchOutput, error) { return c.Queue.SendMessageBatch(ctx, in) })
 }
 
-// request calls the function do, which makes the request, unless the process has crashed
-// or crashes before the request.
+// request makes a request by calling the function do. If the process has crashed, or
+// crashes before this request, request does not call do.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {
 		c.process.crash()
