@@ -8,9 +8,10 @@ import (
 )
 
 // work makes the request of a batch, and then further requests until no request may
-// start. Between two requests it reports outcomes if no reporter runs, because waking
-// another goroutine would cost more time. If a report blocks, or ends this goroutine, the
-// watchdog (watchReporters) starts reporters for the remaining outcomes.
+// start. Between two requests, work also reports outcomes if no reporter is running,
+// because waking another goroutine would take longer. If a report blocks, the watchdog
+// (watchReporters) starts reporters for the remaining outcomes. If a report ends this
+// goroutine, reportLoop continues in another.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -66,7 +67,8 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	return d.courier.Send(b.admitted, b.answers[:len(b.admitted)])
 }
 
-// record applies the answers to the items of a batch and frees their lanes.
+// record applies the answers of a request to the items of its batch. Their lanes are then
+// no longer busy.
 func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
 	d.calls--
@@ -165,8 +167,10 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 	return sent
 }
 
-// takeBack makes an item wait in its lane again. Either Admit left the item out of a
-// request, or Prepare has returned.
+// takeBack undoes the start of an attempt: the item waits in its lane again, and the
+// attempt does not count. takeBack is called for an item that Admit left out of a
+// request, and for an item after the courier's Prepare. An item that has its outcome is
+// released instead.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -178,7 +182,8 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent applies the admission of an item that Admit left out of a request.
+// notSent handles an item that was not sent, by the decision of the courier's Admit.
+// notSent ends the item, puts it off, or lets the courier change it (Revise).
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -214,11 +219,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Overtaken for items that were stored after a later item of their
-// lane. Sequence numbers increase within a group, so an item with a higher number than a
-// later item was stored after it. This happens if an earlier request stored the later
-// item and its answer was lost. The number of a duplicate proves nothing, because it is
-// the number of an earlier submission.
+// nameOvertaken sets Overtaken for each item that SQS stored after a later item of the
+// lane. Sequence numbers increase within a group. An item with a higher number than a
+// later item was therefore stored after the later item: an earlier request stored the
+// later item, and its answer was lost. A duplicate is left out, because its number comes
+// from an earlier submission.
 func nameOvertaken[M any](l *lane[M]) {
 	var last *Item[M]
 	for it := l.head; it != nil && it.isTried(); it = it.next {
@@ -260,16 +265,17 @@ func isAbove(a, b string) bool {
 	return a > b
 }
 
-// end decides the outcome of an item that has no proof of being stored by its last
-// attempt, or had no attempt, and releases the item.
+// end decides the outcome of an item and releases the item. The item has had no attempt,
+// or its last attempt did not prove that SQS stored it.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item, with the fate from the courier. If the item belongs
-// to a call and is not stored, decide stops the later items of its group in the call.
+// decide sets the outcome of an item. The courier's Conclude returns the fate. If the
+// item is part of a Call and its fate is not Stored, decide stops the later items of its
+// group in this Call, unless the policy is NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -284,9 +290,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the request with the given number may have stored a later
-// item of the lane than the item it. It is called if the fate of the later item stays
-// unknown.
+// noteOvertaker is called for an item if the fate of a later item of its lane stays
+// unknown. The request with the given number may have stored the later item. If so, the
+// later item may have overtaken this item.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -326,8 +332,9 @@ func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.
 	d.release(it, a.Code, now) // Outcome may be in a report, so it must not change
 }
 
-// leave moves the decided items at the front of a lane to the outcomes of the lane. A
-// stored item stays while a later item may have been stored before it.
+// leave moves the decided items at the front of a lane to the list lane.outcomes, from
+// which they are reported. A stored item stays in the lane while a later item may have
+// been stored earlier.
 func (d *Dispatcher[M]) leave(l *lane[M]) {
 	for it := l.head; it != nil && it.phase == decided; it = l.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
@@ -338,8 +345,9 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 	}
 }
 
-// withdraw ends an item because its context or the context of Close has ended, or its
-// caller no longer waits. Afterwards the caller of withdraw must call leave for the lane.
+// withdraw ends an item because its context has ended, because the context of a call of
+// Close has ended, or because its caller no longer waits. Call leave for the item's lane
+// after withdraw.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
 	d.visited++

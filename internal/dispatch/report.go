@@ -45,8 +45,8 @@ func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
 // canReport reports whether the first outcome of a lane may be reported.
 func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
 
-// giveUpRecord ends an item's wait for its record in the store. The item's outcome moves
-// in front of the outcomes of the lane that still wait for a record.
+// giveUpRecord ends an item's wait until the store has recorded the item. In
+// lane.outcomes, the item moves in front of the items that still wait for a record.
 func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -92,9 +92,10 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is the watchdog. If no outcome was reported since its last run and
-// groups wait, it doubles the number of reporters. It also returns the room of reported
-// items to the buffer, because a reporter that blocks in a report cannot return it.
+// watchReporters is the watchdog. If no outcome was reported since its last run and lanes
+// have outcomes, it starts more reporters and at most doubles their number. It also frees
+// the space of reported items in the buffer (returnRoom), because a reporter that is
+// blocked in a report cannot free it.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
@@ -127,8 +128,8 @@ func (d *Dispatcher[M]) reportLoop() {
 		if returned {
 			return
 		}
-		// The function Report of the courier ended this goroutine (runtime.Goexit or a
-		// panic). The item counts as reported, and a new goroutine continues.
+		// The courier's Report ended this goroutine (runtime.Goexit or a panic). Count
+		// the item as reported, and continue in a new goroutine.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
@@ -198,9 +199,9 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// free drops the message of an item whose outcome was decided while it was in a request.
-// The request has ended now. If the outcome is not reported yet, the report drops the
-// message.
+// free is called for an item whose outcome was decided while it was in a request. The
+// request has ended now. If the outcome has been reported, free drops the message of the
+// item. Otherwise countReported drops the message later.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftLane
 	if it.epoch == nil { // already reported
@@ -251,7 +252,8 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 }
 
 // addOutOfTurn adds an item to out, the list of outcomes that Withdraw reports itself.
-// The item has left its lane, and its report does not wait for the record in the store.
+// The item has left its lane. The report does not wait until the store has recorded the
+// item.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
 	if it.isRecording() {

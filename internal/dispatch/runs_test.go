@@ -31,9 +31,9 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// A request contains three items of a group. It stores only the second, and its answers
-// are lost. The next request stores the other two. Only the first item is reported as
-// overtaken.
+// One request sends three items of a group. The service stores only the second item, and
+// all answers are lost. The next request stores the other two items. Only the first item
+// is reported as overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
@@ -47,8 +47,9 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// An item is stored, but an earlier request may have stored a later item before it. The
-// stored item is not reported until the fate of the later item is known.
+// The first request for two items gets no answer, and the second request stores the first
+// item. The first request may have stored the second item. The first item is therefore
+// not reported until the fate of the second item is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelCourier) {
@@ -173,8 +174,9 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// The first of three items is overtaken by the third. The second is stored by another
-// producer and has no sequence number. The first is still reported as overtaken.
+// The third of three items overtakes the first. The second item was stored by another
+// producer, so it has no sequence number to compare. The first item is still reported as
+// overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)

@@ -8,7 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// store makes the service store an item, and returns the answer with the proof.
+// store makes the service store an item. It returns the answer of SQS, with the message
+// ID and the sequence number.
 func (c *modelCourier) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,8 +22,8 @@ func (c *modelCourier) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose makes the service store an item, and returns the answer for a request without an
-// answer of SQS.
+// lose makes the service store an item. It returns the answer that the courier gives if
+// SQS's answer is lost.
 func (c *modelCourier) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()

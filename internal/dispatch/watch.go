@@ -59,8 +59,9 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its lane from its watcher. The last item gets the
-// watcher's function stop, and reportItem calls it.
+// unwatch removes an item that has left its lane from its watcher. With the last item,
+// the watcher is no longer needed. This item then takes over the watcher's function stop,
+// and reportItem calls the function without a lock.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

@@ -80,7 +80,8 @@ func (k Known) text(err error) (text string) {
 // that it wraps.
 const mostParts = 16
 
-// parts describes err and the errors that err wraps, outermost first.
+// parts describes err and the errors that err wraps, outermost first. The counter left is
+// the number of errors that may still be described.
 func (k Known) parts(err error, left *int) []string {
 	if *left--; *left < 0 || err == nil {
 		return nil
@@ -230,8 +231,8 @@ func dnsText(e *net.DNSError) string {
 	return "lookup of " + host + " failed"
 }
 
-// services are the AWS hosts that the SDK looks up for a send: SQS and the sources of
-// credentials.
+// services are the first parts of the names of the AWS hosts that the SDK looks up in the
+// DNS to send a message: SQS, and the services that issue credentials.
 var services = []string{"sqs", "sts", "oidc", "portal.sso", "signin", "cognito-identity"}
 
 // isAWS reports whether a host is a service of AWS in a region, such as

@@ -11,8 +11,9 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops is used if SQS stored another message in place of the event (Altered): it
-	// reports whether SQS would drop a resend of the event as a duplicate.
+	// Drops is used only if the answer has the fate Altered: SQS stored another message
+	// in place of the event. Drops reports whether SQS would drop a resend of the event
+	// as a duplicate.
 	Drops bool
 
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
@@ -52,8 +53,8 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	return now
 }
 
-// AwaitRecord reports whether the store lacks the record of a stored event. If the record
-// is queued or being written, AwaitRecord adds the waiter w, unless w is nil.
+// AwaitRecord reports whether SQS stored the event and the store lacks its record. If the
+// record is queued or being written, AwaitRecord adds the waiter w, unless w is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

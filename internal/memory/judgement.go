@@ -23,7 +23,9 @@ const (
 	// Known: the event is stored. Record.Knowledge has the result.
 	Known
 
-	// Late: an attempt might reach SQS after SQS has forgotten an earlier attempt.
+	// Late: a new attempt must not start, for one of three reasons. The attempt might
+	// reach SQS after SQS has forgotten an earlier attempt. Or SQS stored another message
+	// in place of the event and would drop the event. Or Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
@@ -55,8 +57,8 @@ type Judgement struct {
 	// Again reports, with Go or Known, that the event was sent before this submission.
 	Again bool
 
-	// Drift reports that the store has the event with different bytes. At most one
-	// judgement per record has Drift set.
+	// Drift reports that the store's record of the event has other bytes than the
+	// submission. At most one judgement of a submission has Drift set.
 	Drift bool
 
 	// Delay and Err are set with Wait: Delay is the time until the next call of Admit or
@@ -76,8 +78,8 @@ const (
 	// NoReuse: no collision.
 	NoReuse Reuse = iota
 
-	// OtherPayload, OtherBody, OtherGroup and OtherAttributes name the part in which the
-	// two events differ.
+	// OtherPayload, OtherBody, OtherGroup and OtherAttributes mean that the two events
+	// differ in the payload, the body, the message group or the identity attributes.
 	OtherPayload
 	OtherBody
 	OtherGroup
@@ -92,7 +94,8 @@ type Collision struct {
 	First time.Time
 }
 
-// Attempt is the next attempt of one event, in a planned request or in a call of LookUp.
+// Attempt is the next attempt to send one event, for LookUp or Admit. Admit gets the
+// attempts of one request, in the order of the request.
 type Attempt struct {
 	*Record
 	Follows bool // the previous attempt in the slice has the same message group
@@ -105,9 +108,10 @@ type Attempt struct {
 // ErrFull refuses an event if the process tier is full.
 var ErrFull = errors.New("the memory is full")
 
-// LookUp asks the store about events before Identify, in one call and without claims. The
-// kinds are None, Known, Change and Collide, or Wait if the store's record is unusable.
-// LookUp does nothing without a store or after the end of ctx.
+// LookUp asks the store about events in one call, without claiming the events. Call
+// LookUp before Identify. LookUp sets the kind of each judgement to None, Known, Change
+// or Collide, or to Wait if the store's record is unusable. LookUp does nothing without a
+// store or after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -119,8 +123,9 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask passes the claims of the attempts for which selected returns true to the function
-// call, and keeps the store's answers in the attempts.
+// ask calls one of the store's functions, given by the parameter call, with the claims of
+// some attempts. The function selected selects these attempts. ask keeps the store's
+// answers in the attempts.
 func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
@@ -195,8 +200,9 @@ func (m *Memory) collision(v process.Judgement) Collision {
 
 // Admit judges the events of a planned request, in the order of the request. An attempt
 // that already has a Kind keeps this Kind. After the judgement Go, the event is in doubt
-// until Attempted. Admit returns the start of the attempts. With a store, Admit takes at
-// most as long as [store.Claimant.Ask]: normally at most twice the store timeout.
+// until the call of Attempted. Admit returns the time at which the attempts start. With a
+// store, Admit takes at most as long as [store.Claimant.Ask], normally at most twice the
+// store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -233,8 +239,9 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	m.claims.Prepare(ctx, claims)
 }
 
-// claim claims the events that the process tier allows, in one write. The process tier is
-// this process's own memory of the last five minutes.
+// claim claims events in the store, in one write. It leaves out the events that the
+// process tier refuses. The process tier is the memory of this process, for the last five
+// minutes.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !isBehind(attempts, i) {
@@ -245,16 +252,16 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// isBehind reports whether attempt i must not start because an earlier attempt of its group
-// does not start.
+// isBehind reports whether attempt i must not start because the attempt before it has the
+// same group and does not start.
 func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
 // judgeInProcess sets the Kind of an attempt that the process tier refuses. Such an
-// attempt needs no claim in the store. If the event was built again with other bytes
-// (Drift), Kind stays None: the event needs a claim, because the store may have the
-// original bytes.
+// attempt needs no claim in the store. After the answer Drift, Kind stays None. Drift
+// means that the event was built again with other bytes. The store may have the original
+// bytes, so the attempt needs a claim.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -290,9 +297,9 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 }
 
-// MayLeave reports whether the lease of the event's claim still covers the time in which
-// a request reaches SQS. The result is also true if the event has no granted claim.
-// Without a store, the result is true.
+// MayLeave reports whether a request with the event may leave this machine now. The lease
+// of the event's claim must last until the request reaches SQS. Without a granted claim
+// or without a store, the result is true.
 func (m *Memory) MayLeave(r *Record) bool {
 	return m.claims == nil || m.claims.MayLeave(r.claim.Load())
 }

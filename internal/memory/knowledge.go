@@ -51,9 +51,9 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// These fields hold the times of a doubt: process for a doubt of the process tier,
-	// the other fields for a doubt of the store tier. The fields of the store tier are
-	// used only if the process tier has no doubt.
+	// The field process has the times of a doubt that the process tier knows. The other
+	// fields have the times of a doubt that the store tier knows. They are used only if
+	// the process tier has no doubt.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -83,11 +83,12 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of the process tier (here) and of the store tier (claim).
-// claim is nil without a store, and while the claim cannot be prepared yet (deferred).
-// altered reports that the last attempt stored another message in SQS. refused reports
-// that the event was refused because of its content; if the store has not answered, the
-// state is then Clear and not Unanswered.
+// combine merges the knowledge of the process tier, the parameter here, with the
+// knowledge of the store tier, the parameter claim. claim is nil without a store. claim
+// is also nil if it cannot be prepared yet; deferred is then true. altered reports that
+// the last attempt stored another message in SQS. refused reports that the event was
+// refused because of its content. If the store has not answered, the state of a refused
+// event is Clear and not Unanswered.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -118,8 +119,8 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 }
 
 // Conclude decides the state of a submission's event and prevents further attempts of the
-// submission. altered reports that SQS stored another message in the last attempt,
-// refused that the event was refused because of its content.
+// submission. altered is true if SQS stored another message in the last attempt. refused
+// is true if the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.ticket)
@@ -140,10 +141,10 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission without an attempt under way. Release returns the knowledge
-// about the event, and the time over at which a doubt about the event has ended. If the
-// store never answered, the state is Clear and not Unanswered, because the submission
-// made no attempt.
+// Release ends a submission. No attempt of the submission may be under way. Release
+// returns the knowledge about the event. The second result is the time at which a doubt
+// about the event has ended. If the store never answered, the state is Clear and not
+// Unanswered, because the submission made no attempt.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
 	if !r.identified {
 		return k, over
@@ -166,9 +167,10 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	return k, over
 }
 
-// Refresh looks up the event again, in the process tier. A submission without an outcome
-// calls Refresh once a minute, so that it notices each doubt that begins and ends while
-// it waits.
+// Refresh looks up the event again, in the process tier. Call Refresh once a minute while
+// a submission waits for its outcome. Each doubt lasts several minutes unless SQS
+// answers, so the submission notices the doubt even if the doubt begins and expires
+// during the wait.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)

@@ -39,7 +39,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Options configures a [Memory]. The zero value means no store and no maximum.
+// Options configures a [Memory]. The zero value means no store and an unlimited number of
+// events.
 type Options struct {
 	// AcceptTimes recognises duplicates of messages that other processes sent, by the
 	// time of acceptance contained in SQS's sequence number.
@@ -58,14 +59,16 @@ type Options struct {
 	Owner    string    // name of this process in its claims; "" for no name
 	Began    time.Time // start of this process
 
-	// Note is called after each write to the store, with nil if the store answered. A nil
-	// Note is not called.
+	// Note is called after each write to the store, with nil if the store answered and
+	// with the error if it did not. Note is not called for a failed write whose context
+	// has ended. A nil Note is not called.
 	Note func(error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
 	Hide func(error) error
 
-	// Recompute returns a stored body's fingerprint, and whether the body has one.
+	// Recompute returns the fingerprint of a stored body. The second result is false if
+	// the body has no fingerprint.
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
@@ -97,7 +100,7 @@ type Message = store.Message
 // StoreStats counts the store tier's claims, endings and errors.
 type StoreStats = store.Stats
 
-// Record is one submission's knowledge of its event. The zero Record is ready for use.
+// Record holds the data of one submission of an event. The zero Record is ready for use.
 // Only one goroutine at a time may use a Record, but Conclude and Refresh may run
 // concurrently with Prepare, Admit and Attempted.
 type Record struct {

@@ -167,8 +167,9 @@ func (s *scan) plain() ([]byte, bool) {
 }
 
 // value returns the JSON text of a string or an object, which may be invalid inside. It
-// returns nil for other values. It also returns nil for an object so deep that the whole
-// line, one level deeper, would exceed canonicaljson.MaxDepth.
+// returns nil for other values. It also returns nil for an object with too many levels.
+// The line has one level more than the object, and the limit for the line is
+// canonicaljson.MaxDepth.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// ConsumerConfig configures a Consumer. OpenTelemetry's global providers and propagator
-// take the place of nil ones.
+// ConsumerConfig configures a Consumer. In place of a nil provider or propagator, the
+// Consumer uses OpenTelemetry's global one.
 type ConsumerConfig struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -26,9 +26,9 @@ type ConsumerConfig struct {
 	QueueURL   string
 	Version    string // version of the library
 
-	// Snapshot is called by metric readers, under locks of the SDK and of this package, and
-	// once more by Close. Snapshot may take a lock if NewConsumer and Close are never
-	// called under the same lock.
+	// Snapshot is called by metric readers, under locks of the SDK and of this package,
+	// and once more by Close. If Snapshot takes a lock, do not hold this lock during
+	// NewConsumer and Close.
 	Snapshot func() ConsumerSnapshot
 }
 

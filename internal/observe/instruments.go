@@ -89,9 +89,9 @@ func (i *instruments) buildOptions(queueURL string, rules []string) {
 	}
 }
 
-// zeros returns the counter series of a queue that must exist with the value 0 before
-// their first event. If a counter appeared only with its first event, alerting rules
-// would miss the increase.
+// zeros returns the series of a queue's counters that are set to 0 before their first
+// event. If a series appeared only with its first event, alerting rules would miss the
+// increase.
 func (i *instruments) zeros() []series {
 	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}
 	if i.storeHits != nil {

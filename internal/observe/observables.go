@@ -25,7 +25,8 @@ func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownC
 	return i
 }
 
-// count returns a counter. A tally adds the increases of a snapshot's count to it.
+// count returns a counter for a number in the snapshots that never decreases. A tally
+// adds the increases of this number to the counter.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)

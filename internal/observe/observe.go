@@ -1,9 +1,9 @@
 // Package observe provides a producer's and a consumer's instruments and spans: all
 // telemetry sent through OpenTelemetry. Methods may be called from any goroutine. Do not
-// call New, NewConsumer or Close while holding a lock that a Snapshot function takes:
-// OpenTelemetry's SDK calls Snapshot under a lock of the SDK that these functions need,
-// too. The package does not know events, errors or rules: callers pass plain values and
-// decide their meaning. Telemetry never contains a payload.
+// call New, NewConsumer or Close while holding a lock that a Snapshot function takes.
+// OpenTelemetry's SDK holds a lock while it calls Snapshot, and New, NewConsumer and
+// Close need the same lock of the SDK. The package does not know events, errors or rules:
+// callers pass plain values and decide their meaning. Telemetry never contains a payload.
 package observe
 
 import (
@@ -54,8 +54,8 @@ const (
 // otherError is the error.type of an error without a known code.
 const otherError = "_OTHER"
 
-// Config configures an Observer. OpenTelemetry's global providers and propagator take the
-// place of nil ones.
+// Config configures an Observer. In place of a nil provider or propagator, the Observer
+// uses OpenTelemetry's global one.
 type Config struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -73,8 +73,7 @@ type Config struct {
 
 	// Snapshot is called by metric readers from their own goroutines, under locks of the
 	// SDK and of this package, and once more by Close. Nil disables the snapshot
-	// instruments. Snapshot may take a lock if New and Close are never called under the
-	// same lock.
+	// instruments. If Snapshot takes a lock, do not hold this lock during New and Close.
 	Snapshot func() Snapshot
 
 	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
@@ -332,11 +331,12 @@ const (
 )
 
 // Inject returns attributes, all of type String, with the trace context and baggage of
-// ctx, and the number of bytes that SQS counts for these attributes. Inject does not
-// change own, the message's attributes, so a caller may resend the message without trace
-// context. Inject returns nil if own already contains any of the attributes, if the
-// attributes need more than free bytes, or if the message would exceed SQS's attribute
-// limit.
+// ctx, and the number of bytes that SQS counts for these attributes. The parameter own
+// has the message's attributes. Inject does not change them, so a caller may resend the
+// message without trace context. The parameter free is the number of bytes that the
+// message may still grow by. Inject returns nil if the message already has any of the
+// attributes, if the attributes need more bytes, or if the message would exceed SQS's
+// attribute limit.
 func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
 	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {

@@ -67,8 +67,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-// with returns the attributes that every span of an operation has, and the attributes
-// more.
+// with returns the attributes that every span of an operation has, and also the
+// attributes given by the parameter more.
 func with(operation string, more map[string]any) map[string]any {
 	out := map[string]any{
 		"messaging.system":           "aws_sqs",

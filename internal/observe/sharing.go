@@ -138,10 +138,10 @@ func (g *group[S]) read(merge func(S, S) S) (all S) {
 	return all
 }
 
-// tally adds the increases of totals to synchronous counters. The SDK keeps the sums of
-// these counters, so the sums remain after the producer closes. The first call also adds
-// zeros, so each series exists before its first event. A tally is safe for concurrent
-// use.
+// tally receives running totals and adds their increases to synchronous counters. The SDK
+// keeps the sums of these counters, so the sums remain after the producer closes. The
+// first call also adds zeros, so each series exists before its first event. A tally is
+// safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	last   []int64 // nil before the first call

@@ -92,9 +92,9 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. If a
-// queue has named sources, the series of the unnamed source do not exist before its first
-// stored or duplicate event.
+// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. If the
+// queue has named sources, the unnamed source is left out until its first stored or
+// duplicate event.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

@@ -29,8 +29,8 @@ const (
 	lowestRate  = 10  // calls a second, enough to notice the end of an outage
 	highestRate = 1e6 // calls a second; above this rate the limit is dropped, as no queue is faster
 
-	// timerDelay is the time by which a timer may fire late. Wait permits the calls that
-	// would have started in this time as a small burst.
+	// timerDelay is the time by which a timer may fire late. Calls that could not start
+	// during this delay may then start in a small burst, which Wait permits.
 	timerDelay = 10 * time.Millisecond
 
 	// A period is the time between two changes of the rate. A period is light if fewer
@@ -77,9 +77,10 @@ const (
 	strayMost  = 0.1  // largest share of throttled calls that may be chance
 	strayFade  = 2000 // calls over which the stray share is averaged
 
-	// The pacer allows for stray throttles at two places. In evidence, the credit of a
-	// passed call is strayCredit times the stray share. In the first trial of a higher
-	// rate, throttles up to strayTrial times the stray share do not fail the trial.
+	// The limits are higher if there are stray throttles. In evidence, the credit of a
+	// passed call is at least strayCredit times the stray share. In the first trial of a
+	// higher rate, the permitted throttles include strayTrial times the stray share of
+	// the passed calls.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
@@ -100,10 +101,10 @@ const (
 	cutShare = 0.8
 
 	// These constants apply after a failed trial of a higher rate, if fewer calls a
-	// second passed than nearHeld times the held rate. The pacer then returns to about
-	// the held rate. It starts from the held rate and adds the share trialWeight of the
-	// distance to trialKeep times the passed rate. The weight is small, because a trial
-	// has few calls.
+	// second passed than nearHeld times the held rate. The trial suggests another rate:
+	// trialKeep times the passed rate. If this rate is higher than the held rate, the new
+	// rate is the held rate plus the share trialWeight of the difference. Otherwise the
+	// pacer returns to the held rate. The weight is small, because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -168,8 +169,8 @@ type Pacer struct {
 	throttles evidence
 	troubles  evidence
 
-	// The field alarm describes the alarm with the highest rate; its rate is 0 without an
-	// alarm. An alarm is a sign of a quota: more throttles than chance explains. The
+	// An alarm is a sign of a quota: more throttles than chance explains. The field alarm
+	// describes the alarm with the highest rate. Its rate is 0 if there was no alarm. The
 	// field is reset by restoreAlarmRate, by the end of the limit, and by an alarm with a
 	// share above heavyShare.
 	alarm struct {

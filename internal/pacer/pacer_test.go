@@ -34,8 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against runs the scenario twice. It returns the number of passed calls with a pacer,
-// divided by the number without a pacer.
+// against runs the scenario with a pacer and then without. It returns the number of
+// passed calls with the pacer, divided by the number without.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true

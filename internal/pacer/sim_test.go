@@ -28,9 +28,8 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota returns the allowed calls a second at the given time; nil means no quota.
-	// burst is the maximum number of unused calls that the quota saves, in seconds of the
-	// quota.
+	// quota returns the allowed calls a second at the given time; nil means no quota. The
+	// quota saves unused calls. It saves at most the calls of burst seconds.
 	quota func(at time.Duration) float64
 	burst float64
 

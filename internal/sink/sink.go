@@ -37,7 +37,7 @@ type Queue[R any] struct {
 	first   error
 }
 
-// flush is a call of Flush that waits.
+// flush is a waiting call of Flush.
 type flush struct {
 	until int64 // value of Queue.ended at which the call returns
 	done  chan struct{}

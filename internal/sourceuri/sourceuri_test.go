@@ -147,9 +147,10 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks the rules for every URI: exactly one result, and a normal form
-// that is its own normal form and consists of printable ASCII without the separator of
-// keys. Surrounding white space and a fragment change nothing.
+// FuzzNormalize checks that Normalize returns a normal form or a rule for every URI, but
+// not both. The normal form of a normal form is the same text. A normal form consists of
+// printable ASCII without the separator of keys. Surrounding white space and a fragment
+// change nothing.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org:443/a/../b%2f%61 c?x=1+2&y#z", "s3://bucket/key", "file:///a/./b", "file:a", "https://[fe80::1%25eth0]/a",

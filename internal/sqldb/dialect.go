@@ -67,9 +67,9 @@ var columnTypes = map[Dialect]*strings.Replacer{
 		"{strict}", "", "{counters}", " WITH (fillfactor = 50)", "{queue}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)"),
 }
 
-// ClockTolerance is the longest backward step of the database clock that a package over
-// this one ignores. Resend limits allow half a minute for clock differences, which is
-// well above ClockTolerance.
+// ClockTolerance is the longest backward step of the database clock that the users of
+// this package ignore. Limits for resends leave half a minute for differences between
+// clocks, which is well above ClockTolerance.
 const ClockTolerance = 5 * time.Second
 
 // TxOptions returns the options of writing transactions: READ COMMITTED on PostgreSQL,

@@ -15,8 +15,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// The oldest version of programs that may write is the version of the last step with
-// StopsOlder.
+// A step with StopsOlder forbids writes by programs of earlier versions. oldest returns
+// the version after the last such step. Without such a step, it returns 1.
 func TestOldest(t *testing.T) {
 	for _, tc := range []struct {
 		steps []Step

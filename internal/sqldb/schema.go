@@ -45,8 +45,9 @@ type Schema struct {
 	Tables map[string]string
 }
 
-// Step is one change of a schema: statements separated by a semicolon and an empty
-// line, in the form of [Dialect.Render]. The statements of Both come first.
+// Step is one change of a schema: statements separated by a semicolon and an empty line,
+// in the form of [Dialect.Render]. The field Both has the statements for both dialects.
+// They come before the statements of one dialect.
 type Step struct {
 	Both, SQLite, PostgreSQL string
 
@@ -72,8 +73,8 @@ func (s Step) statements(d Dialect) (out []string) {
 // Latest returns the version after all steps.
 func (s *Schema) Latest() int64 { return int64(len(s.Steps)) }
 
-// oldest returns the oldest version of programs that may write to a database of the
-// latest version.
+// oldest returns the oldest version of programs that may write to a database after all
+// steps.
 func (s *Schema) oldest() int64 {
 	for n := len(s.Steps); n > 1; n-- {
 		if s.Steps[n-1].StopsOlder {

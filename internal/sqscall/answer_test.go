@@ -278,8 +278,8 @@ func TestProofOfRefusal(t *testing.T) {
 	}
 }
 
-// classify knows each code in SQS's service model, by the name of its shape and by its
-// name in the query protocol. It also knows each throttle code of the SDK. The codes
+// classify knows each error code in SQS's service model, and the older names of these
+// codes in the query protocol. It also knows each throttle code of the SDK. The codes
 // listed in this test have the expected class.
 func TestCodes(t *testing.T) {
 	for id, entry := range sqs.TypeRegistry.Entries {

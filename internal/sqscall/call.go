@@ -32,8 +32,8 @@ const (
 
 // Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client
 // must pass the functional options on: the options turn the SDK's retries off and record
-// the progress of the request. Without the options Send leaves more messages in doubt;
-// its other answers stay right.
+// the progress of the request. Without the options, Send reports more messages as in
+// doubt. The other fates that it reports stay right.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -84,11 +84,12 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	return load, err
 }
 
-// SendIf is Send with a condition, the function may. SendIf calls may before it calls
-// the client and, with the SDK's client, again when the request is signed and about to
-// go to the network. If may returns false, SendIf drops the request, and each answer is
-// NotStored and Retry with ErrNotAllowed. may must return quickly; nil always allows
-// the request. The result of describes the HTTP answer.
+// SendIf is Send with a condition, a function that returns whether the request may be
+// sent. SendIf calls the function before it calls the client. With the SDK's client,
+// SendIf calls the function again when the request is signed and about to go to the
+// network. If the function returns false, SendIf drops the request, and each answer is
+// NotStored and Retry with ErrNotAllowed. The function must return quickly. A nil
+// function always allows the request. The Exchange describes the HTTP answer.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
@@ -193,8 +194,8 @@ func (c *Caller) batch(ctx context.Context, in *sqs.SendMessageBatchInput) (_ *s
 }
 
 // recoverInto sets err to a PanicError after a panic of the client. If the client ends
-// the goroutine (runtime.Goexit), recover returns nil, err stays unset, and Send does
-// not return.
+// the goroutine (runtime.Goexit), recover returns nil. recoverInto then changes nothing,
+// and Send does not return.
 func (c *Caller) recoverInto(err *error) {
 	if v := recover(); v != nil {
 		*err = c.newPanicError(v)

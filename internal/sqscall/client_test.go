@@ -270,7 +270,8 @@ func TestWrapperThatRetries(t *testing.T) {
 	assert.EqualValues(t, 2, n.Load())
 }
 
-// hedging returns while the SDK is still working.
+// hedging is a client whose SendMessage returns while the SDK is still sending the
+// message.
 type hedging struct {
 	*sqs.Client
 	started chan struct{}

@@ -47,9 +47,10 @@ func classify(code string) class {
 
 func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
-// classes has the codes of SQS's service model, of AWS's server framework Coral (F-131),
-// and of every AWS service. The service model is SDK v1.52.9, types/errors.go and the
-// names in the query protocol, including codes of other operations.
+// classes has the codes of SQS's service model, of Coral, which is AWS's server framework
+// (F-131), and of every AWS service. The codes of the service model are from the SDK
+// v1.52.9: types/errors.go and the names in the query protocol. They include codes of
+// other operations.
 var classes = map[string]class{
 	// Codes about the rate of requests.
 	"OverLimit":                              throttle,

@@ -51,8 +51,8 @@ func (e *StatusError) Error() string {
 // Unwrap returns ErrUnproven.
 func (e *StatusError) Unwrap() error { return ErrUnproven }
 
-// PanicError reports a panic of the client. If any byte had left this machine, the
-// message may be stored.
+// PanicError reports a panic of the client. If any byte of the request had left this
+// machine before the panic, the message may be stored.
 type PanicError struct {
 	// Text describes the value of the panic. An error of the Go runtime has its full
 	// text. Another error has its text without foreign parts (see package foreign). Any

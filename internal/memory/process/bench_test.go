@@ -16,8 +16,8 @@ import (
 )
 
 // stream simulates a producer with a steady rate of events. Each event has another
-// message group, which is the worst case. Each step sends one new event. The answer to an
-// event arrives 20 steps later.
+// message group, which costs the memory the most. Each step sends one new event. The
+// answer to an event arrives 20 steps later.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks

@@ -58,8 +58,8 @@ func TestCollisions(t *testing.T) {
 }
 
 // An event is in doubt, its record expires, and another event takes its dedupe key. The
-// first submission's next attempt is refused because of its doubt (late) and not because
-// of the collision.
+// first submission then tries again. The attempt is refused as LateInDoubt and not as a
+// collision.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -123,9 +123,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The memory forgets the first event before SQS answers the request of the second
-	// event. The ticket of the second event still has the first message ID, and so
-	// recognises the duplicate.
+	// The memory forgets the event north while the event south is in a request. The
+	// ticket of south still has the message ID of north. SQS answers with this message
+	// ID, so south is recognised as a duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -164,8 +164,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// The event is not stored, because SQS would not drop a resend. Another attempt may
-	// start.
+	// SQS stores another message in place of the event, and would store a resend of the
+	// event. The event then counts as not stored, and another attempt may start.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())
@@ -179,8 +179,8 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 }
 
-// Of two submissions of an event, SQS alters one and confirms the other. The event then
-// counts as stored.
+// An event has two submissions. For one, SQS stores another message; for the other, SQS
+// stores the event. The event then counts as stored.
 func TestStoredAfterAltered(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -64,8 +64,8 @@ func TestLostPlace(t *testing.T) {
 }
 
 // An attempt starts while the event is already stored. The attempt ends without proof,
-// after the deduplication interval of the stored message. Its doubt counts from that
-// interval, regardless of later attempts.
+// after the deduplication interval of the stored message. The test checks the event's
+// record after this end, for each result of another attempt in between.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})

@@ -34,9 +34,9 @@ type fingerprint struct {
 	// The field attributes is a digest of the attributes that may carry identity.
 	attributes uint32
 
-	// The fields body and payload show how two events with one dedupe key differ. If SQS
-	// altered another event with the same dedupe key and body, AdmitAnyway refuses this
-	// event with AlteredBefore.
+	// The fields body and payload show how two events with one dedupe key differ. The
+	// field body has a second use: if SQS altered an event, AdmitAnyway refuses each
+	// other event with the same dedupe key and body (AlteredBefore).
 	body, payload uint32
 }
 
@@ -71,10 +71,10 @@ func (e *Event) BodyHash() string {
 	return string(text[:])
 }
 
-// separateKey returns the key of a separate record. An event has a separate record if it
-// was sent although another event has a record under the same dedupe key (AdmitAnyway). The
-// key consists of the dedupe key and the fingerprint; for an ordinary record, an empty
-// string stands in place of the fingerprint.
+// separateKey returns the key of an event's separate record. An event has a separate
+// record if AdmitAnyway admitted it although another event has a record under the same
+// dedupe key. The separate key consists of the dedupe key and the fingerprint. The key of
+// an ordinary record has an empty string in place of the fingerprint.
 func (m *Memory) separateKey(e *Event) window.Key {
 	var of [16]byte
 	copy(of[:], e.is.same[:])

@@ -23,9 +23,9 @@ type horizon struct {
 // awakeFor is longer than the time between two calls of Refresh for a waiting submission.
 const awakeFor = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records. This is the
-// current instant minus the length of the suspensions that do not count as elapsed time
-// yet. The caller holds m.mu.
+// freeUntil returns the instant up to which the memory may free records. The result is
+// the current instant minus the suspensions of the machine that m.horizon does not count
+// yet. The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.counted {

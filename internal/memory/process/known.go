@@ -55,9 +55,9 @@ type Known struct {
 	// older reports, with UnderWay, that an earlier request has ended without proof.
 	older bool
 
-	// Since is the start of an attempt; the State says which. InDoubt: the first attempt
-	// without a clear answer. Stored and Altered: the first attempt that SQS may have
-	// stored. Clear: the last attempt. Unknown: Since is zero.
+	// Since is the start of an attempt. With State InDoubt, it is the first attempt
+	// without a clear answer. With Stored or Altered, it is the first attempt that SQS
+	// may have stored. With Clear, it is the last attempt. With Unknown, Since is zero.
 	Since Instant
 
 	over Instant
@@ -70,8 +70,8 @@ func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // Over returns the first instant at which SQS has certainly forgotten the event and would
 // store a resend as a new event. While a request is under way, SQS may still store the
-// event later, and Over moves on by up to window.Request. Over is zero with State Unknown
-// or Clear.
+// event. A later snapshot may then have a later Over, by up to window.Request. Over is
+// zero with State Unknown or Clear.
 func (k Known) Over() Instant { return k.over }
 
 // keptUntil returns the instant until which the event stays InDoubt or Stored in the memory

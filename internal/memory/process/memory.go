@@ -68,7 +68,9 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate is set if there may be separate records, see separateKey.
+	// hasSeparate is set if the memory may have separate records. An event gets a
+	// separate record if it is sent although another event has its dedupe key. See
+	// separateKey.
 	hasSeparate atomic.Bool
 
 	// waiting is the number of submissions that have called Refresh and not yet Leave.
@@ -155,10 +157,10 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 	return m.admit(now, ev, t, false)
 }
 
-// Judge returns the judgement of Admit without beginning an attempt, but it ignores the
-// limit on records, so the judgement is never Full. A caller with a store first calls
-// Judge, then asks the store about the events that this process may send, and then calls
-// Admit. Judge captures the current knowledge in the ticket.
+// Judge returns the judgement of Admit without beginning an attempt. It ignores the limit
+// on records, so the judgement is never Full. Judge captures the current knowledge in the
+// ticket. If events are also claimed in a store, the caller calls Judge first. It then
+// asks the store for claims of the permitted events, and calls Admit last.
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,8 +232,9 @@ func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, an
 	return Judgement{Go, known}
 }
 
-// late returns the judgement on an attempt that starts too late. present is the current
-// knowledge of the memory, and captured is the knowledge in the ticket.
+// late returns the judgement on an attempt that starts too late: LateStored for a stored
+// event, otherwise LateInDoubt. The parameter present is the current knowledge in the
+// memory, and captured is the earlier knowledge in the ticket.
 func late(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -247,10 +250,10 @@ func late(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops is used with Fate Altered: SQS would drop a resend as a duplicate of the
-	// altered message. Under content-based deduplication, SQS does not drop a resend if
-	// the altered message has a different body. Drops is then false, and the attempt
-	// counts as NotStored.
+	// Drops is used with Fate Altered: SQS stored another message in place of the event.
+	// Drops reports whether SQS would drop a resend of the event as a duplicate of this
+	// message. It would not under content-based deduplication, if the message has another
+	// body. If Drops is false, the attempt counts as NotStored.
 	Drops bool
 
 	// MessageID and Sequence come from SQS, with Fate Stored. A missing message ID proves
@@ -309,10 +312,10 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	return duplicate
 }
 
-// acceptedEarlier returns the instant at which SQS accepted the message, or zero. The
-// result is not zero if the sequence number proves that SQS accepted the message before
-// this submission and within the deduplication interval. In that case another process
-// sent the message, or this process before a restart.
+// acceptedEarlier returns the instant at which SQS accepted the message, if the sequence
+// number proves two facts: SQS accepted the message before this submission, and within
+// the deduplication interval. In that case another process sent the message, or this
+// process before a restart. Without the proof, the result is zero.
 func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
 	at := number.acceptedAt()
 	if ago := m.clock.Wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
@@ -325,10 +328,11 @@ func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instan
 	return now.Add(at.Sub(wall))
 }
 
-// keep stores the record of an event after an attempt. The earlier record of the event may
-// have been removed during the attempt, for example after a suspension of the machine. If
-// another event has a record at the same key by now, keep stores this record under a
-// separate key. If the memory is full, the event is forgotten.
+// keep stores the record of an event after an attempt. During the attempt, the memory may
+// have removed the event's earlier record, for example after a suspension of the machine.
+// Another event may then have taken the key. In this case keep stores the record under a
+// separate key. If the memory is full, keep stores nothing, and the memory forgets the
+// event.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.held && first.value.fingerprint != ev.is && own.key == ev.key {
@@ -374,8 +378,9 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
-		// Sequence numbers older than the interval are useless: all messages that SQS still
-		// remembers have higher numbers.
+		// The memory is empty, so all sequence numbers in m.marks are older than the
+		// deduplication interval. They are useless: all messages that SQS still remembers
+		// have higher numbers.
 		m.marks.clear()
 		m.hasSeparate.Store(false)
 	}

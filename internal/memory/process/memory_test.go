@@ -161,8 +161,10 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// An attempt is admitted at ResendBefore and refused as late one nanosecond after it. A
-// new submission is refused one nanosecond before Over and admitted at Over.
+// An event is in doubt or stored. Another attempt is admitted at ResendBefore, and
+// refused as late one nanosecond later. The attempt of a new submission is refused one
+// nanosecond before Over, and admitted at Over. ResendBefore and Over are methods of
+// process.Known.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

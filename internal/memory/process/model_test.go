@@ -153,10 +153,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns the history of the event and the history under the event's dedupe key, as
-// far as a submission knows them. The parameter made is the instant at which the
-// submission was made. The submission also knows histories that SQS has forgotten since
-// then, until the memory frees their records.
+// find returns the history of the event and the history under the event's dedupe key. The
+// parameter made is the instant at which the submission was made. The submission does not
+// see histories that SQS forgot before this instant. It sees later ones until the memory
+// frees their records.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -234,8 +234,9 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the judgement. If the event needs a new record, admit calls isFull: only
-// the tested memory knows how many expired records it still holds.
+// admit returns the judgement. If the event needs a new record, admit calls isFull. The
+// model cannot decide this itself, because it does not know how many expired records the
+// tested memory still holds.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)

@@ -14,10 +14,10 @@ type remembered struct {
 	fingerprint
 }
 
-// answer is a summary of SQS's answers for an event, in one word. For a stored event it is
-// the hash of the message ID. For an altered event it is the constant altered. For an event
-// in doubt it has the flags ambiguous and crowded and the number of attempts under way.
-// Zero means that the event is certainly not stored.
+// answer is a summary of SQS's answers for an event, in 64 bits. For a stored event it is
+// the hash of the message ID. For an altered event it is the constant altered. For an
+// event in doubt it has the flags ambiguous and crowded and the number of attempts under
+// way. Zero means that the event is certainly not stored.
 type answer uint64
 
 const (
@@ -67,9 +67,9 @@ type record struct {
 	at   window.Place // position of key in the window
 
 	// The field from is the start of the first attempt that SQS may have stored. The
-	// field to is the end of the last such attempt or, without proof, the latest time at
-	// which this attempt can arrive at SQS. The field to is zero while an attempt is
-	// under way, or if no attempt may have been stored.
+	// field to belongs to the last such attempt. It is the end of this attempt or,
+	// without proof, the latest time at which this attempt can arrive at SQS. The field
+	// to is zero while an attempt is under way, or if SQS cannot have stored an attempt.
 	from, to Instant
 	value    remembered
 }
@@ -130,9 +130,9 @@ func (r *record) begin(now Instant, t *Ticket) {
 	t.since = r.from
 }
 
-// counts reports whether the record counts the ticket's attempt as under way. A record
-// that was created after the attempt began, for another deduplication interval, does not
-// count the attempt.
+// counts reports whether the record counts the ticket's attempt as under way. The result
+// is false if the record was created after the attempt began: the record then belongs to
+// another deduplication interval.
 func (r *record) counts(t *Ticket) bool {
 	return r.state() == InDoubt && r.from == t.since
 }
@@ -170,9 +170,10 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record of key k, unless SQS has forgotten the event at the instant
-// given by the parameter at. For an altered event, the instant now counts instead: SQS
-// does not have the event itself, so another attempt does no harm.
+// lookup returns the record of key k. The record is empty if SQS has forgotten the event
+// at the instant given by the parameter at. For an altered event, the record is also
+// empty if SQS has forgotten the other message by now. SQS does not have the event
+// itself, so another attempt does no harm.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -252,11 +253,12 @@ func (r *record) alter(now Instant, t *Ticket) bool {
 	return true
 }
 
-// doubt records the end of an attempt without proof if the record does not count the
-// attempt as under way: the event was stored when the attempt began, SQS has answered
-// another attempt since, or the record was dropped. The doubt lies in the deduplication
-// interval in which the attempt was admitted. A stored event stays stored. doubt reports
-// whether the record changed.
+// doubt records the end of an attempt without proof, for an attempt that the record does
+// not count as under way. There are three reasons why the record does not count it: the
+// event was already stored when the attempt began, SQS has answered another attempt
+// since, or the record was dropped. The doubt belongs to the deduplication interval in
+// which the attempt was admitted. A stored event stays stored. doubt reports whether the
+// record changed.
 func (r *record) doubt(now Instant, t *Ticket) bool {
 	switch r.state() {
 	case Stored:

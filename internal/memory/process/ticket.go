@@ -38,13 +38,13 @@ type Ticket struct {
 	opened bool
 }
 
-// Again returns the ticket of the same submission for another message. No attempt may have
-// begun.
+// Again returns a new ticket of the same submission, for use with another message. The
+// submission must not have begun an attempt.
 func (t *Ticket) Again() Ticket { return Ticket{made: t.made} }
 
 // capture sets Known in the ticket to k, the current knowledge of the event. If k belongs
-// to a later deduplication interval than Known, capture changes nothing. horizon is the
-// result of Memory.freeUntil.
+// to a later deduplication interval than Known, the ticket keeps Known. The parameter
+// horizon is the result of Memory.freeUntil.
 func (t *Ticket) capture(horizon Instant, k Known) {
 	was := t.Known
 	switch {
@@ -53,16 +53,17 @@ func (t *Ticket) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may have freed the record, so the absence of a doubt in k proves
-		// nothing. As long as the memory has not freed the record, only an answer of SQS
-		// ends a doubt.
+		// The memory may have freed the record. That k has no doubt does not prove that
+		// the doubt has ended. As long as the memory has not freed the record, only an
+		// answer of SQS ends a doubt.
 		return
 	}
 	t.Known = k
 }
 
-// captureCollision updates the ticket's collision: it stores a current collision, and
-// removes a collision with a message that SQS refused meanwhile.
+// captureCollision updates the collision in the ticket. If the event collides with
+// another message now, it stores this collision. If SQS has refused the other message
+// since, it removes the collision.
 func (t *Ticket) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &t.collision.Known; {
 	case !own.held && first.held:
@@ -79,7 +80,8 @@ func (k *Known) isLate(now Instant) bool {
 }
 
 // arrivesBy returns the latest instant at which an attempt may arrive at SQS, if the
-// attempt ends now without proof. The client may have stopped waiting long before.
+// attempt ends now without proof. A request may arrive long after the client has stopped
+// waiting for it.
 func (t *Ticket) arrivesBy(now Instant) Instant { return max(now, t.began.Add(window.Request)) }
 
 // firstCounted returns the start of the first attempt of the submission that SQS may have

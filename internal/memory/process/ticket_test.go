@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits while another submission of the event is in doubt. If the event's
-// record is missing afterwards, SQS did not store the event, except when so much time has
-// passed that the memory may have freed the record.
+// A submission waits while another submission of the event is in doubt. Later the memory
+// has no record of the event. This proves that SQS did not store the event, unless the
+// memory may have freed the record after a long time.
 func TestWhatATicketKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -77,8 +77,8 @@ func TestWhatATicketKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, waits.admit().Kind)
 
-	// SQS stored the event again after the doubt, so the event is stored, whatever happened
-	// before.
+	// A doubt expires while a submission waits, and then SQS stores the event for another
+	// submission. The waiting submission learns that the event is stored.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	waits = r.submit("k", "g", "b")

@@ -1,10 +1,10 @@
 package process
 
-// watermarks holds the highest known sequence number of each message group, for at most
-// mostMarks groups. If a set of the table is full, another group's number may be dropped.
-// A duplicate in that group may then go unnoticed, as some duplicates do anyway. The
-// table consists of sets of eight entries. Unlike a map, the table has no pointers, makes
-// no garbage in steady state, and needs 16 bytes per entry.
+// watermarks is a table of the highest known sequence number of each message group, for
+// at most mostMarks groups. It consists of sets of eight entries. If a set is full, the
+// number of another group may be dropped. A duplicate in that group may then go
+// unnoticed. Unlike a map, the table has no pointers, makes no garbage in steady state,
+// and needs 16 bytes per entry.
 type watermarks struct {
 	sets []markSet // length zero or a power of 2
 }
@@ -53,8 +53,9 @@ func (w *watermarks) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// A sequence number contains a time. If the number of the mark m is older than
-		// the new number by a whole deduplication interval, m no longer proves anything.
+		// A sequence number contains a time. A number that is older than the new number
+		// by a whole deduplication interval no longer proves anything. The entry m may
+		// then be replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == mostSets {
 			*m = mark{group, number}

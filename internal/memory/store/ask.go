@@ -11,10 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// LookUp reads the events' records from the store in one call and makes no claim. LookUp
-// sets judgements[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer
-// from the store, the judgement is None. If the record cannot be used, the judgement is
-// Wait, or Unclaimed with FailOpen.
+// LookUp reads the records of the events from the store, in one call and without claiming
+// the events. It sets judgements[i] for claims[i] to None, Duplicate, Other or Conflict.
+// Without an answer from the store, the judgement is None. If the record of an event
+// cannot be used, the judgement is Wait, or Unclaimed with FailOpen.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -79,9 +79,10 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 }
 
 // Ask claims the events in one durable write and sets judgements[i] for claims[i]. A
-// claim that was granted before is renewed. If a record's fingerprint was computed by
-// another fingerprint spec, the claim may need a second write. Each write takes at most
-// twice the policy's store timeout, unless the store ignores its context.
+// claim that was granted before is renewed. A second write may follow if the fingerprint
+// of a record has another fingerprint spec, that is, if it was computed in another way.
+// Each write takes at most twice the policy's store timeout, unless the store ignores its
+// context.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -125,10 +126,10 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 	}
 }
 
-// Prepare claims events before their first Ask, at most [idempotency.MaxBatch], in one
-// durable write. The next Ask returns Granted for a granted claim without a call of the
-// store, if the lease still covers an attempt. It returns Other without a call if the
-// record has other bytes. In all other cases, Ask calls the store.
+// Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
+// first Ask. The next Ask then often needs no call of the store. It returns Granted if
+// Prepare granted the claim and the lease still covers an attempt. It returns Other if
+// the record has other bytes. In all other cases, Ask calls the store.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -176,10 +177,10 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 	return Judgement{}
 }
 
-// claim writes the requests in one call, and in a second call if the result of the first
-// is ambiguous. With a Writer, each call also writes queued endings. begin is the start
-// of the last call: leases count from begin. ambiguous reports whether the store left
-// open in any call whether it took the claims.
+// claim writes the requests in one call of the store. After ErrAmbiguous, the store may
+// or may not have taken the claims, and claim makes a second call. With a Writer, each
+// call also writes queued endings. begin is the start of the last call: leases count from
+// begin. ambiguous reports whether a call returned ErrAmbiguous.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isDown() {
 		return 0, nil, false, errDown
@@ -243,8 +244,9 @@ func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
 
-// call makes one call of the store within the store timeout. After a failure, call sets
-// the field down, the end of a pause without optional calls.
+// call makes one call of the store within the store timeout. After a failure, it begins a
+// pause, in which optional calls of the store are omitted. The end of the pause is in the
+// field down.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -271,11 +273,12 @@ const downFor = time.Second
 
 func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
 
-// compareBodies compares a claim with a record whose fingerprint was computed by another
-// fingerprint spec. It computes the fingerprint of the stored body by the claim's spec.
-// If this fingerprint equals the claim's, the claim takes the record's fingerprint, and
-// the result is Undecided: the caller repeats the claim. Otherwise the result is
-// Conflict, or Unjudged if no fingerprint can be computed.
+// compareBodies compares a claim with a record whose fingerprint was computed in another
+// way, by another fingerprint spec. It computes the fingerprint of the record's body by
+// the claim's spec. If this fingerprint equals the claim's, the event is the same. The
+// claim then takes the record's fingerprint, the result is Undecided, and the caller
+// repeats the claim. If the fingerprints differ, the result is Conflict. If the body has
+// no fingerprint by the claim's spec, the result is Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -420,8 +423,9 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of times that one claim adopts the record's message.
-// If the record then has yet another message, the judgement is Wait with errChanges.
+// mostAdopted is the maximum number of times that one claim replaces its message by the
+// message of the record (Adopt). If the record then has yet another message, the
+// judgement is Wait with errChanges.
 const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
@@ -432,8 +436,9 @@ func (k *Claim) says(kind Kind, out idempotency.Outcome) Judgement {
 	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the judgement that the claim must be requested again after a delay. The
-// delay doubles each time, and jitter spreads the claimants.
+// wait returns the judgement Wait with a delay. The caller requests the claim again after
+// the delay. The delay doubles each time, and has a random part so that claimants do not
+// call the store at the same time.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waits, 10), mostWait)
 	k.waits = min(k.waits+1, 100)

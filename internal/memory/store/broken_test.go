@@ -61,7 +61,8 @@ func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupte
 }
 
 // The store ends the goroutine that calls Finish or Write. After the store timeout, the
-// waiter is called with false. When the store answers again, the event is recorded.
+// waiter's Recorded is called with false. When the store answers again, the event is
+// recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")

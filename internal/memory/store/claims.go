@@ -41,17 +41,18 @@ type Options struct {
 	// FailOpen permits attempts without a claim while the store does not answer.
 	FailOpen bool
 
-	// Owner names the process across its restarts; empty means no name. Began is the start
-	// of the process.
+	// Owner is the name of the process and stays the same after a restart. Empty means no
+	// name. Began is the start of the process.
 	Owner string
 	Began time.Time
 
 	// Now is a clock including suspensions of the machine.
 	Now func() time.Duration
 
-	// Note is called after each write to the store, with nil if the store answered. Note
-	// must be quick. Note is not called after reads, because a locked store may still
-	// answer reads. A nil Note is not called.
+	// Note is called after each write to the store, with nil if the store answered and
+	// with the error if it did not. Note must be quick. Note is not called for a failed
+	// write whose context has ended. Note is not called after reads, because a locked
+	// store may still answer reads. A nil Note is not called.
 	Note func(err error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
@@ -63,8 +64,9 @@ type Options struct {
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Claimant makes the claims of one queue. Claimant is safe for concurrent use and runs a
-// goroutine only while endings are queued.
+// Claimant makes the claims of one queue. Claimant is safe for concurrent use. An ending
+// is the last write for a claim, with the result of the event or the release of the
+// claim. A goroutine runs only while endings are queued.
 type Claimant struct {
 	options Options
 	config  idempotency.PolicyConfig
@@ -225,11 +227,12 @@ const (
 	// [Claim].Adopt returns this message; call Ask again afterwards.
 	Other
 
-	// Late: an earlier attempt is in doubt, and it is too late for a resend.
+	// Late: the claim is granted, but an earlier attempt is in doubt, and it is too late
+	// for a resend.
 	Late
 
-	// Held means that an attempt under another claim is in doubt and too old for a resend.
-	// Err is an [*idempotency.UnresolvedError].
+	// Held: the claim is not granted, because an attempt under another claim is in doubt
+	// and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
 	Held
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -300,8 +303,9 @@ func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 }
 
 // Attempted records the result of an attempt. If SQS stored the event, Attempted queues
-// the result for the store, and w is called when the store has it. If SQS stored the
-// event without a granted claim, the store gets no record, and Attempted returns true.
+// the result for the store, and the waiter w learns whether the store has recorded the
+// result. If SQS stored the event without a granted claim, the store gets no record, and
+// Attempted returns true.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:

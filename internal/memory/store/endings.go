@@ -25,8 +25,8 @@ const (
 	paceFrom = 512
 
 	// mostEndings is the maximum length of the queue of endings. If the queue is full, a
-	// new ending drops the oldest. After a failed write, endings older than keepTrying are
-	// dropped.
+	// new ending drops the oldest. After a failed write, endings are dropped if they are
+	// older than the time keepTrying.
 	mostEndings = 10_000
 	keepTrying  = time.Hour
 
@@ -40,8 +40,9 @@ type Waiter interface {
 	MarkRecording()
 
 	// Recorded is called once, without any lock of this package held. The value ok is
-	// true if the store has the event. It is false if the store did not answer in time or
-	// refused the ending, or if the claimant dropped the ending.
+	// true if the store has the event. It is false if the store did not answer within the
+	// store timeout, if the store refused the ending, or if the claimant dropped the
+	// ending.
 	Recorded(ok bool)
 }
 
@@ -86,7 +87,8 @@ func (l *endings) init(most int) {
 	l.awaited = map[*ending]struct{}{}
 }
 
-// pending returns Duplicate if the event's result is queued or being written.
+// pending returns Duplicate if a result of the same event and message is queued for the
+// store or is being written. Otherwise it returns the zero Judgement.
 func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,9 +104,10 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord reports whether the store lacks the result of an event that SQS stored. If the
-// result is queued or being written, AwaitRecord adds the waiter, unless the waiter is nil.
-// If the claimant has lost the result, no waiter is added.
+// AwaitRecord reports whether the store lacks the result of an event that SQS stored. If
+// the result is queued or being written, AwaitRecord adds the waiter, unless the waiter
+// is nil. If the claimant has dropped the result or never had a claim for it, AwaitRecord
+// ignores the waiter.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,11 +139,11 @@ func (l *endings) noteMissing(k *Claim, is bool) {
 	}
 }
 
-// resume gives a new submission the token of an earlier submission of the event, if the
-// earlier submission ended before its first attempt and without an answer to its claim.
-// The store may have granted that claim. With the same token, the new submission renews
-// the claim. With another token, it would wait for the end of the lease. The caller holds
-// mu.
+// resume is for a new submission of an event, if an earlier submission ended before its
+// first attempt and without an answer to its claim. The store may have granted the claim
+// of the earlier submission. resume gives the new submission the token of the earlier
+// submission, so the new submission renews that claim. Without the token, it would wait
+// for the end of the lease. The caller holds mu.
 func (l *endings) resume(k *Claim) {
 	if k.resumed {
 		return
@@ -310,7 +313,7 @@ func (l *endings) removeFinished(e *ending, recorded bool) []Waiter {
 	return waiters
 }
 
-// take removes up to most endings from the queue for a write.
+// take removes endings from the queue for one write, at most l.most.
 func (l *endings) take() []*ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,8 +327,8 @@ func (l *endings) take() []*ending {
 	return batch
 }
 
-// drain writes endings until the queue is empty. Endings that were written together
-// with claims are no longer in the queue.
+// drain writes endings until the queue is empty. Meanwhile claimOnce may remove endings
+// from the queue and write them together with claims.
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
@@ -436,9 +439,9 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// each returns one error for each ending. errs are the store's errors, one for each ending.
-// If errs has another length, every ending gets err, the error of the whole call, or
-// errShort if err is nil.
+// each returns one error for each ending of a write, nil for success. The parameter errs
+// should have the store's errors, one for each ending. If errs has another length, every
+// ending gets err, the error of the whole call, or errShort if err is nil.
 func (c *Claimant) each(batch []*ending, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
@@ -515,10 +518,10 @@ func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
 	callWaiters(unrecorded, false)
 }
 
-// Close writes the remaining endings until the context ends, for at most ten seconds,
-// plus one second for a store that ignores its context. Close returns the number of
-// endings dropped since New or still without an answer, and the last reason. Later
-// endings are dropped.
+// Close writes the remaining endings. It waits until the context ends, at most ten
+// seconds. It then waits at most one second more, for a store that ignores its context.
+// Close returns the number of endings dropped since New or still without an answer, and
+// the last reason. Later endings are dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	c.mu.Lock()
 	if !c.closed {
