@@ -57,7 +57,8 @@ func TestNeverLeft(t *testing.T) {
 	}
 	deniedCredentials := func(o *sqs.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			// A credentials provider makes its own requests, with the same context.
+			// The provider makes an HTTPS request with the context of the SQS request.
+			// Its connection must not count as a connection to SQS.
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, secure.URL, nil)
 			require.NoError(t, err)
 			response, err := secure.Client().Do(r)
@@ -156,8 +157,8 @@ func TestNeverLeft(t *testing.T) {
 	})
 }
 
-// An HTTP client that does not call the hooks of net/http shows no progress, so every entry
-// is in doubt.
+// If the HTTP client does not call the hooks of net/http, Send cannot know whether a
+// request left this machine. Without an answer from SQS, every entry is in doubt.
 func TestWithoutHooks(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	c := sqscall.New(sdkClient("http://localhost", stubHTTP(func(*http.Request) (*http.Response, error) { return nil, dial })), queueURL)
@@ -173,8 +174,9 @@ func TestWithoutHooks(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]), "the body is proof enough")
 }
 
-// An HTTP client that cannot connect may fall back to a transport that does not call the
-// hooks. An answer of that transport shows that a request left, so the entry is in doubt.
+// The HTTP client cannot connect, and then uses another transport, which does not call
+// the hooks of net/http. This transport returns an answer, so a request left this
+// machine, and the entry is in doubt.
 func TestFallbackWithoutHooks(t *testing.T) {
 	dead := failingDialer(errors.New("refused"))
 	c := sqscall.New(sdkClient("http://sqs.invalid", stubHTTP(func(r *http.Request) (*http.Response, error) {
@@ -186,9 +188,9 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// The condition of SendIf is false, either before the call of the client or only after the
-// request was signed. The request does not leave this machine, and its entries may be sent
-// again.
+// SendIf checks its condition twice: before it calls the client, and after the request
+// was signed. If one of the checks returns false, no request leaves this machine, and the
+// entries may be sent again.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))

@@ -17,15 +17,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// confirmation is the data of an answer about a stored entry.
+// confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored.
 //
-// A wrong digest counts even if the message ID, the sequence number or the other digest
-// is missing. Otherwise the entry would be sent again. SQS would drop the second send as
-// a duplicate and answer with the right digest (F-002), and the altered message would
-// count as stored.
+// If a digest is wrong, prove reports an altered or mixed-up message, even if the message
+// ID, the sequence number or the other digest is missing. If it reported the entry as in
+// doubt, the producer would send the entry again. SQS would drop the second send as a
+// duplicate of the altered message and answer with the right digest (F-002). The altered
+// message would then count as stored.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -115,11 +116,13 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 	}
 }
 
-// refuse returns the answer for an entry that SQS lists in Failed, the refused entries
-// of a batch. After a throttle or a sender's fault the entry was not stored, because
-// SQS detects both before it executes the entry. After any other fault the entry is in
-// doubt. It is also in doubt after a sender's fault without a code or with the code of
-// a service failure.
+// refuse returns the answer for an entry in Failed, the list of the entries of a batch
+// that SQS refused.
+//
+// The entry was not stored if SQS throttled it or reports a fault of the sender: SQS
+// detects these faults before it executes the entry. Otherwise the entry is in doubt. The
+// entry is also in doubt if a sender's fault has no code or has the code of a service
+// failure.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -163,9 +166,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.doubtful(classify(api.ErrorCode()))
 	}
-	// The answer to the caller reports the code of the header x-amzn-query-error, because
-	// users know this code. The proof depends on the code in the body. If the two codes
-	// have different classes, neither proves anything.
+	// The answer's Code is the code in the header x-amzn-query-error, because users know
+	// this code. The code in the body decides whether the refusal proves that nothing was
+	// stored. If the two codes have different classes, neither code proves this.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -181,14 +184,17 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	return a
 }
 
-// judgeUnseen does the work of judge for a client that skipped the middleware, such as
-// a fake or a wrapper that drops the options. An API error counts as a refusal by SQS
-// if its code, fault and status agree. The exception is an error that contains an HTTP
-// request: the SDK then made the request without our options. It may have retried, and
-// the error of the last try proves nothing about the earlier tries.
+// judgeUnseen does the work of judge for a client that skipped the middleware, such as a
+// fake or a wrapper that drops the options.
 //
-// Other errors prove nothing. Even a failure to connect may come from a retry, after a
-// first request that arrived.
+// An API error with a known code counts as a refusal by SQS if its HTTP status is 4xx or
+// missing and its fault is not the server's. For a throttle, the status may also be 5xx,
+// and any fault is possible. An error that contains an HTTP request does not count: the
+// SDK made this request without our options, so it may have retried. The error of the
+// last try proves nothing about the earlier tries.
+//
+// After any other error the entries are in doubt. Even a failure to connect may come from
+// a retry, after a first request that arrived.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -232,8 +238,9 @@ func refusal(c class, n int) attempt.Answer {
 	return a
 }
 
-// doubtful returns the answer for an entry that SQS may have stored. It still reports a
-// throttle in Load, because the producer may slow down without proof.
+// doubtful returns the answer for an entry that SQS may have stored. After a probable
+// throttle its Load is Throttled: the producer slows down even if the answer does not
+// prove that SQS throttled the request.
 func (p *progress) doubtful(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {

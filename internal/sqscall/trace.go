@@ -38,8 +38,9 @@ type progress struct {
 	answered atomic.Pointer[Exchange] // the last HTTP answer
 }
 
-// Exchange has facts of an HTTP answer besides its body. An Exchange proves nothing. It
-// is zero without an answer or with a client other than the SDK's.
+// Exchange has data from the headers of an HTTP answer. This data does not show whether
+// an entry was stored. Exchange is zero if no answer arrived or if the client is not the
+// SDK's.
 type Exchange struct {
 	RequestID string
 
@@ -85,13 +86,14 @@ func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports whether net/http asked for a connection for every transmission and
-// never obtained one. Redirects and retries of the transport count as transmissions too. If
-// net/http did not ask for a connection, another HTTP client sent the request, and
+// neverConnected reports whether net/http asked for a connection for every transmission
+// and never obtained a connection. A transmission is a request passed to the HTTP client.
+// If net/http did not ask for a connection, another HTTP client sent the request, and
 // neverConnected returns false.
 //
-// neverConnected is wrong in one case: net/http fails, and the HTTP client then sends the
-// request by another transport, which does not call the hooks, and gets no answer.
+// neverConnected is wrong in one case. The connection attempt of net/http fails, and the
+// HTTP client sends the request by another transport, which does not call the hooks. This
+// request gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
@@ -143,9 +145,10 @@ const (
 	maxError  = 64 << 10 // bytes of every other answer
 )
 
-// receive records the status of an answer and, except for a success, the error type in
-// its body. The SDK then reads the same body up to maxAnswer bytes for a success and
-// maxError bytes otherwise, because the SDK itself has no limit.
+// receive records the status of an answer. If the answer is not a success, receive also
+// records the error type in the body. It limits the body that the SDK then reads to
+// maxAnswer bytes for a success and to maxError bytes otherwise. The SDK itself has no
+// limit.
 func (p *progress) receive(r *smithyhttp.Response) {
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {
@@ -179,8 +182,9 @@ func errorType(body []byte) (string, bool) {
 }
 
 // checkStatus returns an error if the answer has an HTTP status other than 200. The
-// status is from the middleware or, if the client dropped the options, from the SDK's
-// metadata. A client without HTTP has no status.
+// status is the one that the middleware recorded. If the client skipped the middleware,
+// the status is from the SDK's metadata. A client that does not use HTTP has no status,
+// which is not an error.
 func (p *progress) checkStatus(metadata middleware.Metadata) error {
 	status := int(p.status.Load())
 	if !p.followed() {

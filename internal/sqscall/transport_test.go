@@ -276,8 +276,9 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	t.Error("the connection was never used again")
 }
 
-// The SDK learns the clock of SQS from a refusal, if the refusal counts as retryable,
-// and signs the next request correctly.
+// SQS refuses a request because the clock of this machine is wrong. Send makes no retry
+// and reports that the entry may be sent again. The SDK learns the clock of SQS from the
+// refusal and signs the next request correctly.
 func TestClockSkew(t *testing.T) {
 	for _, code := range []string{"InvalidSignatureException", "RequestExpired", "SignatureDoesNotMatch", "RequestInTheFuture"} {
 		t.Run(code, func(t *testing.T) {

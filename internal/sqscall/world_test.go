@@ -24,8 +24,8 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
 
-// want is an expected answer, without the fields that tests do not compare. The
-// function got makes a want from an answer.
+// want has the fields of an expected answer that tests compare. The function got returns
+// these fields of an actual answer.
 type want struct {
 	fate attempt.Fate
 	next attempt.Next
@@ -140,7 +140,8 @@ func serve(t testing.TB, h http.HandlerFunc) *sqscall.Caller {
 	return sqscall.New(sdkClient(s.URL, nil), queueURL)
 }
 
-// send makes one request with n entries and checks the rules for all answers.
+// send makes one request with n entries. The function check then tests what holds for
+// every answer, for example that no error contains a message's body.
 func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Load, error) {
 	t.Helper()
 	es := entries(n)

@@ -14,8 +14,9 @@ import (
 
 // consume runs a process with a consumer of package consumer. The consumer's store
 // records which events have been handled. If a record may be missing, the consumer calls
-// w.probe to find out whether the event's effect happened. consume returns when the
-// process is dead, or after the world is finished and the consumer has shut down.
+// w.probe, which reports whether the event's effect happened. consume returns when the
+// process is dead. If w.finished becomes true first, consume shuts the consumer down and
+// returns.
 func (w *world) consume(p *process) {
 	config := consumer.Config[event]{
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
@@ -48,7 +49,7 @@ func (w *world) consume(p *process) {
 	w.totals.redelivered += int(c.Stats().Duplicates)
 }
 
-// handle makes the effect of an event.
+// handle is the consumer's handler. It adds the event to w.effects.
 func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event]) error {
 	if !p.sleep(w.span(25*time.Second)) || p.crash("crash before an effect") {
 		return errDead
@@ -78,9 +79,9 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 // through the network.
 type receiver struct{ *network }
 
-// reach makes one call of a consumer to SQS, with the faults of the network. If the
-// process dies after the request has left it, the request still takes effect. lost is the
-// name of the step at which the answer may be lost.
+// reach makes one call of a consumer to SQS, with the faults of the network. A process
+// may die after it has sent the request; the call then takes effect anyway. The parameter
+// lost is the name of the step at which the answer may be lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

@@ -55,8 +55,9 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 }
 
 // send makes one request with the faults of the network. If the request arrives, send
-// calls the function store, which executes the request in the queue. After an error, the
-// caller must not use variables that store sets, because store may run later.
+// calls the function in the parameter store, which executes the request in the queue. If
+// send returns an error, this function may run later, so the caller must not use
+// variables that the function sets.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {

@@ -119,9 +119,9 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 }
 
 // resolveByTruth acts as the operator for a record that is still running 30 seconds after
-// its lease, when no request or handler is left. It calls the function truth, which
-// reports whether the effect of the operation happened, and resolves the record
-// accordingly.
+// the end of its lease. By then no process works on the operation. The function truth
+// reports whether the effect of the operation happened, and resolveByTruth resolves the
+// record accordingly.
 func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)

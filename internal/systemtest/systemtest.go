@@ -14,8 +14,9 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage is the storage of the store's records in one simulated world. Make it inside
-// the synctest bubble in which the world runs, so that both have the same virtual time.
+// Storage is where one simulated world keeps the records of its store, in memory or in a
+// database. Make it inside the synctest bubble in which the world runs, so that both have
+// the same virtual time.
 type Storage struct {
 	// Open opens the store for one process. A store with a method Close() error is
 	// closed after its process has ended.
@@ -30,9 +31,9 @@ type Storage struct {
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
 // Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
-// number of seeds; without the flag, the number is the parameter usual, or the parameter
-// short in a short test (go test -short). Run also checks that each kind of fault
-// happened in at least one run.
+// number of seeds. Without the flag, Run uses the default number: usual, or short in a
+// short test (go test -short). Run also checks that each kind of fault happened in at
+// least one run, unless the flag sets fewer seeds than short.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals

@@ -18,14 +18,14 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// noHead means that Head returns the zero head, so no head saved during the run
-	// contradicts the edit. Only the comparison with the recorded answers of the store
+	// If noHead is set, Head returns the zero head, so the heads saved during the run
+	// cannot reveal the edit. Only the comparison with the recorded answers of the store
 	// (see witness) can then detect the edit.
 	noHead bool
 }
 
-// forgeries are kinds of sabotage, by name. In a rewritten ledger, the hashes match the
-// edited entries.
+// forgeries are kinds of sabotage, by name. The forger of a "rewritten" ledger also
+// computes the hashes of the edited entries.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		altered := *lines[1].Entry

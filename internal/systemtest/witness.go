@@ -37,7 +37,7 @@ type claimed struct {
 	fence int64
 }
 
-// changes are the changes under one grant that the store has confirmed.
+// changes are the changes for one granted claim that the store has confirmed.
 type changes struct {
 	granted idempotency.Record // record as of the first event
 	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
@@ -46,8 +46,8 @@ type changes struct {
 	resend  bool
 }
 
-// keep saves the current head of the ledger as an anchor: at the end, the ledger must
-// contain it.
+// keep saves the current head of the ledger. At the end of the run, the ledger must
+// contain each saved head.
 func (v *witness) keep() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {
@@ -141,8 +141,8 @@ func (v *witness) failed(call string, err error) {
 	}
 }
 
-// check compares the ledger with the recorded answers. The ledger must verify against
-// each kept head and have each change once, in the order of the changes of its key.
+// check compares the ledger with the recorded answers. The ledger must contain each head
+// that keep saved. It must have each change once, in the order of the changes of its key.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.keep()
@@ -198,8 +198,8 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// differ describes the difference between the entries of one grant and the recorded
-// answers, or returns "".
+// differ compares the ledger entries of one granted claim with the recorded answers. It
+// describes a difference, or returns "" if they agree.
 func (c *changes) differ(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"

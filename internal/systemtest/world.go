@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// event is an event of the sources.
+// event is an event that a producer process sends.
 type event struct {
 	Group  string `json:"group"`
 	Number int    `json:"number"` // position in its group
@@ -43,12 +43,12 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// The field storm is the time until which faults happen; the field calm is then set.
-	// If the world is not finished six hours later, it counts as stuck.
+	// storm is the time until which faults happen. Then the field calm becomes true. If
+	// an event lacks its receipt or its effect six hours later, the run counts as stuck.
 	storm time.Time
 
-	// rivals allows two producer processes for one source at a time, so no order is
-	// promised.
+	// If rivals is set, two producer processes send the events of one source at a time.
+	// The library then promises no order.
 	rivals bool
 
 	mu       sync.Mutex
@@ -304,7 +304,7 @@ func (p *process) dead() bool {
 }
 
 // crash kills the process with the probability of the step. It reports whether the
-// process is dead, from this step or before.
+// process is dead, now or since an earlier step.
 func (p *process) crash(step string) bool {
 	if !p.dead() && p.w.happens(step) {
 		p.kill(step)

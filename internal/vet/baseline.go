@@ -61,7 +61,7 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// alike has the values in which a finding and a matching entry are equal.
+// alike has the values that must be equal in a finding and a matching entry.
 type alike struct {
 	file, function, rule string
 	severity             lint.Severity
@@ -120,12 +120,14 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter removes the findings that baseline b accepts from the report. The parameter file
-// is the path of the baseline's file. Filter returns the number of removed findings and the
-// stale entries: those that accept more findings than the report has. The Count of a stale
-// entry is the number of missing findings. An entry about a file that exists and was not
-// checked is not stale: the run did not name the file's package, or a build constraint
-// excluded the file.
+// Filter removes the findings that baseline b accepts from the report. It returns the
+// number of removed findings and the stale entries. The parameter file is the path of the
+// baseline's file.
+//
+// A stale entry accepts more findings than the report has. The Count of a returned entry
+// is the number of missing findings. If the run did not check a file that exists, the
+// entries about the file are not stale. The run did not name the file's package, or a
+// build constraint excluded the file.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -167,9 +169,9 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether the findings of the report about a file are complete: the file
-// was checked, or it does not exist. The parameter base is the folder of the baseline's
-// file.
+// decides reports whether the run can show that an entry about the file is stale: the run
+// checked the file, or the file does not exist. The parameter base is the folder of the
+// baseline's file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {

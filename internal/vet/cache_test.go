@@ -15,10 +15,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The findings in a package are the same in every state of the go command's cache: with
-// no results, with the results of all packages, and with those of some. They are the
-// same even if an earlier run analyzed the package only as a dependency. The test runs
-// the analyzer by "go vet -vettool" and by Run.
+// The findings in a package are the same in every state of the go command's cache:
+// without results, with the results of all packages, and with the results of some
+// packages. They are the same even if an earlier run analyzed the package only as a
+// dependency. The test runs the analyzer by "go vet -vettool" and by Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()
@@ -56,8 +56,8 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		var want []string
 		byPattern := map[string][]string{}
 		for i, order := range orders {
-			// The name of a nonexistent function changes the flags, and so the key in the
-			// cache.
+			// This flag names a nonexistent function. It changes only the cache key, so
+			// each round starts without cached results.
 			flags := []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d%d", time.Now().UnixNano(), i)}
 			for _, pattern := range order {
 				got := run(flags, pattern)

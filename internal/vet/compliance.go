@@ -65,7 +65,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// Check each call, so every effective directive counts as used.
+			// Call cover for every construction, so that each directive that suppresses a
+			// finding is marked as used.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))

@@ -47,11 +47,11 @@ type Fixed struct {
 // Fix applies the first fix of each finding to the files. The report still describes the
 // files before the fixes: call Run again for the remaining findings.
 //
-// A fix is applied completely or not at all. A fix that overlaps an applied fix is left
-// for a Fix after the next Run. Fix does not change generated files, files outside the
-// main module, or files written since Run began. It does not change files with line
-// directives or cgo either, because their positions belong to other files. A changed
-// file is formatted as by gofmt. Fix removes imports that only the replaced code used.
+// A fix is applied completely or not at all. If a fix overlaps an applied fix, call Fix
+// again after the next Run. Fix does not change generated files, files outside the main
+// module, or files written since Run began. It does not change files with line directives
+// or cgo either: the positions of findings there refer to other files. A changed file is
+// formatted as by gofmt. Fix removes imports that only the replaced code used.
 //
 // An error means that a file could not be read or written. Other files may already have
 // been changed.
@@ -201,8 +201,8 @@ func (f *fixedFile) apply() ([]byte, error) {
 	return format.Source(text)
 }
 
-// withoutImports removes imports from text, the file after its edits. It removes those that
-// the text before used and that the new text does not use.
+// withoutImports removes imports from the file text after its edits. It removes an import
+// if the code before the edits used it and the new code does not.
 func withoutImports(text, before []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)

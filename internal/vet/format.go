@@ -150,8 +150,8 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// These replace the characters that would end the message (commandData) or a property
-// (commandProperty) of a workflow command.
+// These replacers escape the characters that would end a part of a workflow command:
+// commandData is for the message, commandProperty for a property.
 var (
 	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

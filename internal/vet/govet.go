@@ -48,8 +48,8 @@ type unitDiagnostics struct {
 
 // goVet runs the analyzers on the packages by "go vet". The go command takes the
 // diagnostics of a package from its cache if the package, the flags and the tool's binary
-// have not changed. The parameter try becomes the value of a flag, so a second try does not
-// get the cached diagnostics of the first.
+// have not changed. goVet passes the number try as a flag, so a second try does not get
+// the cached diagnostics of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -173,8 +173,8 @@ func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	return f
 }
 
-// newFinding returns a finding with the rule, and with the severity and the message in the
-// diagnostic's text.
+// newFinding returns a finding for a rule. It takes the severity and the message from the
+// text of the diagnostic.
 func newFinding(rule, message string) Finding {
 	f := Finding{
 		Rule:     rule,

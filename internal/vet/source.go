@@ -89,8 +89,9 @@ func (s sources) check(p *packages.Package) (*code, error) {
 	return c, nil
 }
 
-// known is a types.Importer that loads no packages. It returns packages without names,
-// except for the names that SF020 looks for, such as NewProducer.
+// known is a types.Importer that loads no packages. For a package that SF020 looks for,
+// it declares the names that the rule needs, such as NewProducer. Any other package is
+// empty.
 type known map[string]*types.Package
 
 func (k known) Import(name string) (*types.Package, error) {

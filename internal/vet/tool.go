@@ -12,18 +12,20 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependencies is the name of a flag of the tool. [Run] sets it when it runs "go
-// vet". The tool then reports diagnostics of every package, including packages that
-// are only imported, and adds one diagnostic to each analyzed package. The flag's
-// value is any text.
+// dependencies is the name of a flag of the tool. [Run] sets the flag when it runs "go
+// vet". The tool then reports diagnostics of every package, including packages that are
+// only imported. It also adds one diagnostic to each analyzed package. The flag's value
+// is any text.
 //
-// The cache of the go command (1.26) has two faults that lose findings. First, the key of a
-// cached result does not include whether the go command asked for diagnostics. A package
-// that was first analyzed as a dependency, only for its facts, keeps a result without
-// diagnostics. Second, the go command stores the facts before the result, so a run killed
-// between the two leaves a package without a result. With this flag every result has the
-// diagnostics, and Run detects missing results by the added diagnostic. Another value of
-// the flag makes another key.
+// The flag works around two faults in the cache of the go command (1.26) that lose
+// findings. First, the go command may ask for the facts of a package without its
+// diagnostics. It then uses the cached result, which has no diagnostics, even if a later
+// run asks for them. Second, the go command stores the facts before the result. A run
+// killed between the two leaves a package without a result.
+//
+// With this flag every result has the diagnostics. If the added diagnostic is missing,
+// Run knows that the result is missing. A try with another value of the flag does not use
+// the cached results.
 const dependencies = "dependencies"
 
 // answered is the category of the diagnostic that the tool adds to every package.
@@ -85,18 +87,18 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics returns the name of a file that describes a package for the
-// analysis. The parameter file is the description by the go command, which may ask
-// only for facts. If diagnostics are to be reported too, withDiagnostics writes a
-// changed copy to the same folder, which the go command removes later, and returns the
-// copy's name. Otherwise it returns file.
+// withDiagnostics returns the name of the file that describes a package for the analysis.
+// The parameter file is the description by the go command. It may ask only for facts,
+// which the analysis of importing packages needs, and not for diagnostics. If diagnostics
+// are to be reported too, withDiagnostics writes a changed copy to the same folder and
+// returns the copy's name. The go command removes the folder later. Otherwise
+// withDiagnostics returns file.
 //
-// If all is true, every package gets diagnostics; it is true for calls by Run.
-// Otherwise, packages of the main module get diagnostics even if they are only
-// imported, because the go command keeps their result for later runs that name these
-// packages. A module with a version is a dependency, so its packages get none. With
-// -fix the go command asks again for each named package, so only named packages get
-// diagnostics.
+// Calls by Run set all: every package then gets diagnostics. Otherwise only packages of
+// the main module get diagnostics. Imported packages get them too, because the go command
+// keeps their result for later runs that name these packages. A module with a version is
+// a dependency, so its packages get none. With -fix the go command asks again for each
+// named package, so only named packages get diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

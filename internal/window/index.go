@@ -2,12 +2,13 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key's record in the shard's ring. A slot has a tag of
-// 12 bits, which avoids most reads of records of other keys, and a position of 20 bits.
-// A key has its slot in one of two buckets; each bucket is a cache line. A slot is free
-// as soon as its position is before the head of the ring. Unlike a table with probing,
-// an index therefore needs no deletion and no chains. The lookup of a key without a
-// record reads two cache lines.
+// index finds the position of a key's record in the shard's ring. A slot has a position
+// of 20 bits and a tag of 12 bits. The tag is derived from the key and avoids most reads
+// of records of other keys. A key has its slot in one of two buckets; each bucket is a
+// cache line. The lookup of a key without a record reads two cache lines.
+//
+// A slot becomes free when the head of the ring passes its position. An index therefore
+// needs no deletion, unlike a table with probing.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -20,8 +21,8 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// roomToSpare is a number of free slots: if the first bucket of a key has that many,
-	// the second bucket is not read. In a half full index this is true for most keys.
+	// If the first bucket of a key has at least roomToSpare free slots, place does not
+	// read the second bucket. In a half full index this is true for most keys.
 	roomToSpare = 6
 )
 
@@ -66,8 +67,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// The shard is small, or the new index was full before the copy ended. The second
-		// case does not happen by chance.
+		// Either the shard is small, or the new index became full before all records were
+		// copied. With random keys the second case practically never happens.
 		s.rebuild(n)
 		return
 	}
@@ -76,8 +77,9 @@ func (s *shard[V]) grow() {
 }
 
 // reindex begins an index for n records and keeps the current index as the field older.
-// Each later insertion copies up to indexedPerPut records to the new index, until all
-// records before the position end are copied. Until then, older finds these records.
+// Each later insertion copies up to indexedPerPut records to the new index. The copy ends
+// at the position given by the parameter end. Until then, older finds the records that
+// are not yet copied.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end

@@ -25,11 +25,13 @@ func newSecret() (s secret) {
 	return s
 }
 
-// Key returns the key of a deduplication ID. Group is empty if the scope is the queue.
-// With the scope messageGroup every pair of group and ID has its own interval (F-032):
-// the length of the group is part of the key, so that different pairs never have equal
-// bytes. Unlike the other methods, Key may be called concurrently, so that owners can
-// hash before they lock.
+// Key returns the key of a deduplication ID. Group is empty if the deduplication scope is
+// the queue. With the scope messageGroup, one ID in two groups has two keys (F-032). The
+// hashed bytes contain the length of the group, so different pairs of group and ID never
+// have equal bytes.
+//
+// Unlike the other methods, Key may be called concurrently. A caller can compute the key
+// before it locks the window.
 func (w *Window[V]) Key(group, id string) Key {
 	var space [len(secret{}) + binary.MaxVarintLen64 + 2*128]byte // the longest group and ID of SQS
 	b := append(space[:0], w.secret[:]...)

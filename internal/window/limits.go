@@ -5,7 +5,7 @@ import "time"
 // Limits of time. All rules about the time of a resend use these limits.
 const (
 	// Request is the longest time from the decision to make a request to the arrival of
-	// its bytes at SQS. A client must give a request up no later.
+	// its bytes at SQS. A client must give up a request before this time ends.
 	Request = 20 * time.Second
 
 	// Arrival is the longest time that bytes need from this machine to SQS. It is a part
@@ -15,9 +15,10 @@ const (
 	// Slack is the largest difference between two clocks over one [Interval].
 	Slack = 5 * time.Second
 
-	// LastStart is the longest time between the start of the first attempt that SQS may
-	// have stored and the start of another attempt. A later request might reach SQS
-	// after SQS has forgotten the first, and be stored a second time.
+	// LastStart is the longest time between the starts of two attempts: the first attempt
+	// that SQS may have stored, and a later attempt. After a longer time, SQS may have
+	// forgotten the first attempt when the later request arrives, and store the message a
+	// second time.
 	LastStart = Interval - Request - Slack
 
 	// RetryFor is the usual time for retries of an event after its first attempt. It is

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// naive is the simplest model of the interval: a map that forgets nothing.
+// naive is the simplest model of a window: a map that forgets nothing.
 type naive struct {
 	slack   time.Duration
 	records map[pair]window.Record[int]
@@ -152,8 +152,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 	}
 }
 
-// FuzzAgainstNaiveModel reads operations from the input: every three bytes are a pause,
-// an ID and an operation, sometimes after a sweep.
+// FuzzAgainstNaiveModel reads operations from the input, three bytes each: the length of
+// a pause, an ID, and the operation. The high bit of the third byte adds a sweep before
+// the operation.
 func FuzzAgainstNaiveModel(f *testing.F) {
 	f.Add([]byte("\x00a\x00\xffa\x01\x80b\x02\x01a\x03"))
 	f.Add([]byte("\x00a\x02\x10b\x02\xffc\x82\xffd\x82\x00b\x80"))

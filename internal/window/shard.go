@@ -50,8 +50,9 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of old records that a Put checks. It is more than one, so
-	// that the checks catch up after a quiet time, and small, so that each Put is short.
+	// siftedPerPut is the number of old records that a Put checks for expiry. The number
+	// is above one, so that the checks catch up after a quiet time. It is small, so that
+	// each Put is short.
 	siftedPerPut = 16
 
 	// indexedPerPut is the number of records that a Put copies to a larger index. The
@@ -76,9 +77,10 @@ const slabsPerShard = 64
 type age struct {
 	newest offset // arrival of the last record in the chunk
 
-	// mixed is set if a record's From or To was later than its arrival (the To of an
-	// unanswered record is in the future), or if the record was set again or released
-	// later. Each record of a mixed chunk must be checked.
+	// mixed means that the arrival does not decide when a record expires. It is set if
+	// the From or To of a record was later than its arrival (the To of an unanswered
+	// record is in the future). It is also set if a later call replaced or released a
+	// record. Each record of a mixed chunk must be checked.
 	mixed bool
 }
 
@@ -236,9 +238,10 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks some records from the oldest on and drops expired records. A record that
-// was set again is no longer the oldest: if its chunk is due, sift moves the record to
-// the end. sift returns the number of dropped records that were not released.
+// sift checks some records from the oldest on and drops expired records. If a call
+// replaced the oldest record after its arrival, the record may still be live. If its
+// chunk is due, sift then moves the record to the end of the ring. sift returns the
+// number of dropped records that were not released.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -260,9 +263,9 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether the interval of every record in the first chunk has ended. It
-// ignores unanswered records, and records that were answered or set again after their
-// arrival.
+// isDue reports whether the interval of every record in the first chunk has ended, judged
+// by the arrival of the newest record. Some records may be live anyway: unanswered
+// records, and records that were answered or set again after their arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }

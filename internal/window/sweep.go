@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// sweptPerCall is the number of records that a Sweep checks. A call then takes
-	// about half a millisecond, and its owner may hold a lock meanwhile.
+	// sweptPerCall is the number of records that a call of Sweep checks. A call takes
+	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
 	// gathered is the number of records below which a divided window becomes a single shard
@@ -17,13 +17,13 @@ const (
 	gathered = fewRecords / 8
 )
 
-// Sweep frees the records that are [Outside] at now, and their memory. Puts free
-// records too, but only as fast as new records arrive: an idle owner calls Sweep, for
-// example once a minute.
+// Sweep frees the records that are [Outside] at now, and their memory. Puts free records
+// too, but only while new records arrive. A program that has paused its sends should call
+// Sweep, for example once a minute.
 //
-// A call checks at most about 33,000 records. If done is false, the next call continues
-// with the other records. left is the number of remaining records. If done is true, the
-// remaining records are [Inside] or [Unsure], with one exception: a record whose To was
+// A call checks at most about 33,000 records. left is the number of remaining records. If
+// done is false, the next call continues with the other records. If done is true, the
+// remaining records are [Inside] or [Unsure], with one exception. A record whose To was
 // before the time of its Put may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
@@ -72,9 +72,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst releases the records of the first chunk that are Outside at the time
-// now. The oldest record is not Outside, so the whole chunk cannot be dropped. The
-// records of later chunks arrived later and are not Outside.
+// releaseFirst releases the records of the first chunk that are Outside at the time now.
+// The caller found that the oldest record is not Outside, so the whole chunk cannot be
+// dropped. The records of later chunks arrived later and are not Outside.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

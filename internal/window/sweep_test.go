@@ -12,8 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A window holds almost no memory after a million IDs expired, with immediate answers,
-// as in a queue, or late answers, as in a sender.
+// After a million IDs have expired, a window holds almost no memory. The test puts each
+// ID either once, with its answer, or twice: before and after the answer, as a sender
+// does.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")

@@ -33,7 +33,7 @@ const Interval = 5 * time.Minute
 // Options.Limit live records or the maximum of a window.
 var ErrFull = errors.New("window: full of live deduplication IDs")
 
-// Record describes the send that claimed a key.
+// Record describes a send whose deduplication ID SQS may remember.
 type Record[V any] struct {
 	// From and To bound the instant of SQS's acceptance. The queue knows the instant
 	// and sets both to it. A sender sets From to the start of its request and To to
@@ -72,8 +72,8 @@ func (s State) String() string {
 	}
 }
 
-// Options configures a [Window]. The zero value is for an owner with exact accept
-// times, without a limit.
+// Options configures a [Window]. The zero value has no limit. It is for an owner that
+// knows the exact time at which SQS accepted each send.
 type Options struct {
 	// Slack extends each record's interval, for an owner with a clock that may run
 	// faster than the queue's.
@@ -129,14 +129,14 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	return r, state
 }
 
-// Place is the position of a key's record, or the fact that the key has no record. A
-// Place saves the search of the next call for the key. The zero value has no position.
-// The window detects a stale Place and searches.
+// Place is a hint for the next call about a key: the position of the key's record, or the
+// fact that the key has no record. With a valid Place the call does not search. The zero
+// value gives no hint. The window detects a stale Place and searches.
 type Place uint64
 
-// nowhere marks the Place of a key without a record. The other bits of such a Place are
-// the number of added records. Any other Place is the record's position in its shard,
-// plus 1.
+// nowhere marks the Place of a key without a record. The other bits are the number of
+// records added so far. If the window has added a record since, the Place is stale. Any
+// other Place is the record's position in its shard, plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
@@ -210,7 +210,8 @@ func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place
 	return Place(s.tail), nil
 }
 
-// Delete removes k, after SQS refused the send: a refused send claims nothing (F-023).
+// Delete removes the record of k. It is for a send that SQS refused: SQS does not
+// remember the ID of a refused send (F-023).
 func (w *Window[V]) Delete(k Key) {
 	s := w.shard(k)
 	if r, p := s.find(k); r != nil {

@@ -110,8 +110,8 @@ func TestDeleteAndClear(t *testing.T) {
 	require.NoError(t, w.Put(start.Add(2*window.Interval), a, exact(start.Add(2*window.Interval), "1")))
 }
 
-// Memory follows the live records: after ten intervals at a steady rate a queue holds
-// one interval's records.
+// Expired records are freed: after ten intervals at a steady rate, a window holds the
+// records of one interval.
 func TestExpiredRecordsAreFreed(t *testing.T) {
 	w := window.New[int](window.Options{Limit: 301})
 	now := start

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// repositories gives access to all git repositories below a folder, with any names, any
-// configuration and of any kind (bare or not). The field dir is the path of an otherwise
-// empty repository that reads the objects of all of them.
+// repositories gives access to all git repositories below a folder, bare or not, whatever
+// their names and configuration. The field dir is the path of a new repository without
+// commits, which reads the objects of all these repositories.
 type repositories struct{ dir string }
 
 // openRepositories looks for repositories in the folder and in three levels of

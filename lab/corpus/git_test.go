@@ -35,8 +35,8 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// files are the files of a repository with a module in the folder in, a module below it
-// and a module beside it.
+// files are the files of a repository with three modules: one in the folder "in", one in
+// its subfolder "nested", and one in the folder "other".
 var files = map[string]string{
 	"LICENSE":               "free\n",
 	".gitattributes":        "in/lost.go export-ignore\nin/version.txt export-subst\n",
@@ -158,8 +158,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// If a module is in no repository, survey prints its name, skips it and counts it. If the
-// proxy should have the module, its absence is a failure.
+// If neither a repository nor the proxy has a module marked git, survey skips and counts
+// the module. For a module without the mark, survey returns an error.
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

@@ -19,10 +19,10 @@
 // counts the skipped modules. Imports come from the proxy. Where modules.go lists imports
 // missing from every proxy, the command leaves out the statements that need these imports.
 //
-// The run fails for a new finding, a missing finding, a finding without a label, and an
-// error labelled false. It also fails for any finding in a control (a module that uses only
-// standard queues), except SF015, which also applies to standard queues. A warning labelled
-// false is printed and does not fail the run.
+// The run fails for a new finding, a missing finding, and a finding without a label. It
+// fails for a finding with the label false if the severity is error; a warning is only
+// printed. It also fails for any finding in a control (a module that uses only standard
+// queues), except SF015, which also applies to standard queues.
 package main
 
 import (

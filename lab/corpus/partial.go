@@ -133,9 +133,9 @@ const (
 	declaration                   // the declaration of the function, type or variable with the error
 )
 
-// add records the code with type errors, in packages below a folder, as code to leave out.
-// It reports whether anything was added. If an error persists, add increases the extent
-// around the error.
+// add records which code has type errors in packages below a folder. This code is left
+// out in the next load. If an error persists, add increases the amount of code around the
+// error. It reports whether it recorded or increased anything.
 func (o omissions) add(dir string, loaded []*packages.Package) bool {
 	more := false
 	packages.Visit(loaded, nil, func(p *packages.Package) {

@@ -198,8 +198,8 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 	return nil
 }
 
-// cloudWatch has the metrics of SQS that an exporter copies from CloudWatch. The metrics
-// are for two queues that do not exist.
+// cloudWatch has gauges with the names under which an exporter publishes the SQS metrics
+// of CloudWatch. The method part sets their values; the two queues do not exist.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {

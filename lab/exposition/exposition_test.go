@@ -91,8 +91,9 @@ func (w world) scrape() string {
 	return scopeLabels.ReplaceAllString(b.String(), "")
 }
 
-// golden compares the text with a golden file. The text must not have values that depend on
-// this machine's speed: outside a synctest bubble, histograms in seconds have such values.
+// golden compares the text with a golden file. The text must not have values that depend
+// on this machine's speed. Histograms in seconds have such values, except in a synctest
+// bubble.
 func (w world) golden(name, text string) {
 	w.Helper()
 	file := "testdata/" + name + ".txt"

@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// spin keeps a processor busy until the process is killed: the generator needs years to
-// reach 0.
+// spin keeps a processor busy until the process is killed: x would become 0 only after
+// years.
 func spin() {
 	for x := uint64(1); x != 0; x = x*6364136223846793005 + 1442695040888963407 {
 	}

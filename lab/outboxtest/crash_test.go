@@ -151,9 +151,9 @@ func newCrashTest(t *testing.T, d database) *crashTest {
 }
 
 // write commits transactions of random length until all events are written. Each
-// transaction also writes the order of its events into the table facts. The version of a
-// group is increased after Add, while Add holds the lock on the group, so the versions of a
-// group have the order of the commits.
+// transaction also writes the order of its events into the table facts. It increases the
+// version of a group after Add, which locks the group until the end of the transaction.
+// The versions of a group therefore have the order of the commits.
 func (s *crashTest) write(writer int, rng *rand.Rand) error {
 	total := int64(*crashEvents)
 	for n := 0; ; n++ {
@@ -304,8 +304,9 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// The writers may now write until the number of events is share. The fault comes
-		// while they write the last 500 of these events, or up to 700 ms later.
+		// The writers may now write until there are as many events as the variable share
+		// says. The fault comes while they write the last 500 of these events, or up to
+		// 700 ms later.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {

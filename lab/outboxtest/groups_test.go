@@ -14,8 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Groups returns the lag of each group, the stuck groups, and the time since first attempts
-// without an answer.
+// Groups returns the number and the age of the messages of each group, and the first
+// attempt of a message without an answer. With an age of ten minutes, Groups returns only
+// the stuck groups.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -97,8 +98,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns a copy of groups with the fields Age and LateIn of the parameter from,
-// because these fields differ between two reads.
+// withAges returns a copy of groups with the ages of another list, because the fields Age
+// and LateIn differ between two reads.
 func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

@@ -39,8 +39,8 @@ func TestOneOfManyWorks(t *testing.T) {
 	})
 }
 
-// A relay whose leadership has passed to another relay changes no rows, even if it gets new
-// outcomes.
+// A relay whose leadership has passed to another relay changes no rows, even if one of
+// its sends ends afterwards.
 func TestADeposedRelayWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -267,8 +267,9 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// Rows that wait for a slow message of their group are marked again before their send,
-// with a later time. The slow message therefore does not make them late.
+// Rows that wait for a slow message of their group are marked as possibly sent again,
+// with a later time, just before their send. The slow message therefore does not make
+// them late.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })

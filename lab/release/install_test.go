@@ -155,8 +155,8 @@ func TestInstall(t *testing.T) {
 			}
 		})
 	}
-	// "make golangci" runs "golangci-lint custom", which builds golangci-lint with the
-	// import of this program.
+	// "make golangci" runs "golangci-lint custom", which builds golangci-lint with an
+	// import of the plugin. This program has the same import.
 	t.Run("golangci plugin", func(t *testing.T) {
 		dir := u.program(t, "package main\n\nimport _ \""+module+"/lint/golangci\"\n\nfunc main() {}\n")
 		u.must(t, dir, "go get "+module+" && go mod tidy && go run .")

@@ -88,8 +88,9 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks the operators focus-metavariable and metavariable-regex: the metavariable
-// that the item p names must be in the slice bound.
+// uses checks the operators focus-metavariable and metavariable-regex of the item p of a
+// rule. Each metavariable that they name must be in the slice bound, and the regular
+// expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

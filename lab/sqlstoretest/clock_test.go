@@ -12,10 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The database's clock is set back, so the time for resends of an operation seems not to
-// have ended. The operation becomes unresolved and is not sent again, both in the store
-// that saw the later time and in a store opened afterwards. Later claims work, and the
-// claimant of the operation can still finish.
+// The time for resends of an operation ends, and then the database's clock is set back.
+// The operation becomes unresolved and is not sent again, both in the store that saw the
+// later time and in a store opened afterwards. Later claims work. The holder of a claim
+// granted before the step can still finish.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {

@@ -127,8 +127,8 @@ func (x hookedTx) Commit() error {
 }
 
 // Another store changes the record after a claim has read it and before the claim writes
-// it. The claim is decided by the changed record, and the claimant that loses gets the
-// changed record.
+// it. The decision on the claim follows from the changed record. If the decision is
+// Duplicate, the claimant gets the result in the changed record.
 func TestBetweenReadAndWrite(t *testing.T) {
 	result := idempotency.Result{Response: []byte("by the other")}
 	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }
@@ -257,8 +257,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held starts a claim and returns while the claim's transaction waits at its start. A call
-// of release ends the wait. The error of the claim then arrives on the channel answered.
+// held starts a claim, and returns when the claim's transaction waits at its start. A
+// call of release ends the wait. The error of the claim then arrives on the channel
+// answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})

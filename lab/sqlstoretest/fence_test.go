@@ -19,8 +19,9 @@ import (
 )
 
 // The PostgreSQL server is stopped in immediate mode during many concurrent calls of
-// ClaimTx. The callers know their fences before the commit. No fence is granted twice, and
-// a claim that was never committed cannot complete the valid claim.
+// ClaimTx. A caller gets the fence of its claim before the commit, so it may have the
+// fence of a lost claim. No fence is granted twice, and a claim that was never committed
+// cannot complete the valid claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -50,7 +51,8 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 		for w := range 16 {
 			wg.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					// One worker commits. Each other worker has one open transaction when the server stops.
+					// Worker 0 commits small transactions. The transactions of the other
+					// workers have 200 claims, so they are open when the server stops.
 					claims := 1 + rand.IntN(3)
 					if w > 0 {
 						claims = 200

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// ground returns the schema of an imaginary package with the given steps, for tests of
-// package sqldb.
+// ground returns a schema with the given migration steps for an imaginary package named
+// ground. The tests use it in place of the schema of a real package.
 func ground(steps ...sqldb.Step) *sqldb.Schema {
 	return &sqldb.Schema{Name: "ground", Meta: "ground_meta", Lock: 42, Steps: steps, Tables: map[string]string{"ground": "id, text"}}
 }

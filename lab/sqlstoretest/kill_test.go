@@ -73,9 +73,9 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	}
 }
 
-// Client processes are killed during random calls about a few keys. The answers of all
-// calls, including the calls of the surviving processes, fit some order of the calls
-// that the rules of a store permit.
+// Client processes are killed during random calls about a few keys. There is an order of
+// all calls in which each answer agrees with the rules of a store. The calls of the
+// surviving processes are included.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))

@@ -78,7 +78,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Like SQS, the fake refuses a whole batch because of one entry.
+// The fake queue, like SQS, refuses a whole batch because one entry has no group. Each
+// entry gets the answer Apart: SQS may accept the entry in a smaller request.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

@@ -2,8 +2,9 @@
 // watermill-aws. The loop has 16 workers; each receives ten messages, handles them in
 // order and deletes them in one batch. Watermill has 16 subscriptions; each receives ten
 // messages and handles and deletes them one by one. All sides use *sqs.Client over HTTP
-// and the fake queue, which answers after 5 ms in the same process. The rounds
-// alternate, and the figures are medians. Processor time includes the fake queue.
+// and the fake queue, which answers after 5 ms in the same process. The sides take turns.
+// The output has the results of each side's round with the median rate. Processor time
+// includes the fake queue.
 //
 //	go run ./bench/consume
 package main

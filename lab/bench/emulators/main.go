@@ -5,10 +5,10 @@
 // the target. If an emulator cannot be installed, it is skipped and the reason is
 // printed.
 //
-// Client and emulator share the machine, and the client's time is the same for every
-// emulator. The rates therefore differ less than the emulators, and the bare server shows
-// the highest possible rate. Where /proc exists, the output also has the emulator's
-// processor time per message.
+// Client and emulator share the machine. The client needs the same time for each
+// emulator, so the emulators differ more than the measured rates. The rate of the bare
+// server is the highest possible rate. Where /proc exists, the output also has the
+// emulator's processor time per message.
 //
 // It exits with 1 if the target is missed.
 package main

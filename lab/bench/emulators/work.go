@@ -24,8 +24,8 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// works are measured in this order with one queue: each receive gets the messages of the
-// previous send.
+// works are the kinds of work, measured in this order with one queue. Each kind that
+// receives messages gets the messages of the kind before it.
 var works = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
@@ -44,7 +44,7 @@ func (l load) of(p peer) load {
 	return l
 }
 
-// measure creates a queue and does each of the works once.
+// measure creates a queue and measures each kind of work once.
 func (l load) measure(ctx context.Context, e *emulator) error {
 	l = l.of(e.peer)
 	e.queues++

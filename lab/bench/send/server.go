@@ -73,8 +73,9 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- for the parent alone
 }
 
-// front passes requests to the fake SQS. It adds the latency itself: the fake applies at
-// most one fault to a call, so a delay as a fault would exclude the other faults.
+// front passes requests to the fake SQS and adds the latency. The latency is not a fault
+// of the fake: the fake applies at most one fault to a call, so a delay would exclude the
+// other faults.
 type front struct {
 	next        http.Handler
 	latency     time.Duration

@@ -5,20 +5,19 @@
 //
 //	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N] [-quota]
 //
-// The measurement runs without and with the ledger. With the ledger, a sealer runs
-// during the measurement of both sides (shared commits, and one transaction per claim);
-// at the end all entries are sealed and verified. Duplicates are measured only without
-// the ledger.
+// Two sides are compared: shared commits, and one transaction per claim. Both make the
+// same claim with the same code. The side with one transaction per claim is as fast as
+// possible: on SQLite its writers take turns by a mutex instead of SQLite's waiting; on
+// PostgreSQL each writer has its own connection.
 //
-// Then two producers send events, one with and one without the store. With -keys the
-// command instead measures the time to open a store with N keys and the time to look up
-// keys there.
+// The measurement runs without and with the ledger. With the ledger, a sealer runs during
+// the measurement of both sides; at the end all entries are sealed and verified.
+// Duplicates are measured only without the ledger.
 //
-// With -quota the command instead measures the cost of quotas.
+// Then two producers send events, one with and one without the store.
 //
-// Both sides make the same claim with the same code. The side with one transaction per
-// claim is as fast as possible: on SQLite its writers take turns by a mutex instead of
-// SQLite's waiting; on PostgreSQL each writer has its own connection.
+// With -keys the command instead measures the time to open a store with N keys and the
+// time to look up keys there. With -quota it instead measures the cost of quotas.
 package main
 
 import (

@@ -87,8 +87,8 @@ func otherColumns(empty, body string) string {
 		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
 }
 
-// fill adds the keys numbered from to to-1. For SQLite, fill writes the keys in the order
-// of their IDs, which is the fastest order.
+// fill adds a key for each number i with from <= i < to. For SQLite, fill writes the keys
+// in the order of their IDs, which is the fastest order.
 func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 	body := strings.Repeat("a", 300)
 	if dialect == sqlstore.PostgreSQL {
@@ -96,8 +96,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
 		// The indexes are made after all rows are written, which is faster. Autovacuum is
-		// off, because it would disturb the measurement. Without a vacuum, the first read
-		// of each row marks the row as committed.
+		// off, because it would disturb the measurement. The first read of each row
+		// therefore also marks the row as committed, which a vacuum would otherwise do.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			check(err)

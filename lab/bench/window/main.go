@@ -60,8 +60,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// The phase fill claims 5 % more than n IDs. The phase memory therefore
-			// measures a side in which the first IDs have expired and as many new IDs have
+			// The phase "fill" claims 5 % more IDs than n. When the phase "memory"
+			// begins, the first IDs have therefore expired and as many new IDs have
 			// arrived.
 			o.Count = (n + n/20) / rounds
 		case "stall":
