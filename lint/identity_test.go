@@ -50,8 +50,9 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// The example of KFM v11.2.3, section 6, keeps SF001: its body has the attribute's key
-// in dedupe_key. The example is not a complete envelope, so other rules report it.
+// Check has no finding SF001 for the example message of KFM v11.2.3, section 6, because
+// dedupe_key in the body has the value of the attribute. The example is not a complete
+// envelope, so other rules report it.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}

@@ -58,12 +58,12 @@ const (
 	maxID            = 128     // F-017, F-018
 )
 
-// Check checks a message against every rule with a form on one message. It returns nil
-// for a message without violations. The findings are sorted by rule, field and offset,
-// so that equal messages have equal findings.
+// Check checks a message against every rule about single messages (see [OnMessage]). It
+// returns nil for a message without violations. The findings are sorted by rule, field
+// and offset, so that equal messages have equal findings.
 //
-// Check accepts any message. Check does not change the message or keep any part. Check
-// is safe for concurrent use while no goroutine writes to the message.
+// Check accepts any message. Check does not change the message or keep any part. Check is
+// safe for concurrent use while no goroutine writes to the message.
 func Check(m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Severity is the severity of a finding. The zero value is [Error]: if code makes a
-// finding and sets no severity, the message is refused and the finding is not
-// overlooked.
+// Severity is the severity of a finding. The zero value is [Error]. If code forgets to
+// set the severity, the message is therefore refused and the finding is not overlooked.
 type Severity uint8
 
 const (
@@ -73,7 +72,7 @@ type Rule struct {
 	// Title is the rule in one line, without a full stop.
 	Title string
 
-	// Wording is the whole rule: the requirement and the damage without it.
+	// Wording is the whole rule: the requirement, and the damage if it is not met.
 	Wording string
 
 	// Source is the origin of the rule: a section of the KFM contract, an RFC, or the

@@ -33,7 +33,8 @@ type Stream struct {
 	byEvent *window.Window[sighting] // event ID
 }
 
-// sighting is the part of a message for comparisons with later messages.
+// sighting describes a message for comparisons with later messages: its number in the
+// stream, and hashes of its parts.
 type sighting struct {
 	n                                     int
 	body, payload, attributes, group, key fingerprint
@@ -47,9 +48,10 @@ func NewStream() *Stream {
 	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
-// Check returns the findings of [Check] and the findings SF060 to SF064, which name the
-// time and the number of the earlier message, counted from 1. The parameter at is the time
-// of the send, no earlier than in the previous call.
+// Check returns the findings of the function [Check], and the findings SF060 to SF064
+// about the message and an earlier message. These name the time and the number of the
+// earlier message, counted from 1. The first parameter is the time of the send, no
+// earlier than in the previous call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
@@ -102,8 +104,8 @@ func (s *Stream) Unseen() int {
 	return s.unseen
 }
 
-// earlier returns the message that the window w remembers under the ID, and the time of its
-// send. If there is none, earlier remembers the message in the parameter is under the ID.
+// earlier returns the message that the window w remembers under the ID, and the time of
+// its send. If w remembers none, earlier adds the new message to w.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {
@@ -158,8 +160,8 @@ func fingerprintOf(s string) (f fingerprint) {
 	return fingerprint(sum[:])
 }
 
-// fingerprintOfAttributes hashes the attributes that may distinguish two events. The
-// length of each text precedes it.
+// fingerprintOfAttributes hashes the attributes that may distinguish two events. In the
+// hashed bytes, each text follows its length.
 func fingerprintOfAttributes(attributes map[string]Attribute) fingerprint {
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

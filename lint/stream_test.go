@@ -39,8 +39,8 @@ type step struct {
 	message lint.Message
 }
 
-// Each case of streamCases sends two messages to a Stream. In bad the second message breaks
-// the rule, in good it does not.
+// Each case has two lists of messages for a Stream. The last message of the list bad
+// breaks the rule. The last message of the list good does not.
 var streamCases = []struct {
 	rule, name string
 	bad, good  []step
@@ -104,8 +104,8 @@ func withID(m lint.Message, id string) lint.Message {
 	return m
 }
 
-// otherEvent returns the message of good with another dedupe key and event ID, and with
-// another cloud cover.
+// otherEvent returns a message like good() for another event, with another dedupe key and
+// event ID and the given cloud cover.
 func otherEvent(cloud string) lint.Message {
 	m := good()
 	m.Body = strings.NewReplacer(key, "landsat|another", id, "019ae7b0-8c00-7abc-9def-0123456789ac", "0.25", cloud).Replace(m.Body)
@@ -194,8 +194,8 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 }
 
-// For any input, the first message of a stream has exactly the findings of Check, and so
-// has the same message sent again.
+// For any input, the first message of a stream has exactly the findings of Check. The
+// same message sent again has the same findings.
 func FuzzStream(f *testing.F) {
 	f.Add(goodBody, "p28r33", "")
 	f.Add(`{"dedupe_key":1,"event_id":[],"payload":`, "", "\xff")

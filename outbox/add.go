@@ -17,9 +17,9 @@ import (
 )
 
 // check returns an error if SQS would never accept m, or if the database cannot store m
-// unchanged. If such a message were stored, it would stop its group after the commit. Every
-// message from Build passes the check. Before a send, the relay's producer checks all
-// rules.
+// unchanged. The relay could not send such a message, and the message would stop its
+// group. Every message from Build passes the check. Before a send, the relay's producer
+// checks all rules.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
@@ -104,10 +104,10 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The CTE drawn adds to the counters of the groups, in the order of the array $1. The
-// INSERT uses the positions from the CTE's RETURNING clause, so one round trip both
-// draws positions and inserts messages. If the database's schema has ended the support
-// of this program's version, the statement inserts no rows.
+// The part named drawn increases the counters of the groups, in the order of the array
+// $1. The INSERT computes the positions from the new counters, so one round trip is
+// enough. If the database's schema no longer supports this program's version, the
+// statement inserts no rows.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at

@@ -9,12 +9,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// watchClock checks whether the database's clock was set back: now, the time of the
-// transaction, is more than five seconds before seen, the largest time in the leader's
-// row. If so, the time since each first attempt is unknown. watchClock then makes all
-// marked messages late, and sets the end of the leader's lease to leaseUntil. Runs in
-// flight continue, because their deadlines follow the clock of their process. The
-// transaction holds the lock on the leader's row.
+// watchClock checks whether the database's clock was set back by more than five seconds.
+// It compares the time of the transaction (now) with the largest time in the leader's row
+// (seen). After such a step, the time since each first attempt is unknown. watchClock
+// then makes all marked messages late, and sets the end of the leader's lease to
+// leaseUntil. Runs in flight continue, because their deadlines follow the clock of their
+// process. The transaction holds the lock on the leader's row.
 func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= sqldb.ClockTolerance.Microseconds() {
@@ -34,9 +34,11 @@ func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnt
 	return nil
 }
 
-// shortenLease gives the leader's lease the remaining time from before a backward clock
-// step, and returns this time in microseconds. Without shortenLease a standby would
-// also wait for the length of the step.
+// shortenLease returns the remaining time of the leader's lease in microseconds. If the
+// database's clock was set back, the result is the time that remained before the step.
+// After a step of more than five seconds, shortenLease also moves the end of the lease in
+// the database. Without this change, a standby would also wait for the length of the
+// step.
 func (s *shared) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := s.outbox.config.DB.BeginTx(ctx, s.outbox.config.Dialect.TxOptions())
 	if err != nil {

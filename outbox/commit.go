@@ -12,8 +12,8 @@ import (
 
 var errDeposed = errors.New("outbox: another relay leads")
 
-// pickBytes limits the total size of the messages that one commit reads. A message larger
-// than pickBytes is read alone.
+// pickBytes limits the total size of the messages in one read of rows: the read ends with
+// the message that reaches this size.
 const pickBytes = 16 << 20
 
 // change is a group with a range of positions, in the JSON form that the SQL statements
@@ -24,11 +24,10 @@ type change struct {
 	To    int64  `json:"t"`
 }
 
-// commit makes one commit of the relay, or returns errDeposed if another relay leads. The
-// commit renews the lease, deletes confirmed rows, removes rows that were not sent from the
-// marks of their groups, and marks new rows. A mark is the range of rows of a group that
-// may have been sent. The caller may send the returned runs, because their rows are marked
-// now.
+// commit makes one commit of the relay, or returns errDeposed if another relay leads. A
+// mark is the range of rows of a group that may have been sent. The commit renews the
+// lease, deletes confirmed rows, removes unsent rows from the marks, and marks new rows.
+// The caller may send the returned runs, because their rows are marked now.
 func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -115,9 +114,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 	return p.runs, nil
 }
 
-// pick reads the first rows of up to n groups that have rows and are not busy (see busy).
-// It begins after the last group of the previous call (t.cursor), so that every group has
-// its turn. cursor is the value of t.cursor for the next call.
+// pick reads the first rows of up to n groups that have rows and that busy does not
+// return. It begins after the last group of the previous call (t.cursor), so that every
+// group has its turn. The result cursor is the value of t.cursor for the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)

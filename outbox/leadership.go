@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// leadership is the time during which this relay leads, from the takeover to the end of the
-// lease or of Run. The goroutine of Run owns all fields. A separate goroutine submits the
-// rows of all runs, because the sender's callbacks must not wait for room in the sender's
-// buffer.
+// leadership is the state of this relay while it leads: from the takeover until the lease
+// ends or Run returns. The goroutine of Run owns all fields. A separate goroutine passes
+// the messages of all runs to the sender, because the sender's callbacks must not wait
+// for room in the sender's buffer.
 type leadership struct {
 	*shared
 	fence int64
@@ -53,8 +53,9 @@ func (t *leadership) renewed(asked clock.Instant) {
 	t.expiry.Reset(asked.Add(t.config.Lease))
 }
 
-// shortenMark makes the next commit shorten the mark of a group. The mark then ends at the
-// position in the parameter to, and the rows after this position count as never sent.
+// shortenMark makes the next commit shorten the mark of a group, the range of rows that
+// may have been sent. The mark then ends at the given position. Later rows count as never
+// sent.
 func (t *leadership) shortenMark(group string, to int64) {
 	if was, ok := t.shortened[group]; ok {
 		to = min(to, was)

@@ -28,9 +28,9 @@ type run struct {
 	ctx context.Context // ends at the deadline, or with the lease
 	end context.CancelFunc
 
-	// fresh reports that no earlier run has tried a row of this run. If this run certainly
-	// did not send a row, or SQS certainly did not store its message, the row's mark can
-	// then be removed.
+	// fresh is true if no earlier run has tried a row of this run. A row's mark can then
+	// be removed if this run certainly did not send the row, or if SQS certainly did not
+	// store its message.
 	fresh bool
 
 	// receipts has the receipts of the first rows, in order. err is the error of the row
@@ -80,8 +80,8 @@ func (u *run) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// sendNext sends the next row of a run, or ends the run. The sender's callback puts the run
-// into t.steps again, so that sendNext is called for the following row.
+// sendNext sends the next row of a run, or ends the run. When the sender answers, its
+// callback puts the run into the channel t.steps, and sendNext is called again.
 func (t *leadership) sendNext(u *run) {
 	i := len(u.receipts)
 	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
@@ -108,7 +108,7 @@ func (t *leadership) sendNext(u *run) {
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 
-// fate returns the fate of the failed row.
+// fate returns whether SQS stored the message of the failed row, as far as known.
 func (u *run) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
 	if errors.As(u.err, &corrupt) {

@@ -166,16 +166,18 @@ func (t *leadership) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. A fresh run may have
-// spent a quarter of ResendFor or more on its earlier messages. Its remaining rows then
-// wait for another commit, which marks them again with a full ResendFor.
+// mayBegin reports whether the next message of a run may be sent. A fresh run sends no
+// further row after it has used a quarter of ResendFor for its earlier rows. Its
+// remaining rows then wait for another commit, which marks them again with a full
+// ResendFor.
 func (t *leadership) mayBegin(u *run, next int) bool {
 	left := u.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 
-// recordEnd handles the end of a run: confirmed rows, and a stopped group after a failure.
+// recordEnd handles the end of a run. It records the confirmed rows. After a failure it
+// stops the group, unless the relay has cancelled all sends.
 func (t *leadership) recordEnd(u *run) {
 	delete(t.inFlight, u.group)
 	done := u.completions()

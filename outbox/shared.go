@@ -24,9 +24,9 @@ type shared struct {
 	abort chan struct{} // closed when the context of Close ends
 
 	// confirmed lists the rows that the next commit deletes: SQS has confirmed their
-	// messages, or LateAssumeSent assumes that they were sent. The list survives the end of
-	// a leadership, because a confirmation holds for every leader. The goroutine of Run
-	// owns confirmed.
+	// messages, or they are late and the policy is LateAssumeSent. The list survives the
+	// end of a leadership, because a confirmation holds for every leader. The goroutine
+	// of Run owns confirmed.
 	confirmed []completion
 
 	mu    sync.Mutex

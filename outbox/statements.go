@@ -62,12 +62,13 @@ func newStatements(d Dialect) statements {
 
 		setClock: `UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`,
 
-		// ?1 is the length of the backward step of the clock, and ?2 is the first attempt
-		// of a message that is just late.
+		// ?1 is the length of the backward step of the clock. ?2 is the current time less
+		// ResendFor: a message whose first attempt was at this time is late.
 		holdMarks: `UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`,
 
-		// Pick reads the first ?5 rows of each free group, up to ?6 bytes in all.
+		// Pick reads up to ?5 rows of each group in the list free. A row is read only if
+		// the rows before it have fewer than ?6 bytes in all.
 		pick: free + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

@@ -63,8 +63,8 @@ type RelayStats struct {
 	Commits  int64
 	Database time.Duration
 
-	// ClockSteps counts backward steps of the database clock detected by this relay. See
-	// the package's limits.
+	// ClockSteps counts how often this relay found the database clock set back by more
+	// than five seconds. Each such step makes all marked messages late.
 	ClockSteps int64
 
 	DatabaseErrors    int64

@@ -22,7 +22,8 @@ type try struct {
 	tagged   bool // the message has the replay attribute
 }
 
-// fits reports whether the first ready item fits into BytesInFlight.
+// fits reports whether the next item may be sent now: if no message is in flight, or if
+// the item and the messages in flight have at most BytesInFlight bytes.
 func (r *runner) fits() bool {
 	if len(r.ready) == 0 || r.inFlight == 0 {
 		return true
@@ -89,8 +90,9 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 	return nil
 }
 
-// load reads the messages of the tries from the source. It removes a try if the message is
-// missing, differs from its record or the plan, or need not be sent any more (see recheck).
+// load reads the messages of the tries from the source. It removes a try if the message
+// is missing, or differs from the source's record or from the plan. It also removes a try
+// if the message need not be sent any more (see recheck).
 func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try, error) {
 	if len(tries) == 0 {
 		return nil, nil
@@ -133,10 +135,10 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 	return kept, nil
 }
 
-// recheck decides about an item again if the source's record f is more certain than the
-// record in the plan, for example if f now says that the item was delivered. An item
-// with an attempt in doubt, or resolved with ResolutionNoEffect, keeps its decision.
-// recheck returns the try to send, or nil.
+// recheck decides about an item again if the source's present record f is more certain
+// than the record in the plan. For example, f may say that the item was delivered. If an
+// earlier attempt is in doubt, or the item was resolved with ResolutionNoEffect, the
+// decision stays. recheck returns the try to send, or nil.
 func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {
@@ -278,8 +280,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record adds the mark m with the outcome of a group's first item to the unsaved marks.
-// Then it moves the group to the next item, or stops the group.
+// record notes the outcome of a group's first item: it adds the mark m to the unsaved
+// marks. Then it moves the group to the next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *mark) {
 	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

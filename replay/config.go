@@ -40,9 +40,9 @@ type Config struct {
 	CallsPerSecond float64
 	Calls          func() int64
 
-	// InFlight is the largest number of messages in flight, each of another group; zero
-	// means 256. BytesInFlight bounds the total bytes of their bodies; zero means 64
-	// MiB. A message with a body above BytesInFlight is sent alone.
+	// InFlight is the largest number of messages in flight; zero means 256. At most one
+	// of them belongs to each group. BytesInFlight bounds the total bytes of their
+	// bodies; zero means 64 MiB. A message with a body above BytesInFlight is sent alone.
 	InFlight      int
 	BytesInFlight int
 
@@ -51,10 +51,10 @@ type Config struct {
 	// Progress runs on the goroutine of Run and must return quickly.
 	Progress func(item *PlannedItem, outcome Outcome)
 
-	// Ledger, unless nil, records entries about the run. The entries must be durable
-	// when Ledger returns nil. An error ends the run, because the ledger must have each
-	// send. Run calls Ledger before it writes the journal; after a crash between both,
-	// another run repeats an entry.
+	// Ledger, unless nil, records entries about the run. The entries must be durable when
+	// Ledger returns nil. An error ends the run, because each send must be in the ledger.
+	// Run calls Ledger before it writes the journal. After a crash between these two
+	// writes, another run repeats the entries.
 	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
 	// Logger records the start and end of the run, and each stopped group with the number
@@ -66,7 +66,7 @@ type Config struct {
 	//	sqs_fifo.replay.items  {item}  items of the plan, by sqs_fifo.outcome
 	MeterProvider metric.MeterProvider
 
-	// Now is the clock of labels, marks and rates; nil means time.Now.
+	// Now returns the current time for decisions, records and rates; nil means time.Now.
 	Now func() time.Time
 }
 

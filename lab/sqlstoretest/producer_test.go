@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// A producer with this store passes the tests of package producertest: across restarts and
-// crashes, after more than five minutes, and while the server is down. SQLite has no
-// outage, because it is part of the process.
+// A producer with a store of package sqlstore passes the tests of package producertest:
+// across restarts and crashes, after more than five minutes, and while the PostgreSQL
+// server is down. SQLite is part of the process, so its test has no outage.
 func TestProducer(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		producertest.Run(t, func(t *testing.T) producertest.Storage {

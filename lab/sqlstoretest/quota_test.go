@@ -145,8 +145,8 @@ func TestCapacityWarning(t *testing.T) {
 	})
 }
 
-// Migrate adds the index of unfinished operations to a database of version 2, whose
-// programs keep working, and the quota counts the operations of those programs.
+// Migrate adds the index of unfinished operations to a database with schema version 2.
+// Programs for version 2 keep working, and the quota counts their operations.
 func TestQuotaAfterUpgrade(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

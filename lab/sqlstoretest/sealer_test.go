@@ -91,7 +91,7 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// Each sealer has its own fence.
+	// The two sealers have different fences, and each seal has the fence of its sealer.
 	fences := map[int64]bool{}
 	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
 		if err != nil {
@@ -107,7 +107,7 @@ func TestTwoSealers(t *testing.T) {
 }
 
 // During a storm of claims, sealers run in sequence and concurrently. Each entry is
-// sealed once, and each kept head verifies.
+// sealed once. The ledger verifies with each head that the sealers passed to Sink.
 func TestSealersInAStorm(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -202,8 +202,8 @@ func TestSealsAreBounded(t *testing.T) {
 }
 
 // A database is restored into another server with lower transaction numbers. A store
-// with a ledger begins a new epoch; a store that does not know of the restore refuses
-// to write.
+// opened after the restore begins a new epoch of the ledger. A store opened before the
+// restore refuses to write.
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
@@ -284,8 +284,9 @@ func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger
 	}
 }
 
-// checkEntries compares the entries with the records: each granted fence has one claim in
-// the ledger, and each success one completion.
+// checkEntries compares the ledger with the records of the store. For each record, the
+// ledger has one claim with the record's fence. It has one completion if the operation
+// succeeded, and none otherwise.
 func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Report) {
 	t.Helper()
 	claimed, completed := map[int64]int{}, map[int64]int{}
@@ -337,8 +338,8 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 	}
 }
 
-// If SealerConfig.Sink returns an error, Run passes the same head to Sink again. When Run
-// ends, it gives the sealer's lease back.
+// If SealerConfig.Sink returns an error, Run passes the head (the number and hash of the
+// last seal) to Sink again. When Run ends, it gives the sealer's lease back.
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// With a secret, no entry of any event has a scope or a value of a key in clear. The
-// ledger verifies, an operator with the secret finds the entries of a key, and the entries
-// under two secrets have nothing in common.
+// With a secret, no entry of the ledger shows a scope or the value of a key in clear
+// text. The ledger verifies, and an operator with the secret finds the entries of a key.
+// Entries under two secrets have nothing in common.
 func TestLedgerSecret(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		scopes := map[string]string{}
@@ -109,8 +109,8 @@ func TestLedgerSecret(t *testing.T) {
 	})
 }
 
-// After a store with a secret, no store and no ledger without a secret adds entries in
-// clear. Earlier entries stay, and the whole ledger verifies.
+// Once a store with a secret has been opened, a store or a ledger without a secret cannot
+// add entries in clear text. Earlier entries stay, and the whole ledger verifies.
 func TestLedgerSecretIsKept(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db, secret := d.open(t), []byte("sixteen letters!")

@@ -219,8 +219,9 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A renewal of the claim waits for the lock on the key too, because the claimant
-	// must not get InProgress. Another claimant gets InProgress.
+	// A renewal is another claim by the owner of the key. It waits for the lock on the
+	// key too, because the owner must not get InProgress. Another claimant gets
+	// InProgress.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -310,7 +311,7 @@ func TestGroupsOfASerializableDatabase(t *testing.T) {
 	wg.Wait()
 }
 
-// Claims and endings of concurrent callers share commits. Duplicates need no commit.
+// Claims and completions of concurrent callers share commits. Duplicates need no commit.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{})

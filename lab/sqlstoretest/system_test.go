@@ -46,7 +46,8 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
 // The simulation detects each kind of edit of the ledger. The edited ledger contradicts
-// the kept heads or, if no head was kept, the recorded answers of the store.
+// the heads stored outside of the database. Without such heads it contradicts the
+// recorded answers of the store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

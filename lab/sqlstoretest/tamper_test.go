@@ -62,9 +62,9 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger that has
-// three seals with 3 entries each. Verify names each change. It also names a truncation if
-// the head of the last seal was kept.
+// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger that
+// has three seals with 3 entries each. Verify names each change. It also names a
+// truncation if its caller passes the head (the number and hash) of the last seal.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -216,8 +216,8 @@ func TestLedgerTampering(t *testing.T) {
 	})
 }
 
-// tamperedPlace moves an entry to another place and expects a fault of the entry or of a
-// neighbour in the seal.
+// tamperedPlace moves an entry to another place in the ledger. Verify must then report
+// this entry or a neighbour.
 func tamperedPlace(t *testing.T, l *sqlstore.Ledger, name string, db *sql.DB, restore func(), statement string) {
 	t.Helper()
 	defer restore()

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// remark appends n entries, seals them, and returns the head.
+// remark appends n entries, seals them, and returns the head of the ledger.
 func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.Head {
 	t.Helper()
 	for n > 0 {
@@ -90,7 +90,9 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// A kept head proves that the ledger was not cut and restarted.
+		// Verify refuses a head with another hash than the seal to which the ledger was
+		// trimmed. A head stored elsewhere therefore shows whether the ledger was cut and
+		// restarted.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {

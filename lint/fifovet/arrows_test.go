@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The packages of the analyzer import each other in one direction: rules, message,
-// flow.
+// The internal packages of the analyzer import each other in one direction only: rules
+// may import message and flow, and message may import flow.
 func TestArrows(t *testing.T) {
 	const internal = "github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/"
 	order := []string{"flow", "message", "rules"}

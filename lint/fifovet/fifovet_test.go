@@ -64,7 +64,8 @@ func line(pass *analysis.Pass, pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
 }
 
-// Right or unknown code has no finding, not even an info, and its analysis ends.
+// Code without a violation has no finding, not even an info. Code with unknown values has
+// none either. The analysis of both ends.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/quiet")

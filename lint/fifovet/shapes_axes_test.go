@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// source is an expression for the value of a message's field. The expression may use ctx, e
-// (an order), m (a received message) and tokens. In each text, "$" stands for the number of
-// the call site.
+// source is an expression for the value of a message's field, with the declaration that
+// the expression needs. The expression may use ctx, e (an order), m (a received message)
+// and tokens. "$" stands for the number of the call site.
 type source struct {
 	name, expr, decl string
 	wrong            bool // wrong as the identity of an event

@@ -201,7 +201,7 @@ func (c count) String() string {
 }
 
 // TestShapes counts findings at generated call sites: combinations of value sources,
-// carriers, senders, paths and queues. The rules were not adapted to single
+// carriers, senders, paths and queues. The rules were not changed to pass single
 // combinations.
 func TestShapes(t *testing.T) {
 	if testing.Short() {

@@ -1,8 +1,8 @@
 package flow
 
-// These constants limit the analysis of one value. A value beyond a limit is unknown,
-// and an unknown value is never a violation. In programs with cycles the limits end the
-// search.
+// These constants limit the analysis of one value. A value beyond a limit counts as
+// unknown, and an unknown value is never a violation. The limits also end the search in
+// programs with cycles.
 const (
 	maxSteps      = 20000 // values in one backward slice
 	MaxCalls      = 4     // nested calls entered by a backward slice

@@ -180,9 +180,10 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call of another package's function with a fact about results that are
-// clock readings or random values. If such a value overlaps the part of the result that the
-// slice follows, the slice ends there and endAtFact returns true.
+// endAtFact handles a call of a function of another package. The fact names the parts of
+// the function's results that are clock readings or random values. If such a part
+// overlaps the part that the slice follows, the slice ends at the call and endAtFact
+// returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

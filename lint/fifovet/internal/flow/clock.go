@@ -9,11 +9,11 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles the rounding methods of time.Time, for example to a day or to five
-// minutes. A retry nearly always has the same rounded time as the first attempt. The
-// backward slice therefore ends at a FromBucket origin and not at a clock. At a method such
-// as Hour the slice continues, and the new origins get the mark Wraps. The result reports
-// whether followRounding handled the call.
+// followRounding handles the methods of time.Time that round a time, for example to a day
+// or to five minutes. It reports whether it handled the call. A retry nearly always has
+// the same rounded time as the first attempt, so the backward slice ends there with the
+// kind FromBucket. The result of a method such as Hour repeats. There the slice
+// continues, and Wraps is true for the new origins.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {

@@ -62,8 +62,8 @@ func (f *NondetFact) String() string {
 	return strings.Join(parts, " ")
 }
 
-// SourceSeparator is the text between the name of a function of another package and the
-// name of the source that the function calls.
+// SourceSeparator joins two names in [Origin].Text: a function of another package, and
+// the clock, random source or generator that this function calls.
 const SourceSeparator = " calling "
 
 // nondetOf returns the known fact about the results of a function of another package,

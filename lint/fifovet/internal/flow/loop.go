@@ -13,8 +13,8 @@ type loop struct {
 	succeeded *ssa.BasicBlock // next block after a successful send
 }
 
-// LoopOf returns the loop around the source and the send if a failure of the send leads
-// to another round of the loop, and nil otherwise.
+// LoopOf returns the loop around the block of a source and the call of a send, if a
+// failure of the send leads to another round of the loop. Otherwise it returns nil.
 func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[source] || !blocks[send.Block()] {
@@ -32,9 +32,10 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the next round of the loop l sends the same message after a failed
-// send, and no message or another one after a successful send. A loop that continues with
-// the next message in both cases, or that sends a heartbeat, does not retry.
+// Again reports whether the loop l is a retry: the next round sends the same message
+// after a failed send, but not after a successful send. A loop that continues with the
+// next message in both cases does not retry. A loop that sends a heartbeat does not retry
+// either.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {

@@ -47,8 +47,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the path element of a map key. If the key is a parameter, boundKey uses
-// the argument in the calls.
+// boundKey returns the path element of a map key. If the key is a parameter of an entered
+// function, boundKey uses the argument of the entered call. The last element of calls is
+// the innermost entered call.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -142,8 +143,9 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Each load of this field of this variable counts as a load of the same object.
-		// Functions may get the variable and change the field; such changes are not seen.
+		// Each load of this field of this variable counts as a load of the reference. A
+		// function may get the variable and change the field; the search does not see
+		// such a change.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)
@@ -175,8 +177,8 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	}
 }
 
-// cell searches the uses of every value loaded from the variable at addr, because each is
-// the reference.
+// cell searches the uses of every value loaded from the variable at addr, because each
+// loaded value may be used to write to the memory.
 func (w *writeWalk) cell(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	for _, instr := range Referrers(addr) {
 		switch instr := instr.(type) {

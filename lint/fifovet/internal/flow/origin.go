@@ -41,8 +41,8 @@ type Origin struct {
 	Part    AccessPath // affected part of the encoded value
 }
 
-// At returns the origin's instruction in the traced function: the first call on the way to
-// the origin, or the origin itself.
+// At returns the instruction of the traced function that leads to the origin: the
+// outermost entered call, or the origin itself if the slice entered no call.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -82,9 +82,9 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place describes a value that a backward slice has reached: the part of the value that
-// matters (Path), the part of the traced value that it affects (Under), and the innermost
-// call that the slice has entered (Frame).
+// Place describes a value that a backward slice has reached. Path is the part of this
+// value that matters. Under is the part of the traced value that this value affects.
+// Frame is the innermost call that the slice has entered.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

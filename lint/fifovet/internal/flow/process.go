@@ -25,16 +25,17 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue follows a package-level variable set once in a process. Of the new
-// origins it keeps only sources (see SourceOf). It reports whether any origin is a source.
+// followProcessValue follows a package-level variable that is set once in a process. It
+// drops the origins found there, except sources (see SourceOf), and reports whether it
+// found a source.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes from t.Origins[n:] all origins except sources. It marks the sources
-// there as constant within one process, and reports whether there are any.
+// keepSources removes all origins after the first n, except sources. It marks the sources
+// that remain there as constant within one process, and reports whether there are any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -125,7 +126,8 @@ func variadicTypes(v ssa.Value) []types.Type {
 }
 
 // hasAddress reports whether package fmt prints an address if it prints a value of the
-// type. For a pointer as argument, fmt prints the target. A type with a String, Error or
+// type. If the argument itself points to a struct, map, slice or array, fmt prints the
+// target. For any other pointer, fmt prints the address. A type with a String, Error or
 // Format method prints itself.
 func hasAddress(t types.Type, depth int) bool {
 	if depth > maxElements || prints(t) {

@@ -42,7 +42,7 @@ type Options struct {
 	// arguments.
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether no code changes the variable through this pointer field.
+	// Fixed reports whether a pointer in this field is never used to change its target.
 	Fixed func(*ssa.FieldAddr) bool
 }
 

@@ -25,8 +25,8 @@ var purePackages = []string{
 	SDKPath, SDKPath + "/canonicaljson",
 }
 
-// stringers are names of methods with another form of the receiver as result. They count as
-// pure on every type.
+// stringers are names of methods that return the receiver in another form, such as text
+// or bytes. They count as pure on every type.
 var stringers = []string{
 	"String", "GoString", "Bytes", "Hex", "MarshalText", "MarshalBinary", "MarshalJSON", "AppendText", "AppendBinary", "Sum", "Sum32", "Sum64", "URN",
 }
@@ -87,8 +87,9 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
-// IsReader reports whether a function of an impure package does not change its
-// arguments: logs, traces, assertions.
+// IsReader reports whether a function does not change its arguments, although its package
+// is not pure. IsReader decides by the path of the package, for example a package for
+// logs.
 func IsReader(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return true

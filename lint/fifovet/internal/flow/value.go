@@ -14,9 +14,9 @@ import (
 type Tracer struct {
 	p *Program
 
-	// Inputs selects which influences count. If it is true, every possible influence
-	// counts: an unknown call depends on all its arguments. Otherwise only known influences
-	// count.
+	// Inputs makes the tracer follow every possible influence: for example, the result of
+	// an unknown call then depends on all arguments. If Inputs is false, the tracer
+	// follows only known influences.
 	Inputs bool
 
 	// Until are the calls that use the value, if they are known. Writes that come after all
@@ -253,7 +253,7 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Of the index's origins, only sources matter.
+		// Keep only the sources among the origins of the index.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
 			t.Origins[i].Choice = isString(elem) // a whole string, not one letter of an ID
@@ -285,8 +285,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
-		// If the backward slice did not come through the enclosing function, the slice ends
-		// at the parameters of the enclosing function.
+		// Leave the entered calls up to the call of the enclosing function. If the slice
+		// has not entered the enclosing function, it ends at the parameters of this
+		// function.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

@@ -30,8 +30,9 @@ func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	return nil
 }
 
-// of returns the results that CalleeOf and StaticBody have for a direct call of the
-// function.
+// of returns the declared function, or nil for a literal, and the function with its body,
+// or nil if the body is unknown. CalleeOf and StaticBody return the same for a direct
+// call.
 func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	fn := h.fn
 	if origin := fn.Origin(); origin != nil {

@@ -38,7 +38,8 @@ func (s *AttributeSet) add(a Attribute) {
 // entry and therefore ends at the maps themselves.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
-// AttributesOf returns a message's attributes, set by any function.
+// AttributesOf returns a message's attributes, including attributes set by called
+// functions.
 func (p *Index) AttributesOf(m *Message) AttributeSet {
 	var found AttributeSet
 	if len(m.bases) > 0 || len(m.callees) > 0 {
@@ -94,9 +95,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds to found the map updates m[key] = value. If the list fields is empty,
-// m is the map at the place in the parameter at. Otherwise m is one of these fields of the
-// value at this place.
+// collectUpdates adds to found the attributes set by map updates m[key] = value. If the
+// list fields is empty, m is the map at the given place. Otherwise the value at this
+// place is a struct, and m is one of its listed fields.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

@@ -10,8 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Variable returns the variable origins of an attribute's value: all origins except
-// constants and rounded times (flow.FromBucket). known is false if some origin is unknown.
+// Variable returns the origins of an attribute's value that may differ between messages:
+// all origins except constants and rounded times (flow.FromBucket). known is false if
+// some origin is unknown.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {
@@ -25,8 +26,8 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage returns carriedByBody if the body of the letter contains the value of the
-// attribute, notKnown if the analysis cannot decide this, and otherwise NotCarried.
+// Carriage reports whether the body contains the value of the attribute. It returns
+// carriedByBody or NotCarried, or notKnown if the analysis cannot decide this.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {

@@ -28,8 +28,8 @@ type paramSink struct {
 	// Alone is true if the field consists only of this argument and constants.
 	Alone bool
 
-	// ContentBased is for a body: it is true if the message has no deduplication ID, so
-	// only the body distinguishes the message.
+	// ContentBased matters only for a body. It is true if the message has no
+	// deduplication ID. Only the body then distinguishes the message.
 	ContentBased bool
 
 	// Unless is 1 + the index of the parameter for the deduplication ID, or 0 without such
@@ -40,7 +40,8 @@ type paramSink struct {
 	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup is for a URL: it is true if the messages have no message group.
+	// NoGroup can be true only for a URL. It is true if the messages have no message
+	// group.
 	NoGroup bool
 
 	// Encoded is true if the function encodes the argument as JSON.

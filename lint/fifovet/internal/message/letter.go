@@ -42,7 +42,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// Each round visits the callers of the functions from the previous round.
+	// A round may record further parameters. The next round then finds the calls of their
+	// functions.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()

@@ -29,17 +29,18 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// Related messages are the same message in other functions. The field bases has it in
-	// called functions that return the message, Derived in the callers of this function,
-	// and callees in called functions that get the message as an argument.
+	// Related messages are the same message in other functions. The messages in bases are
+	// in called functions that return the message. The messages in Derived are in the
+	// callers of this function. The messages in callees are in called functions that get
+	// the message as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
 	// copied is true if an assignment copies the whole message from another value.
 	copied bool
 
-	// later has the fields set, or possibly set, in a later copy of the message, for
-	// example in a slice element changed after the append.
+	// later has the roles of the fields that a later copy of the message sets, or may
+	// set. For example, the copy is a slice element that changes after the append.
 	later map[Role]bool
 
 	evidence *evidence // evidence about the queue, computed once
@@ -232,8 +233,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets the marks open and copied of a message if a related message has them,
-// except for parameters. It also adds the message to Derived of each base.
+// inheritMarks sets the marks open and copied of a message if a related message has them.
+// It ignores the marks of related messages that are parameters. It also adds the message
+// to the field Derived of each message in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -266,8 +268,9 @@ func (p *Index) spreadSends(messages []*Message) {
 }
 
 // setLaterFields sets the field later of each message. A later copy of a message m is
-// another message of the same type with the mark open or copied. The copy must be in the
-// same outermost function, unless m's function returns a copy of m or a slice of messages.
+// another message of the same type whose mark open or copied is set. Normally it is in
+// the same outermost function as m. It may be in any function if m's function returns a
+// copy of m or a slice of messages.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {

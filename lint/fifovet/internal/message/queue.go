@@ -161,9 +161,9 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the evidence about the queue of a message that sets a field of the
-// role r. If r is RoleDedup, MaybeFIFO becomes SurelyFIFO, because only FIFO queues accept
-// a deduplication ID.
+// evidenceFor returns the evidence that the queue of a message is FIFO. The message sets
+// a field of the role r. If r is RoleDedup, MaybeFIFO becomes SurelyFIFO, because only
+// FIFO queues accept a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	e := p.EvidenceOf(m)
 	if r != RoleDedup || e != MaybeFIFO {
@@ -202,9 +202,8 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send sets no field of the role r, but sets a
-// field of the role in the parameter with. If that role is RoleNone, the path need only
-// leave out r.
+// leavesOut reports whether some path to the send sets a field of the second role, but no
+// field of the role r. If the second role is RoleNone, the path need only leave out r.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {

@@ -119,9 +119,9 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// usesOfCopy reports two facts about a copy of a message: whether the function returns the
-// copy, and whether it passes the copy on in another way. A slice of messages does not
-// count.
+// usesOfCopy reports two facts about a copy of a message: whether the function returns
+// the copy, and whether it passes the copy on in another way. Storing the copy in a slice
+// does not count as passing on.
 func usesOfCopy(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {

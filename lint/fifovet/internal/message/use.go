@@ -117,9 +117,9 @@ func rank(r Role) int {
 	return 1
 }
 
-// given identifies the parameter, or the part of a parameter, with the deduplication ID of
-// a message. Param is 1 + the parameter's index, or 0 without such a parameter. If a caller
-// passes an empty text, the message has no deduplication ID.
+// given identifies the parameter, or the part of a parameter, that contains the
+// deduplication ID of a message. Param is 1 + the parameter's index, or 0 without such a
+// parameter. If a caller passes an empty text, the message has no deduplication ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -147,10 +147,10 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether a missing deduplication ID must be judged at the calls of
-// this function, because the ID is a single parameter, or because the function sets no ID.
-// An ID of any other origin may depend on the caller in an unknown way; concernsCallers
-// then returns false.
+// concernsCallers reports whether the callers of this function decide if the
+// deduplication ID is missing. This is so if the ID is a single parameter, or if the
+// function sets no ID. An ID of any other origin may depend on the caller in an unknown
+// way; concernsCallers then returns false.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -253,9 +253,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter that is an origin of u's value, so that the
-// parameter becomes part of u's message. It returns a use for each argument that the calls
-// in this package pass to such a parameter.
+// raiseParameters records each parameter that is an origin of u's value: the argument of
+// this parameter becomes part of a message. It returns a use for each argument that the
+// calls in this package pass to such a parameter.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -335,8 +335,8 @@ func at(args []ssa.Value, i int) (ssa.Value, bool) {
 	return args[i], true
 }
 
-// Written reports whether the later JSON encoding of the value contains the part with the
-// origin o.
+// Written reports whether the message contains the part of the value that comes from the
+// origin o. If the value is encoded as JSON later, the encoder may omit this part.
 func (u *Use) Written(o flow.Origin) bool {
 	if !u.encoded {
 		return true

@@ -196,9 +196,9 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. The field
-// w.role of the message is not set on this path, so a value read from this field is empty.
-// A default value for an empty text is not empty.
+// isEmpty reports whether a text or a pointer is empty on the current path. This path
+// does not set the message's field of the role w.role, so a value read from this field is
+// empty. If the code replaces an empty text by a default, the default is not empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true

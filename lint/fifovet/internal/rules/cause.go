@@ -10,8 +10,9 @@ import (
 )
 
 // causeOf returns the cause of a faulty value with the origin o. Findings with an equal
-// cause are reported as one. All values from one call of a source have one cause. If the
-// source is a function of this program, all values from this function have one cause.
+// cause are reported as one. The cause is usually the value at the origin, such as one
+// call of a source. If the value comes from a function in another package of this
+// program, the function is the cause, so all its calls have one cause.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&
@@ -22,8 +23,9 @@ func (p *audit) causeOf(o flow.Origin) any {
 	return o.Root
 }
 
-// valueCause is a fault of the value at a position.
+// valueCause is the cause of findings about the value at one position.
 type valueCause struct{ pos token.Pos }
 
-// identityCause is the cause of findings about a body without the identity of the event.
+// identityCause is the cause of findings about a message whose body lacks the identity of
+// the event. Its field has the Key of the message.
 type identityCause struct{ of any }

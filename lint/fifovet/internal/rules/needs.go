@@ -95,9 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// The path of a module may also lack a dot, and some drivers leave pass.Module empty. A
-	// package with an import whose path has a host name does not belong to the standard
-	// library.
+	// A module outside of the standard library may also have a path without a dot, and
+	// some drivers leave pass.Module empty. A package with an import whose path has a
+	// host name does not belong to the standard library.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -130,10 +130,10 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether the body of an exported function must be analyzed, because
-// its name may be wrong about it: the name promises a new ID, but the function may compute
-// the ID from its arguments. The result is also true if the function may call a function
-// argument again after an error.
+// nameMisleads reports whether the bodies of a package must be analyzed because of an
+// exported function with one of two properties. The name of the function promises a new
+// ID, but the function may compute the ID from its arguments. Or the function may call a
+// function argument again after an error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -185,8 +185,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 }
 
 // returnsMinted reports whether an exported function may return a value from a source. It
-// follows calls within the package. The map random has the known sources; returnsMinted
-// adds the package's functions with such results, and its variables of a function type.
+// follows calls within the package. The map random has the known sources. returnsMinted
+// adds functions of the package that may return a value from a source. It also adds all
+// package-level variables of a function type.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func

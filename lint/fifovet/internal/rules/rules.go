@@ -27,8 +27,8 @@ const (
 	oneIDTwoBodies    = "SF016"
 
 	// The command sqsfifo vet decides rule noComplianceTest; the analyzer does not. The
-	// rule depends on the tests of a package, and after a change of the tests a driver
-	// would use the cached result of an analyzer.
+	// rule depends on the tests of a package. After a change of only the tests, a driver
+	// could reuse the analyzer's earlier result from its cache.
 	noComplianceTest = "SF020"
 )
 

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// nondetDedupID checks rule SF002: a clock reading or a random value becomes part of a
-// deduplication ID, or of the EventID or Time of an event's identity.
+// nondetDedupID checks rule SF002: a clock reading or a random value becomes part of the
+// identity of an event. The identity is a deduplication ID, or a field EventID or Time of
+// this SDK's types.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {

@@ -32,9 +32,9 @@ func (p *audit) entityID(r *reporter, u *message.Use) {
 	})
 }
 
-// mintedByCaller reports whether a value is a parameter with a minted ID as argument in
-// some call of this package. The fault is then the minted ID. SF005 is about another fault:
-// the name of an entity, such as an account, in place of an event.
+// mintedByCaller reports whether a value is a parameter to which some call of this
+// package passes a minted ID. The fault is then the minted ID. SF005 is about another
+// fault: the name of an entity, such as an account, in place of an event.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -66,9 +66,10 @@ type attempt struct {
 	values []ssa.Value
 }
 
-// attempts returns the attempts to send the message of a use. Either the function of
-// minted also sends the message, or it returns the message and its caller sends. In the
-// second case, the call of the function counts as the instruction that mints.
+// attempts returns the attempts to send the message of a use. Either the function that
+// contains minted also sends the message, or it returns the message and its caller sends.
+// In the second case, the attempt has the caller's call of the function in place of
+// minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -98,8 +99,8 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 
 // isRetried reports whether a failed send is repeated with a newly minted value. The
 // repetition is a loop, a repeated call of a function argument, a recursive call, or a
-// retry by a caller at most lift calls away. If the loop is around the send itself,
-// isRetried also returns its position.
+// retry by a caller. The parameter lift limits the number of nested callers. If the loop
+// is around the send itself, isRetried also returns the loop's position.
 func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -175,9 +176,9 @@ func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call handles the same message: the call
-// passes at least one parameter unchanged, and no slice expression such as events[1:].
-// The receiver and the context do not count.
+// sameArguments reports whether a recursive call handles the same message. The call must
+// pass at least one parameter unchanged. It must not pass a part of a slice, such as
+// events[1:]. The receiver and the context do not count.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// attrCopiesKey checks rule SF013: an attribute repeats a member of the body from another
-// expression.
+// attrCopiesKey checks rule SF013: an attribute has the name of a member of the body, but
+// gets its value from another expression.
 func (p *audit) attrCopiesKey() {
 	for _, l := range p.letters {
 		if l.Evidence == message.NotFIFO {

@@ -102,8 +102,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// isCompared reports whether the code compares the length of a slice field, uses it in
-// arithmetic, or passes the field out of the function.
+// isCompared reports whether the code does more with a slice field than read its
+// elements: it compares the length, computes with the length, or passes the field out of
+// the function.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
