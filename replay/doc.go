@@ -19,8 +19,8 @@
 //   - A plan ([NewPlan]) has an action and a reason for each item, and a [Label]: inside
 //     the deduplication window (SQS suppresses the item), at the edge, or outside (SQS
 //     delivers the item again). A dry run makes no request. A run sends the planned items
-//     in the planned order of each group. It computes labels again at the send and reports
-//     both.
+//     in the planned order of each group. At the send it computes the label again. The
+//     report has both labels: the label of the plan and the label at the send.
 //   - The [Journal] records each item durably before the send, and again with its outcome.
 //     After a killed run, another run with the same plan and journal continues: it resends
 //     an item without an answer while SQS recognises the item ([ResendFor]), and reports

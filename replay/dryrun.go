@@ -15,7 +15,7 @@ type decision struct {
 	reason   string
 }
 
-// decide returns the decision about the next item of a group, as of now.
+// decide returns what a run does with the next item of a group at the given time.
 func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision {
 	d := decision{action: ActionSend, label: item.Sent.label(now)}
 	switch {
@@ -33,7 +33,8 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// decideNow returns the decision that the options give for an item without an attempt.
+// decideNow returns the decision about an item that no run has tried. It depends on the
+// options, the item's record and the time.
 func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.actionFor(o, d.label)
@@ -54,10 +55,9 @@ type Step struct {
 	Resend bool
 }
 
-// DryRun returns the steps of a run that begins at now, without a request and without
-// reading the source. The steps are the items to send, in plan order, up to and
-// including the item that stops each group. The journal may be nil before the first
-// run.
+// DryRun returns the steps of a run that begins at the given time. It makes no request
+// and does not read the source. The steps are the items to send, in plan order, up to and
+// including the item that stops each group. The journal may be nil before the first run.
 //
 // In a later run the labels may differ, because more time has passed. The run still
 // sends no item skipped by the plan.

@@ -92,7 +92,7 @@ func ExampleReadReport() {
 	// gauge-2 skipped delivered
 }
 
-// storedYesterday returns a pipeline's copy of its messages.
+// storedYesterday returns a file with three messages that were delivered yesterday.
 func storedYesterday() string {
 	var file strings.Builder
 	yesterday := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

@@ -26,7 +26,8 @@ type MemoryJournal struct {
 	disk *memoryDisk
 }
 
-// NewMemoryJournal returns a journal that contains the marks; each mark is one commit.
+// NewMemoryJournal returns a journal with the given entries (marks). Each mark is written
+// and synced separately.
 func NewMemoryJournal(marks ...Mark) *MemoryJournal {
 	d := new(memoryDisk)
 	j, err := recoverJournal("memory", d)
@@ -114,5 +115,6 @@ func (d *memoryDisk) Truncate(size int64) error {
 func (d *memoryDisk) Sync() error  { return nil }
 func (d *memoryDisk) Close() error { return nil }
 
-// Label returns the label, at the time now, of a message that SQS accepted in the range s.
+// Label returns the label, at the given time, of a message that SQS accepted between
+// s.From and s.To.
 func (s Sent) Label(now time.Time) Label { return s.label(now) }

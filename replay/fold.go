@@ -5,17 +5,17 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants lists the different messages of each event. For an event, the field first has
-// one index in the field all for each message: the index of the first item with the
-// message.
+// variants groups the items of a plan by event and message. For each event, the map first
+// lists the first item with each different message. The items are listed as indices in
+// the slice all.
 type variants struct {
 	all   []PlannedItem
 	first map[eventKey][]int
 }
 
 // joinRecords finds items with the same message, that is, the same event, group and body
-// hash. The records of such items are joined in the first of these items, and the later
-// items are marked as repeated. Drifted items and items without a dedupe key are left out.
+// hash. It adds the records of the later items to the first item, and marks the later
+// items as repeated. It ignores drifted items and items without a dedupe key.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
 next:
@@ -88,9 +88,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. It makes an item a conflict if its event has another message
-// that takes precedence: the delivered message of the event or, if no message was
-// delivered, the first message.
+// judge skips a repeated item. If an event has different messages, the dedupe key belongs
+// to one of them: the delivered message or, if no message was delivered, the first
+// message. An item with any other message of the event becomes a conflict.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

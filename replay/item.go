@@ -29,7 +29,7 @@ const (
 
 var statuses = []Status{StatusUnknown, StatusPending, StatusInDoubt, StatusDelivered, StatusDiscarded}
 
-// known returns an error unless v is one of words.
+// known returns an error unless the list words contains the value.
 func known[T ~string](kind string, v T, words []T) error {
 	if slices.Contains(words, v) {
 		return nil
@@ -68,8 +68,9 @@ type Item struct {
 // Source provides stored messages. Scan and Fetch may be called several times, even in
 // different processes, and must return the same messages.
 type Source interface {
-	// Name identifies the messages for every reader: runs over sources with the same name
-	// exclude each other. Use an absolute path, or the name of a database and schema.
+	// Name identifies the stored messages. All sources of the same messages must have the
+	// same name, because the name prevents two runs at the same time. Use an absolute
+	// path, or the name of a database and schema.
 	Name() string
 
 	// Scan yields all items. Items of a message group come in sending order. Scan stops

@@ -16,10 +16,11 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the records of all runs of one plan. A record is a mark, in one
-// line with a checksum. Marks written together take one write and one fsync. A crash may
-// cut off the last write. [OpenJournal] then removes the incomplete write: a run sends a
-// message only after a complete write. A Journal is for one goroutine at a time.
+// Journal is the file with the records of all runs of one plan. A record is called a mark
+// and is one line with a checksum. Marks written together take one write and one fsync. A
+// crash may cut off the last write, and then [OpenJournal] removes the incomplete write.
+// Nothing was sent after an incomplete write, because a run sends a message only after a
+// complete write. A Journal is for one goroutine at a time.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only
@@ -80,8 +81,8 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may append meanwhile, so only the part up to the size is read. The rest may end
-	// with half a line.
+	// A run may append to the file at the same time. The journal is therefore read only
+	// up to the file's present size. The bytes after it may end with half a line.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -102,7 +103,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// marks yields all marks in append order. It stops after the first error.
+// marks yields all marks, the entries of the journal, in append order. It stops after the
+// first error.
 func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
 	return func(yield func(mark, error) bool) {
 		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.completeBytes))
@@ -213,7 +215,8 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// FileError reports an unusable journal or plan. No message was sent after the discovery.
+// FileError reports an unusable journal or plan. After the error was found, no message is
+// sent.
 type FileError struct {
 	Path string // path of the journal, or "plan" for a plan
 	Line int    // from 1; 0 for the whole file

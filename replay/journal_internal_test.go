@@ -255,7 +255,8 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	require.ErrorContains(t, j.append(t.Context(), someMarks()[0]), "cannot be appended to")
 }
 
-// A journal with contradictory marks is refused.
+// A journal is refused if its entries do not fit the plan, come before the begin of any
+// run, or have an unknown kind.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
 	begin := mark{Kind: markBegin, Plan: plan.ID, Run: "r"}

@@ -16,15 +16,17 @@ import (
 //
 //	checksum commit left mark
 //
-// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits. A commit is
-// one write of one or more lines: commit is its number, from 1, and left is the number of
-// lines that follow in the same commit. mark is the mark in JSON. A commit is written only
-// after the previous commit is durable.
+// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits. A commit
+// is one write of one or more lines. The number commit counts the commits from 1. The
+// number left counts the lines that follow in the same commit. The rest of the line is a
+// [mark], an entry of the journal, in JSON. A commit is written only after the previous
+// commit is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is the position of a line.
+// place is the position of a line in the journal: the number of its commit, and the
+// number of lines that follow in the same commit.
 type place struct{ commit, left uint64 }
 
 // follows reports whether a line at q may come directly after a line at p.
@@ -83,9 +85,9 @@ func parseLine(line []byte) (m mark, at place, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. At the first incomplete line, the journal ends if everything
-// from this line on can belong to the last commit; a crash may have cut that commit off.
-// Otherwise the journal is damaged.
+// journalReader reads lines. An incomplete line may be the start of a commit that a crash
+// cut off. If this line and all later lines can belong to the last commit, the journal
+// ends before the incomplete line. Otherwise the journal is damaged.
 type journalReader struct {
 	path          string
 	lines         *bufio.Reader
@@ -133,10 +135,10 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// endOfJournal handles an incomplete line. It returns io.EOF if this line and all later
-// lines may belong to one commit, because a crash may leave any parts of an unsynced write
-// on the disk. If a later commit follows, the incomplete line was durable once and was
-// damaged since, and endOfJournal returns an error.
+// endOfJournal handles an incomplete line. A crash may leave any parts of the last,
+// unsynced write on the disk. If this line and all later lines may belong to that one
+// write, endOfJournal returns io.EOF. If a later commit follows, the incomplete line was
+// durable and was damaged since, and endOfJournal returns an error.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.left == 0 {

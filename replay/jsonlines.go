@@ -49,10 +49,11 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // Assume sets the Status and the Sent time of all lines without a status, and returns s.
 // Call it before the first Scan, with the same arguments for each run of a plan.
 //
-// Without Assume, such a line is Unknown and may have been sent at any time until the
-// plan is made, so it counts as at the edge of the window, and [WindowSkip] skips it.
-// For messages that were never sent, use Pending. For a file that has not changed since
-// a time, use Unknown or Delivered with this time as Sent.To.
+// Without Assume, a line without a status is Unknown: it may have been sent at any time
+// until the plan is made. It therefore counts as at the edge of the window, and
+// [WindowSkip] skips it. For messages that were never sent, use Pending. If the file has
+// not changed since a known time, use Unknown or Delivered, with the known time as
+// Sent.To.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s
@@ -112,8 +113,8 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 	return out, nil
 }
 
-// next returns the item of the next line, or io.EOF. The reader's first byte has the
-// offset begin.
+// next returns the item of the next line, or io.EOF. The reader started at the offset
+// begin of the source.
 func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	t, err := lines.Next()
 	at := begin + t.Offset

@@ -38,7 +38,8 @@ type Sent struct {
 	To   time.Time `json:"to,omitzero"`
 }
 
-// label returns the label, as of now, of an item that SQS accepted in the range s.
+// label returns the label, at the given time, of an item that SQS accepted between s.From
+// and s.To.
 func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():

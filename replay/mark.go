@@ -18,12 +18,12 @@ type mark struct {
 
 	Outcome Outcome `json:"o,omitempty"`
 
-	// Label is the label at the send, for a markTry.
+	// Label is the item's label at the send. Only a markTry has it.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports that the attempts after the last markTry certainly did not store
-	// the item. NoResend forbids a resend although the outcome is unknown, because SQS
-	// stored other content in place of the item.
+	// Refuted reports a certain failure: no attempt since the last markTry stored the
+	// item. NoResend forbids a resend although the outcome is unknown, because SQS stored
+	// other content in place of the item.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

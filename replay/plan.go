@@ -64,7 +64,7 @@ type Options struct {
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
-// Action is the plan for an item.
+// Action is the treatment of an item in a plan.
 type Action string
 
 const (
@@ -85,7 +85,8 @@ const (
 	// message.
 	ActionConflict Action = "conflict"
 
-	// ActionDrift sends the item only if its source has the recorded message again.
+	// ActionDrift is for an item whose message differs from its record. A run sends the
+	// item only if the source has the recorded message again.
 	ActionDrift Action = "drift"
 )
 
@@ -145,8 +146,8 @@ type Plan struct {
 	Items []PlannedItem
 }
 
-// NewPlan reads the source and decides about each item. It makes no request. The plan is
-// a function of the source's items, the options and now.
+// NewPlan reads the source and decides about each item. It makes no request. The same
+// items, options and time always give the same plan.
 //
 // NewPlan reads all items before the filter excludes items by time or status, so a "not
 // stored" line and a "delivered" line of one message become one delivered item. An item
@@ -224,8 +225,8 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// planItem returns the item of a plan for an item of the source, without a label and an
-// action.
+// planItem converts an item of the source to an item of a plan. It does not set the
+// label. It sets no action except ActionDrift.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: text(it.MessageID),

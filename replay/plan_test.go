@@ -16,8 +16,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// Each label holds exactly up to the end of its range of time, and SQS behaves as the label
-// says.
+// Each label holds up to the last nanosecond before the next label, and SQS treats the
+// message as the label says.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -58,8 +58,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// If the time of acceptance is only known as a range, the label is not certain until
-	// the whole range is outside.
+	// SQS accepted the message at an unknown time within one hour. The message is at the
+	// edge until the end of this hour is certainly outside the window.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))

@@ -16,8 +16,8 @@ type progress struct {
 	resolution idempotency.Resolution
 
 	// doubt is the start of the first attempt that may have stored the item and has no
-	// answer; zero without such an attempt. The field earlier is true if doubt is not the
-	// start of the latest attempt, because the last markTry began another attempt.
+	// answer. It is zero if there is no such attempt. The field earlier is true if the
+	// last markTry began another attempt after this one.
 	doubt    time.Time
 	earlier  bool
 	noResend bool // SQS stored other content in place of the item

@@ -30,9 +30,9 @@ type provenance struct {
 // come from another place. Its messages have no attributes. All records of one message
 // are one item, in the position of the first record.
 //
-// A record has the time of the outcome, but no lower bound for the time of acceptance by
-// SQS. No item is therefore inside the window; an item of the last minutes is at the
-// edge.
+// A record has the time of the outcome, but not the earliest time at which SQS may have
+// accepted the message. An item is therefore never inside the window. An item of the last
+// minutes is at the edge.
 func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
 	return &provenance{name, records, bodies}
 }

@@ -24,11 +24,11 @@ type QueueConfig struct {
 	Client   consumer.Client
 	QueueURL string
 
-	// Sender is a producer for the target queue. The producer's Config.Store is the
-	// journal of the run: without a store, a killed run may send a message again after
-	// five minutes. Set the producer's StoreConfig.Client to the result of
-	// [QueueClient]. Otherwise the store's records of the original sends suppress the
-	// replay.
+	// Sender is a producer for the target queue. The producer's Config.Store records the
+	// messages of the run, as a journal does: without a store, a killed run may send a
+	// message again after five minutes. Set the producer's StoreConfig.Client to the
+	// result of [QueueClient]. Otherwise the store takes the messages for duplicates of
+	// the original sends.
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
@@ -109,10 +109,11 @@ type QueueReport struct {
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
-// with their bodies, groups and attributes, and deletes each one after SQS has acknowledged
-// its copy. Messages of a group are sent in the order of the source. A group stops at its
-// first message that is not sent; the message and the later ones stay in the source. SQS's
-// own redrive replaces deduplication IDs (F-113) and stops at nothing.
+// with their bodies, groups and attributes, and deletes each one after SQS has
+// acknowledged its copy. Messages of a group are sent in the order of the source. A group
+// stops at its first message that is not sent; the message and the later ones stay in the
+// source. SQS's own redrive is different: it replaces deduplication IDs (F-113) and never
+// stops a group.
 //
 // There is no plan beforehand: SQS shows at most ten messages of a group until they are
 // deleted. Instead [QueueConfig].DryRun shows the first message of each group.
@@ -135,9 +136,10 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// When the run ends, the consumer releases the messages of blocked groups.
-		// Deliveries is unlimited, because a limit would skip a first message that was
-		// delivered often, and a later message of the group must not be sent before it.
+		// When the run ends, the consumer releases the messages of blocked groups. With a
+		// limit for deliveries, the consumer would skip a message that was delivered
+		// often, and send later messages of the group before it. Deliveries is therefore
+		// unlimited.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

@@ -120,8 +120,9 @@ func (p *parked) requireAll(groups, n int) {
 	assert.Empty(p, p.left())
 }
 
-// Messages are sent in the order of their groups, after SQS has forgotten them and without
-// the attributes of the parking consumer. Then they are deleted.
+// The messages of each group are sent in order, after SQS has forgotten the original
+// sends. The sent copies lack the attributes that the consumer added when it parked the
+// messages. After the send, RunQueue deletes the parked messages.
 func TestRunQueue(t *testing.T) {
 	park(t, 4, 25, func(p *parked) {
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {

@@ -97,10 +97,11 @@ type Result struct {
 	MessageID, SequenceNumber string
 }
 
-// ReadReport returns the report of a plan at now, and the result of each item in plan
-// order. The journal needs no lock (see [ReadJournal]) and may be nil before the first
-// run. During a run, or after a killed run, an item without an answer counts as
-// remaining while SQS certainly recognises a resend. Afterwards the item is unresolved.
+// ReadReport returns the report of a plan at the given time, and the result of each item
+// in plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
+// first run. During a run, or after a killed run, an item without an answer counts as
+// remaining as long as SQS certainly recognises a resend. After that time the item is
+// unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {
@@ -122,8 +123,8 @@ type tallied struct {
 	report   Report
 }
 
-// tally computes the outcome of each item. If now is zero, no item in doubt counts as
-// resendable.
+// tally computes the outcome of each item. With the zero time, every item in doubt counts
+// as too old to be sent again.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),

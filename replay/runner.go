@@ -46,9 +46,11 @@ type answer struct {
 // Run sends the items of a plan that have no final outcome in the journal. It returns
 // when no item remains or can be sent, or when ctx ends. If ctx ends, Run cancels the
 // sends in flight, records their outcomes, and returns an error that wraps the cause of
-// ctx. Run returns any other error in two cases: a field of c is unusable, before the
-// first send; or the journal, the source or the ledger failed, after which no more
-// messages are sent. Another Run with the same plan and journal continues.
+// ctx. Another Run with the same plan and journal continues.
+//
+// Run returns any other error in two cases. If a field of c is unusable, Run returns
+// before the first send. If the journal, the source or the ledger fails, Run sends no
+// more messages.
 //
 // A group continues after a sent, suppressed or skipped item and stops at any other item;
 // Run returns no error for a stopped group. The report covers all runs of the plan. After
@@ -220,7 +222,8 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 }
 
-// gatherTime is how long a commit waits for more answers to share its fsync.
+// gatherTime is the longest wait for more answers before the outcomes are written to the
+// journal. One write and one fsync then serve all these answers.
 const gatherTime = 2 * time.Millisecond
 
 // collect handles all available answers. If there was one, it waits up to gatherTime for

@@ -124,7 +124,8 @@ func TestAssume(t *testing.T) {
 	}
 }
 
-// A store has records in each state. Their items come in the order of the claims.
+// A store has records in each state. The items come in the order in which the records
+// were claimed.
 func TestStoreSource(t *testing.T) {
 	now := noon
 	store := &idempotency.Memory{Now: func() time.Time { return now }}

@@ -22,14 +22,15 @@ type store struct {
 }
 
 // NewStore returns a source of the selected records of an idempotency store. An item has
-// the bytes and the group of the first execution of its operation, without attributes.
+// the body and the group with which its operation was first executed. It has no
+// attributes.
 //
 // An item has StatusDelivered if its operation succeeded, StatusPending if the operation
 // failed, and StatusInDoubt otherwise. The recorded hash of the item is the record's
 // [idempotency.Seal], if the record has one.
 //
-// Items of one message group come in the order of creation of their records, which is the
-// order of their claims. A scan holds the keys of all selected records in memory.
+// The first claim of an operation creates its record. Items of one message group come in
+// the order of these claims. A scan holds the keys of all selected records in memory.
 func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
 	return &store{name, s, f}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error in both APIs. Over HTTP the error consists of status,
-// shape and query code (F-130, F-131). In process it is the SDK's error value for the
-// same status, shape and code.
+// errorClass is one kind of error in both APIs. Over HTTP the error is sent as a status,
+// a shape and a query code (F-130, F-131). In process the caller gets the SDK's error
+// value for the same status, shape and code.
 type errorClass struct {
 	status int
 
@@ -31,8 +31,8 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// modelled makes the SDK's type of the shape. Nil for a shape outside the service
-	// model: the SDK then returns a smithy.GenericAPIError.
+	// modelled makes the SDK's error value for the shape. It is nil for a shape outside
+	// the service model: the SDK then returns a smithy.GenericAPIError.
 	modelled func(message, code *string) error
 }
 
@@ -124,8 +124,8 @@ func invalidValue(value any, parameter, reason string) *apiError {
 	return invalidParameterValue.because("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
-// sdkType returns the innermost of the errors that an *sqs.Client wraps around each
-// other for this refusal.
+// sdkType returns the innermost error of the refusal. An *sqs.Client returns the same
+// error, wrapped in further errors.
 func (e *apiError) sdkType() error {
 	if e.class.modelled == nil {
 		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}

@@ -38,7 +38,7 @@ type client interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 }
 
-// account has the calls for several queues that both APIs have.
+// account has the methods for several queues that *sqs.Client and *sqstest.Server share.
 type account interface {
 	client
 	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
@@ -105,8 +105,8 @@ func (o testAccount) tryCreate(name string, attributes map[string]string) (strin
 	return *out.QueueUrl, nil
 }
 
-// create makes a queue, FIFO if its name ends in ".fifo". The arguments pairs are names
-// and values of attributes, alternating.
+// create makes a queue, FIFO if its name ends in ".fifo". The strings after the name are
+// alternately names and values of attributes.
 func (o testAccount) create(name string, pairs ...string) testQueue {
 	o.Helper()
 	attributes := map[string]string{}
@@ -262,8 +262,8 @@ func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 }
 
 // refusesAttempt asserts that the queue refuses a receive, because its
-// ReceiveRequestAttemptId can no longer be used (F-151). The text when describes the
-// situation for the failure message.
+// ReceiveRequestAttemptId can no longer be used (F-151). The failure message contains the
+// last argument, a description of the situation.
 func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())

@@ -58,9 +58,9 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 	return out, nil
 }
 
-// describe returns the attributes of F-120. While an earlier message of the same group
-// is in flight, a message counts as visible, although no receive would return it
-// (F-104).
+// describe returns the attributes for GetQueueAttributes (F-120). While an earlier
+// message of the same group is in flight, a message counts as visible, although no
+// receive would return it (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
@@ -86,8 +86,8 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.setting.Lock()
 	defer q.setting.Unlock()
-	// settings.with reads the queues that a RedrivePolicy names, so q.mu is not locked
-	// yet.
+	// settings.with may read the settings of other queues, so q.mu is locked only after
+	// the call.
 	before := q.settings.Load()
 	next, err := before.with(in.Attributes, q.ARN(), find)
 	if err != nil {

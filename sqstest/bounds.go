@@ -73,7 +73,8 @@ func (s *Server) SetBounds(b Bounds) {
 	}
 }
 
-// countIn subtracts the queue's messages from its earlier usage and adds them to u.
+// countIn makes u the counter of the queue. It subtracts the queue's messages from the
+// counter that the queue had before, and adds them to u.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// caller has the values of a request over HTTP, besides the input of the operation, on
-// which the answer depends.
+// caller has the values that an answer takes from the HTTP request itself, and not from
+// the input of the operation.
 type caller struct {
 	base   string // address at which the client reached the server; queue URLs start with it
 	region string // region in ARNs

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: where no recording of AWS shows its behaviour, a
-// field of Config selects one. The zero value selects the behaviour with the best
-// evidence.
+// Deviations from AWS in this file: some behaviour of AWS is in no recording. A field of
+// Config then selects the behaviour of the fake. The zero value selects the behaviour
+// with the best evidence.
 
 import (
 	"errors"
@@ -53,8 +53,8 @@ type Config struct {
 	// AWS. A single receive or change can still set zero.
 	VisibilityTimeout time.Duration
 
-	// Delay is the time that a new message stays hidden: whole seconds up to 15
-	// minutes. A FIFO queue uses only its attribute DelaySeconds (F-074 to F-076).
+	// Delay is the time that a new message stays hidden: whole seconds up to 15 minutes.
+	// In a FIFO queue a single message cannot have another delay (F-074 to F-076).
 	Delay time.Duration
 
 	// Retention is the age at which a message is dropped, received or not: whole
@@ -69,29 +69,33 @@ type Config struct {
 	MaximumMessageSize int
 
 	// DiscardDeleted is for long runs. The queue forgets a message after its delete or
-	// expiry, and a suppression after five minutes, so memory follows the current
+	// expiry, and a suppression after five minutes. Memory then follows the current
 	// content and not the history.
 	//
-	// [Queue.Messages] then returns only the messages still stored. Deduplication is
-	// exact: a duplicate of a deleted message gets the usual answer. But the Original
-	// of its Suppression may have only MessageID, SequenceNumber, DeduplicationID and
-	// AcceptedAt, and GroupID with [ScopeMessageGroup], and [Queue.Window] may lack the
-	// IDs and groups of deleted messages. Deleting a forgotten message again succeeds,
-	// as always. Of a stored message's handles, all but the newest thousand count as
-	// expired. Suppressions are forgotten early beyond 64 MiB or 100,000 entries.
+	// [Queue.Messages] then returns only the messages still stored. Deduplication stays
+	// exact: a duplicate of a deleted message gets the usual answer. Deleting a forgotten
+	// message again succeeds, as always.
+	//
+	// Some details are lost. The Original of a Suppression may have only MessageID,
+	// SequenceNumber, DeduplicationID and AcceptedAt, and GroupID with
+	// [ScopeMessageGroup]. [Queue.Window] may lack the IDs and groups of deleted
+	// messages. Of a stored message's handles the queue remembers only the newest
+	// thousand; older handles count as expired. Suppressions are forgotten early beyond
+	// 64 MiB or 100,000 entries.
 	DiscardDeleted bool
 
-	// DeadLetterQueue takes a message after MaxReceiveCount receives without a delete,
-	// at the next receive (F-110). Both queues must have the same type (F-115). Nil
-	// means no dead-letter queue.
+	// DeadLetterQueue takes each message that was received MaxReceiveCount times and not
+	// deleted. The next receive moves the message (F-110). Both queues must have the same
+	// type (F-115). Nil means no dead-letter queue.
 	DeadLetterQueue *Queue
 
 	// MaxReceiveCount is 1 to 1,000 with a DeadLetterQueue, zero without.
 	MaxReceiveCount int
 
 	// PurgeKeepsIDs makes PurgeQueue keep the deduplication IDs in the window, so that
-	// their duplicates are still suppressed. Sources about AWS disagree (F-022). The
-	// default frees the IDs, because the only source that was checked on AWS says so.
+	// their duplicates are still suppressed. Sources disagree whether AWS keeps the IDs
+	// (F-022). Only one source was checked on AWS: it says that a purge frees the IDs, so
+	// this is the default.
 	PurgeKeepsIDs bool
 
 	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes. By

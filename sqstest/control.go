@@ -26,7 +26,7 @@ const (
 	defaultLimit    = 1000
 
 	// maxAdvance is the longest step of the clock in one request. It keeps the queue's
-	// clock in the range of sequence numbers.
+	// clock within the years that a sequence number can express.
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 

@@ -64,8 +64,8 @@ type faultWire struct {
 
 	DelaySeconds float64 `json:"delay_seconds,omitempty"` // for the fault delay_answer
 
-	// Code and SenderFault are the error of fail_entries. EntryIDs are the failing
-	// entries; nil means all entries.
+	// Code and SenderFault describe the error in the fault fail_entries. EntryIDs are the
+	// failing entries; nil means all entries.
 	Code        string   `json:"code,omitempty"`
 	SenderFault bool     `json:"sender_fault,omitempty"`
 	EntryIDs    []string `json:"entry_ids,omitempty"`

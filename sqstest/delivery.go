@@ -245,8 +245,8 @@ func (d *delivery) updateReady(g *group) {
 	}
 }
 
-// settle brings the state up to the time now: it shows the messages whose hidden time
-// is over and removes expired messages.
+// settle makes the changes that are due by the given time: it shows the messages whose
+// hidden time is over and removes expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]

@@ -63,7 +63,8 @@ func callWith(method, input reflect.Value) error {
 	return err
 }
 
-// fillRandomly sets about half of the members, some to invalid values.
+// fillRandomly sets about three in five of the exported fields of a struct, some to
+// invalid values.
 func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 	text := func() string {
 		choices := []string{"", "a", "a b", "events", "events.fifo", "none.fifo", "arn:aws:sqs:us-east-1:000000000000:events.fifo", strings.Repeat("x", 129), "String", "1"}

@@ -8,12 +8,12 @@
 // Guarantee: deduplication, sequence numbers, batch answers, order within groups,
 // visibility, dead letters and errors follow recordings of AWS, through two APIs. The
 // methods of a [Queue] have the signatures of *sqs.Client, and [Server] speaks AWS JSON
-// 1.0. FACTS.md lists the known facts by the numbers in comments. Each fact has a test
-// through both APIs. Behaviour without a recording is a field of [Config]. Each source
-// file begins with the list of its known deviations. Beyond AWS, the queue shows its
-// stored messages ([Queue.Messages]) and its suppressed sends with the reason
-// ([Queue.Suppressed]). Tests can move its clock ([Queue.Advance]) and inject faults
-// ([Queue.Inject]).
+// 1.0. FACTS.md lists the known facts about AWS. A number such as F-001 in a comment
+// refers to this list. Each fact has a test through both APIs. Where no recording shows
+// the behaviour of AWS, a field of [Config] selects it. Each source file begins with the
+// list of its known deviations. Beyond AWS, the queue shows its stored messages
+// ([Queue.Messages]) and its suppressed sends with the reason ([Queue.Suppressed]). Tests
+// can move its clock ([Queue.Advance]) and inject faults ([Queue.Inject]).
 //
 // Limits: standard queues have only the features that a client needs, and deliver in
 // order and each message once. No permissions, no credentials, no query protocol.

@@ -21,9 +21,9 @@ func input(q *sqstest.Queue, group, body string) *sqs.SendMessageInput {
 	return &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageGroupId: aws.String(group), MessageBody: aws.String(body)}
 }
 
-// Two scenes with equal bodies are one message to SQS, because the difference is in an
-// attribute, and SQS does not hash attributes. Both sends succeed, and the second scene
-// is lost.
+// Two messages have equal bodies and differ only in an attribute. SQS does not hash
+// attributes, so the messages have the same deduplication ID. Both sends succeed, and the
+// second message is lost.
 func Example() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -18,7 +18,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Calls is a kind of queue calls. SQS has a separate quota for each action.
+// Calls is one kind of call to a queue, such as sends. SQS has a separate quota for each
+// action.
 type Calls uint8
 
 const (
@@ -98,15 +99,15 @@ func ServerError() Fault {
 	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
-// FailEntries fails the valid entries for which choose returns true, each with the
-// given code, and stores the other entries. The parameter fault sets SenderFault:
-// smithy.FaultClient blames the sender, any other value the service. A nil choose fails
-// every entry.
+// FailEntries fails the valid entries for which the function choose returns true, each
+// with the given code, and stores the other entries. A nil choose fails every entry. The
+// argument fault decides SenderFault in the answer: smithy.FaultClient blames the sender,
+// any other value the service.
 //
-// A SendMessage counts as a batch of one entry without an Id: if choose returns true,
-// it fails with the code, status 400 or 500. With [CallsDelete] and [CallsVisibility]
-// the entry has only an Id, which a call without a batch lacks. Receives have no
-// entries.
+// A SendMessage counts as a batch of one entry without an Id: if choose returns true, the
+// call fails with the code and status 400 or 500. With [CallsDelete] and
+// [CallsVisibility] the entry of a batch has only an Id, and the entry of a single call
+// has no fields. Receives have no entries.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -160,11 +161,11 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly injects the fault f into later send calls, each with the probability
-// rate from 0 to 1. Calls with a step of a script are exempt. With [Fault.On], f
-// applies to other calls than sends. The same seed and the same calls in the same order
-// have the same faults. If InjectRandomly was called several times, the earlier faults
-// are tried first; a call has at most one fault.
+// InjectRandomly injects a fault into later send calls. The rate, from 0 to 1, is the
+// probability for each call. Calls that take a step of a script (see [Queue.Inject]) get
+// no random fault. With [Fault.On] the fault is for calls other than sends. The same seed
+// and the same calls in the same order give the same faults. If InjectRandomly was called
+// several times, the earlier faults are tried first; a call has at most one fault.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -176,11 +177,11 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	return id
 }
 
-// SetQuota refuses calls above callsPerSecond on the queue's clock, like [Throttle]. A
-// batch counts as one call. Without the argument on, the quota is for sends. Otherwise
-// each kind of calls in on has a separate allowance, as SQS counts each action. Unused
-// calls accumulate, up to the calls of one second; the allowance starts full. Zero
-// calls per second ends the quota.
+// SetQuota refuses calls above the rate callsPerSecond with the error of [Throttle]. The
+// queue's clock measures the seconds. A batch counts as one call. If no kinds of calls
+// are given, the quota is for sends. Otherwise each given kind has a separate allowance,
+// as SQS counts each action. Unused calls accumulate, up to the calls of one second; the
+// allowance starts full. Zero calls per second ends the quota.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -300,8 +301,8 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID is like entry, for an entry of a delete or of a change of visibility. Such an
-// entry has only an ID.
+// entryID returns the error for an entry that has only an ID, or nil if the entry does
+// not fail. Deletes and changes of visibility have such entries.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -104,9 +104,10 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 	})
 }
 
-// receiptOf returns the receipt of a handle. With Config.DiscardDeleted, a handle that
-// the queue issued and forgot gets the receipt of a deleted message, or an expired
-// receipt while the message is stored. The caller holds q.mu.
+// receiptOf returns the receipt of a handle, and false if the queue never issued the
+// handle. With Config.DiscardDeleted the queue may have issued and forgotten the handle.
+// If its message is still stored, receiptOf then returns an expired receipt, otherwise
+// the receipt of a deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -246,8 +247,8 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
 		return nil // F-141; the message stays visible, which is unrecorded
 	case standard && !r.message.deleted:
-		// On a standard queue, any receipt handle of a message in flight may change its
-		// visibility (F-141).
+		// On a standard queue, every receipt handle of a message in flight may change the
+		// visibility, not only the newest handle (F-141).
 	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}

@@ -2,9 +2,9 @@ package sqstest
 
 // Deviations from AWS in this file: none.
 
-// indexedHeap is a heap for container/heap. Each member has a field with its index in
-// the heap, so any member can be moved or removed. The fields before and index must be
-// set.
+// indexedHeap is a heap for container/heap. Each member has a field with its index in the
+// heap, so any member can be moved or removed. The functions in the fields before and
+// index must be set.
 type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool

@@ -65,9 +65,9 @@ type response struct {
 	wasReset bool
 }
 
-// run calls the handler with a as its ResponseWriter. It reports whether the handler
-// aborted the connection by a panic with http.ErrAbortHandler. Other panics reach the
-// caller.
+// run calls the handler, which writes its output to this response. It reports whether the
+// handler aborted the connection by a panic with http.ErrAbortHandler. Other panics reach
+// the caller.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,8 +96,8 @@ func (a *response) broken() error {
 	return io.ErrUnexpectedEOF
 }
 
-// length returns the length in the header Content-Length, or the length of the body without
-// this header.
+// length returns the value of the header Content-Length. Without this header it returns
+// the length of the body.
 func (a *response) length() int64 {
 	if n, err := strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err == nil {
 		return n

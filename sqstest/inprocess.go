@@ -39,8 +39,8 @@ func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	return out, nil
 }
 
-// need adds an error to invalid if a required member is missing, as the SDK does before a
-// request.
+// need adds an error to the list invalid if a required member is missing. The SDK does
+// the same before a request.
 func need[T any](invalid *smithy.InvalidParamsError, member string, value *T) {
 	if value == nil {
 		invalid.Add(smithy.NewErrParamRequired(member))

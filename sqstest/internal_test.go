@@ -197,8 +197,8 @@ func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// A receiver gets a number that is equal to the sender's number. If the receiver sends this
-// text again, the text does not change.
+// A receiver gets a number that is equal to the sender's number, but may have another
+// form. If this form is sent again, it does not change.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)

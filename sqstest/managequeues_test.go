@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// refused is testQueue.refused for calls that concern no single queue.
+// refused is like testQueue.refused, for calls that do not concern exactly one queue.
 func (o testAccount) refused(err error, code, text string) {
 	o.Helper()
 	testQueue{T: o.T}.refused(err, code, text)

@@ -32,8 +32,8 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The field turn is the message's place in the line (F-140). The field away numbers
-	// the hidden messages in the order in which they were hidden. It is zero for a
+	// The field turn is the message's place in the line (F-140). The field away counts
+	// upwards: a message that was hidden later has a greater number. It is zero for a
 	// message that is not hidden after a receive.
 	turn, away int
 }

@@ -19,8 +19,8 @@ const (
 	maxNumberExponent = 126
 )
 
-// number is a decimal number: 0.digits times ten to the power of the field point. The
-// field digits has no zeros at either end, and is empty for the number zero.
+// number is a decimal number with the value 0.digits × 10^point. The field digits has no
+// zeros at either end, and is empty for the number zero.
 type number struct {
 	negative bool
 	digits   string

@@ -92,7 +92,7 @@ func (p *randomRequests) entry() map[string]any {
 	}
 }
 
-// request returns an operation and an input with members for every operation.
+// request returns an operation, and one input that has members for all operations.
 func (p *randomRequests) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()

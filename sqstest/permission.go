@@ -31,8 +31,8 @@ func (q *Queue) RemovePermission(ctx context.Context, in *sqs.RemovePermissionIn
 	return inProcess(ctx, "RemovePermission", in, requireRemovePermission, q.removePermission)
 }
 
-// policy is the part of a Policy that permissions need. Statements from
-// SetQueueAttributes stay unchanged.
+// policy has the members of a Policy that AddPermission and RemovePermission use.
+// Statements are raw JSON, so statements from SetQueueAttributes stay unchanged.
 type policy struct {
 	Version   string            `json:"Version"`
 	ID        string            `json:"Id,omitempty"`

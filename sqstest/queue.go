@@ -27,10 +27,10 @@ const (
 const endpoint = "https://sqs.us-east-1.test"
 
 // Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the
-// calls of the SDK's client for one queue with the client's signatures, so a Queue
-// implements every narrow interface of *sqs.Client. [Queue.Client] and [NewServer]
-// provide the other API, AWS's wire format, and a [Server] has the calls for several
-// queues. All methods are safe for concurrent use.
+// methods of *sqs.Client that concern one queue, with the same signatures. Code that
+// needs only an interface with some of these methods can therefore use a Queue.
+// [Queue.Client] and [NewServer] provide the other API, AWS's wire format, and a [Server]
+// has the calls for several queues. All methods are safe for concurrent use.
 //
 // Errors are errors of the SDK: *smithy.OperationError around *http.ResponseError
 // (aws/transport/http) around the modelled type, such as *types.QueueDoesNotExist, or
@@ -47,9 +47,9 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// The field settings is replaced while the mutexes setting and mu are both held. A
-	// change holds setting from its first read of the settings on, so changes run one
-	// after another.
+	// The field settings is replaced only while the mutexes setting and mu are both
+	// locked. A change locks the mutex setting before it reads the settings, so changes
+	// run one after another.
 	settings atomic.Pointer[settings]
 	setting  sync.Mutex
 	moves    moves
@@ -137,16 +137,16 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle brings the queue up to the time now: hidden messages become visible when their
-// time is over, and expired messages are removed. The caller holds q.mu.
+// settle makes the changes that are due by the given time: hidden messages whose time is
+// over become visible, and expired messages are removed. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
 // resolve checks that a request names this queue, by a URL with any host or by the bare
-// name (F-081). It then makes the moves of move tasks that are due. Every call begins with
-// resolve. The caller holds no lock.
+// name (F-081). It then makes the moves of messages that are due in running move tasks.
+// Every call begins with resolve. The caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -186,11 +186,10 @@ type Message struct {
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
 
-	// Receives, HiddenUntil and Deleted are set only in the results of
-	// [Queue.Messages], and describe the time of the call. Receives counts the
-	// receives, including receives in earlier queues of a dead letter. HiddenUntil is
-	// the end of the message's visibility timeout or delay. It is zero for a visible
-	// message.
+	// Receives, HiddenUntil and Deleted are set only in the results of [Queue.Messages],
+	// and describe the time of the call. Receives counts the receives. For a dead letter
+	// it includes the receives in earlier queues. HiddenUntil is the end of the message's
+	// visibility timeout or delay. It is zero for a visible message.
 	Receives    int
 	HiddenUntil time.Time
 	Deleted     bool

@@ -28,13 +28,15 @@ import (
 // senderID is the example principal of AWS's documentation.
 const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 
-// ReceiveMessage returns up to MaxNumberOfMessages visible messages, with the messages
-// of one group in order (F-090, F-091). Otherwise it waits for the first message, up to
-// WaitTimeSeconds of the queue's clock. In the SDK's input a VisibilityTimeout or
-// WaitTimeSeconds of zero means the queue's own value, because zero and absent look
-// equal. A ReceiveRequestAttemptId used again within five minutes returns the same
-// messages under new handles, and the old handles still work (F-100). The call is
-// refused if one of the messages was deleted, changed or became visible (F-151).
+// ReceiveMessage returns up to MaxNumberOfMessages visible messages, with the messages of
+// one group in order (F-090, F-091). If no message is visible, it waits for the first
+// message, up to WaitTimeSeconds of the queue's clock. In the SDK's input zero and absent
+// look equal. A VisibilityTimeout or WaitTimeSeconds of zero therefore means the queue's
+// own value.
+//
+// A ReceiveRequestAttemptId used again within five minutes returns the same messages
+// under new handles, and the old handles still work (F-100). The call is refused if one
+// of the messages was deleted, changed or became visible (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, requireReceive, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
@@ -131,9 +133,9 @@ func (q *Queue) leave(w *waiter) {
 }
 
 // receiveNow returns an answer if there are messages or the deadline has passed.
-// Otherwise it returns a nil answer and puts w into the line of waiting polls. The
-// result pause is then the longest time until the next try, and the result first
-// reports whether w is the first in the line.
+// Otherwise it returns a nil answer and puts w into the line of waiting polls. In this
+// case the result pause is the longest time until the next try, and the result first is
+// true if w is the first in the line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
@@ -174,8 +176,8 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 	return nil, until.Sub(now), first, nil
 }
 
-// deliver returns one received message in the form of the request (F-103). The caller
-// holds q.mu.
+// deliver returns one received message, with the attributes that the request asks for
+// (F-103). The caller holds q.mu.
 func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	handle := q.handleMaker.handle(m.sequence)
 	q.receipts[handle] = receipt{message: m, receive: m.receives}

@@ -25,7 +25,8 @@ type attempt struct {
 	taken []attempted
 }
 
-// attempted is a message with its counts after the attempt.
+// attempted is a message that a receive with an attempt ID returned, with the message's
+// counts after this receive.
 type attempted struct {
 	receipt
 	changes int

@@ -30,8 +30,8 @@ type redrive struct {
 	TargetARN   string `json:"deadLetterTargetArn"`
 	MaxReceives int    `json:"maxReceiveCount"`
 
-	// find returns the target. It is called at each use, because the target may be deleted
-	// and created again.
+	// find returns the queue with the ARN. It is called at each use, because the
+	// dead-letter queue may be deleted and created again.
 	find func(arn string) *Queue
 }
 

@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS JSON 1.0 only. The older query protocol (F-134) is refused in XML, so its
-//     clients show the text.
+//   - AWS JSON 1.0 only. A request in the older query protocol (F-134) is refused in XML.
+//     Clients of that protocol can therefore show the text of the refusal.
 //   - GET / answers a health check; AWS has none.
 //   - Signatures, credentials and the request's date are not checked, so any client
 //     works, including a client in virtual time.
@@ -143,8 +143,9 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on returns the operation that decodes an input, finds the queue with the URL that
-// queueURL returns for the input, and calls run on the queue.
+// on makes an operation on one queue. The operation decodes its input and takes the
+// queue's URL from the input with the function queueURL. It then calls the function run
+// on the queue with this URL.
 func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURL(in)
@@ -167,11 +168,11 @@ func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) oper
 	}
 }
 
-// ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's
-// URL (F-133), and GET / for health checks. To lose an answer, and after the client has
+// ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's URL
+// (F-133), and GET / for health checks. If a fault loses the answer, or if the client has
 // gone, ServeHTTP panics with http.ErrAbortHandler, and net/http aborts the connection.
-// Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance],
-// [Queue.Window], [Queue.Suppressed] and the package documentation.
+// Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance], [Queue.Window],
+// [Queue.Suppressed] and the package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):

@@ -22,7 +22,8 @@ func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ..
 	return inProcess(ctx, "DeleteQueue", in, requireDeleteQueue, s.deleteQueue)
 }
 
-// GetQueueUrl returns the URL of the queue with the name. Only [Account] owns queues.
+// GetQueueUrl returns the URL of the queue with the name. All queues belong to the
+// account [Account].
 func (s *Server) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
 	return inProcess(ctx, "GetQueueUrl", in, requireQueueURL, s.queueURL)
 }

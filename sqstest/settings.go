@@ -30,8 +30,8 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is the scope that the queue reports. The queue deduplicates by scopeBefore
-	// until scopeActs, and by scope from then on.
+	// scope is the scope that the queue reports. Until the time scopeActs the queue
+	// deduplicates in the scope scopeBefore, and from then on in scope.
 	scope, scopeBefore DeduplicationScope
 	scopeActs          time.Time
 	throughput         string
@@ -72,7 +72,7 @@ func (c Config) settings() *settings {
 	return s
 }
 
-// dedupScope returns the scope in effect at now (F-033).
+// dedupScope returns the scope in effect at the given time (F-033).
 func (s *settings) dedupScope(now time.Time) DeduplicationScope {
 	if now.Before(s.scopeActs) {
 		return s.scopeBefore
@@ -114,8 +114,9 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 }
 
 // with returns a copy of the settings with the given attributes replaced. If several
-// attributes are faulty, it returns the error of the first by name. The parameter own
-// is the queue's ARN, and the function find returns the other queues of the account.
+// attributes are faulty, it returns the error of the attribute whose name sorts first.
+// The argument own is the ARN of this queue. The function find returns a queue of the
+// account by its ARN.
 func (s *settings) with(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

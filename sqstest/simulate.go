@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the deviations of sends (send.go). A send takes no
-// time: a message is accepted at its At.
+// Deviations from AWS in this file: the same as for sends (send.go). A simulated send
+// takes no time: it reaches the queue at TimedMessage.At.
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// TimedMessage is one send in a [Simulate].
+// TimedMessage is one send for [Simulate] or a [Simulation].
 type TimedMessage struct {
 	// At is the time of the send, not of the event.
 	At time.Time
@@ -38,12 +38,13 @@ const (
 	ResultRefused    Result = "refused"
 )
 
-// Outcome is the fate of one message of a [Simulate], with facts that SQS does not
-// report to the sender.
+// Outcome describes what happens to one message in [Simulate]. It contains facts that SQS
+// does not report to the sender.
 type Outcome struct {
 	Result Result
 
-	// DeduplicationID is the deciding ID: explicit, or the hash of the body.
+	// DeduplicationID is the ID that the queue compares: the explicit ID or, without one,
+	// the hash of the body.
 	DeduplicationID string
 
 	// Of is the index of the original if the message was suppressed, and -1 otherwise.
@@ -66,13 +67,15 @@ type Outcome struct {
 	Err error
 }
 
-// Simulate sends the messages to a FIFO queue in virtual time. It returns an outcome
-// for each message, by index: delivered, suppressed (with the earlier message) or
-// refused, and collisions of keys. Simulate is a pure function and does not wait. For a
-// log larger than memory use [NewSimulation].
+// Simulate sends the messages to a FIFO queue in virtual time. It returns one outcome for
+// each message, in the same order. An outcome is delivered, suppressed (with the earlier
+// message) or refused. It also shows whether the message collides with another message of
+// the same dedupe_key. Simulate is a pure function and does not wait. For a log larger
+// than memory use [NewSimulation].
 //
-// Messages must be in the order of their times, in 1970 or later. Simulate returns an
-// error and no outcomes if they are not, or if the configuration is invalid.
+// Messages must be sorted by time, and no time may be before 1970. If a message breaks
+// this rule, or if the configuration is invalid, Simulate returns an error and no
+// outcomes.
 func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	s, err := NewSimulation(c)
 	if err != nil {
@@ -111,9 +114,9 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed describes the latest messages with one dedupe_key: last is the index of the last
-// message, body is its body, and other is the index of the last message with another body,
-// or -1.
+// keyed describes the latest messages with one dedupe_key. The field last is the index of
+// the last message, and body is its body. The field other is the index of the last
+// message with another body, or -1 if there is none.
 type keyed struct {
 	last, other int
 	otherAt     int64 // time of message other, in ns since 1970
@@ -186,9 +189,9 @@ func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	return p
 }
 
-// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides count
-// the calls from zero. The error means that the message is earlier than the previous
-// message, or than 1970; the message then does not count.
+// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides count the
+// calls from zero. Send returns an error if the message is earlier than the previous
+// message, or earlier than 1970. Such a message is not counted.
 func (s *Simulation) Send(m TimedMessage) (Outcome, error) { return s.SendPrepared(s.Prepare(m)) }
 
 // SendPrepared is [Simulation.Send] for a prepared message.
@@ -250,13 +253,14 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 	return -1
 }
 
-// significant returns a hash of the attributes, except those that never bear identity,
-// such as trace context.
+// significant returns a hash of the attributes. It leaves out attributes that never
+// distinguish two events, such as trace context.
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {
 		if !attrname.Benign(name) {
-			// The sum is independent of the order.
+			// A sum does not depend on the order in which the range visits the
+			// attributes.
 			sum += maphash.Comparable(s.seed, [2]string{name, value})
 		}
 	}

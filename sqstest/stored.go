@@ -51,10 +51,10 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether to search a list for deleted messages and remove them.
-// listed is the length of the list, and live is the number of messages in it that are
-// not deleted. Searches are rare: on average, each call of the queue visits only a few
-// messages.
+// tooManyDeleted reports whether the deleted messages should be removed from a list now.
+// The length of the list is listed, and live of its messages are not deleted. A removal
+// visits the whole list, but removals are rare: on average, each call of the queue visits
+// only a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }

@@ -60,16 +60,16 @@ func (ws *waiters) wake() {
 	}
 }
 
-// wakeAll makes every poll look for messages again. The queue calls it after a move of
-// its clock or after its delete.
+// wakeAll makes every poll look for messages again. The queue calls it after its clock
+// was moved and after the queue was deleted.
 func (ws *waiters) wakeAll() {
 	for e := ws.inLine.Front(); e != nil; e = e.Next() {
 		e.Value.(*waiter).wake()
 	}
 }
 
-// await returns after a wake of w, after d, or with the context's error when ctx is
-// done. The caller holds no lock.
+// await returns when w is woken, after the duration d, or with the context's error when
+// ctx is done. The caller holds no lock.
 func (w *waiter) await(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -78,8 +78,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	// Two strings can always be encoded. Even without a body, the status and the header
-	// would be enough for SDKs.
+	// The encoding cannot fail, because errorWire has only strings. Even without a body,
+	// the status and the header would be enough for SDKs.
 	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }
@@ -107,7 +107,8 @@ type batchWire[S any] struct {
 	Successful []S          `json:",omitempty"`
 }
 
-// doneWire is a successful entry of a batch call whose entries have no other result.
+// doneWire is a successful entry in the answer of a batch call. It is for the calls that
+// return nothing for an entry except its ID.
 type doneWire struct {
 	ID *string `json:"Id"`
 }

@@ -190,8 +190,9 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			// On a standard queue, any receipt handle of a message in flight may change
-			// its visibility (F-141).
+			// On a standard queue, every receipt handle of an undeleted message is
+			// accepted, not only the newest handle (F-141). The call changes only a
+			// hidden message.
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
@@ -236,7 +237,8 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 	if original := w.model.put(now, m); original != nil {
 		switch {
 		case original.id == "":
-			// A task moved this message: its ID is still unknown.
+			// A move task stored the original message, so the model learns its ID only
+			// from this answer.
 			original.id = *e.MessageId
 		case original.id != *e.MessageId:
 			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)

@@ -44,8 +44,8 @@ type evidence struct {
 	storm loadCounts
 }
 
-// gather calls Send for the events in each situation and returns the evidence. The
-// function later advances the producer's clock.
+// gather calls Send for the events in each situation and returns the evidence. To let
+// time pass for the producer, it calls the function named later.
 func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -188,10 +188,10 @@ const (
 	stormOneIn   = 100 // of stormOneIn events, stormRepeats are repeated
 	stormRepeats = 6
 
-	// In at most one of stormProducerShare duplicate attempts, the producer itself
-	// sends an event again. In all other duplicate attempts, the suite repeats a
-	// message of the background load. A background message is a copy of the producer's
-	// first message with another dedupe key.
+	// At most one in stormProducerShare duplicate attempts is a second send by the
+	// producer itself. In all other duplicate attempts, the suite repeats a message of
+	// the background load. A background message is a copy of the producer's first message
+	// with another dedupe key.
 	stormProducerShare = 10
 
 	// A duplicate that comes at most stormSafe events after its original is certainly
@@ -201,8 +201,8 @@ const (
 	stormSafe = 200 * stormRate
 )
 
-// retryStorm sends the load of loadCounts. The clock of the queue is advanced; no time
-// passes for the producer.
+// retryStorm sends the load that loadCounts describes. It advances only the queue's
+// clock: no time passes for the producer.
 func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCounts, error) {
 	q, err := newQueue()
 	if err != nil {

@@ -24,8 +24,8 @@ const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message of the fields first, again and later, each with a text that
-// names its event and send.
+// all yields the messages of three rounds of sends: e.first, e.again and e.later. It
+// yields each message with a text that names the event and the round.
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
@@ -195,9 +195,9 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// hiddenBy returns a notJudgedError if a defect of the producer keeps the suite from
-// judging several sends of one event, and nil otherwise. Each such defect fails another
-// case.
+// hiddenBy returns a notJudgedError if the suite cannot compare several sends of one
+// event, because the producer has a defect that already fails another case. Otherwise it
+// returns nil.
 func (e *evidence) hiddenBy() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -353,7 +353,7 @@ func (e *evidence) lintMessage(m sqstest.Message) lint.Message {
 	return out
 }
 
-// attributeText lists the attributes that may carry identity, sorted.
+// attributeText lists the attributes that may distinguish events, sorted.
 func attributeText(m sqstest.Message) string {
 	var out []string
 	for name, v := range m.Attributes {

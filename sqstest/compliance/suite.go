@@ -61,8 +61,8 @@ type complianceCase struct {
 	judge  func(*evidence) error
 }
 
-// The KFM contract requires the first three cases of each producer. The cases have the
-// contract's names.
+// The KFM contract requires that each producer passes the first three cases. These cases
+// have the contract's names.
 var complianceCases = []complianceCase{
 	{
 		"Hash Behavior",
@@ -139,9 +139,9 @@ var complianceCases = []complianceCase{
 //	compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
 //	}
 //
-// TestProducer runs in a separate testing/synctest bubble, so it takes no real time,
-// Send must leave no goroutine running, and TestProducer cannot be called inside a
-// bubble.
+// TestProducer runs in a separate testing/synctest bubble and takes no real time. For
+// this reason Send must leave no goroutine running, and TestProducer cannot be called
+// inside a bubble.
 //
 // One defect fails one case: if the defect hides another case, that case is skipped
 // with the reason. A Send that fails, or sends more or less than one message, fails the

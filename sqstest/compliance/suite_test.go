@@ -59,8 +59,9 @@ func TestCompliantProducerPasses(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 }
 
-// A producer of another organization passes with Suite.Organization, and fails the
-// contract of the Kansas Frontier Matrix without.
+// A producer of another organization passes if Suite.Organization names this
+// organization. Without Suite.Organization it fails, because the suite expects the Kansas
+// Frontier Matrix.
 func TestOrganization(t *testing.T) {
 	send := func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 		producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Refresh]{
@@ -298,7 +299,8 @@ func TestSuiteRefusesWhatItCannotJudge(t *testing.T) {
 	}
 }
 
-// The figures of the retry storm are the figures in the glossary on idempotency keys.
+// The numbers of events and duplicates in the retry storm are the numbers in the glossary
+// on idempotency keys.
 func TestRetryStormFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, duplicates, accepted, err := compliance.RetryStorm(t.Context(), compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
