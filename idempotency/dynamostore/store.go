@@ -302,8 +302,8 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 }
 
 // put writes the item if the stored record still has the expected version, which is the
-// parameter at. If this version is zero, there must be no stored record. put reports
-// whether it wrote.
+// parameter at. The zero version means that the table has not stored the record yet. put
+// reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {
