@@ -158,8 +158,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// An event is a duplicate, with the original's IDs, while the store remembers it, even
-// after a restart.
+// An event is sent again, before and after a restart of the producer. As long as the store
+// remembers the first send, the receipt is a duplicate with the IDs of the first send.
 func TestStoreRemembers(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		store := new(idempotency.Memory)

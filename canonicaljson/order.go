@@ -282,8 +282,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// Write the text after the last object of this part and the object's
-			// closing brace. The members of the object come next.
+			// Write the text after the last object of this part. In front of this
+			// text write the object's closing brace. The members of the object come
+			// next.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -12,8 +12,8 @@ type row struct {
 	panels []panel
 }
 
-// A panel of the dashboard shows the results of queries. The field do is the panel's
-// description; it says what an operator should do.
+// A panel of the dashboard shows the results of queries. Its description (do) says how an
+// operator should react.
 type panel struct {
 	title, unit, do string
 	queries         []query

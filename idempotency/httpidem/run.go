@@ -20,8 +20,8 @@ type runKey struct{}
 // NotDone declares that this run had no effect and will have none. The request may then
 // run again under its key, for any status of the answer and even if the handler panics or
 // answers after the end of its context. Call NotDone with the request's context, or a
-// derived context, when an effect has become impossible: after a rollback, or before a
-// first write that did not happen. Outside of a run NotDone does nothing.
+// derived context, when an effect has become impossible: after a rollback, or after an
+// error that came before the first write. Outside of a run NotDone does nothing.
 func NotDone(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		r.notDone.Store(true)

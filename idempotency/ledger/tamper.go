@@ -15,7 +15,8 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the preceding seal does not list the entry, or the entry occurs twice.
+	// Inserted: the last seal before the entry does not list the entry, or the entry occurs
+	// twice.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.

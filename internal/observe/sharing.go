@@ -38,8 +38,8 @@ type group[S any] struct {
 	members []*member[S]
 }
 
-// member is a producer or consumer. The function snapshot takes its snapshot, and the
-// function count adds the snapshot's counts to its counters.
+// member is a producer or consumer. The function snapshot returns the member's current
+// numbers, and the function count adds these numbers to the member's counters.
 type member[S any] struct {
 	snapshot func() S
 	count    func(S)

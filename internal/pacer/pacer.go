@@ -100,11 +100,12 @@ const (
 	// correct, so cutShare is below 1.
 	cutShare = 0.8
 
-	// These constants apply after a failed trial of a higher rate, if fewer calls a
-	// second passed than nearHeld times the held rate. The trial suggests another rate:
-	// trialKeep times the passed rate. If this rate is higher than the held rate, the new
-	// rate is the held rate plus the share trialWeight of the difference. Otherwise the
-	// pacer returns to the held rate. The weight is small, because a trial has few calls.
+	// These constants apply after a failed trial of a higher rate. The held rate is the
+	// rate before the trial. SQS accepted fewer calls a second than nearHeld times the held
+	// rate. The trial suggests a rate: trialKeep times the accepted calls a second. If the
+	// suggested rate is above the held rate, the pacer raises the held rate by trialWeight
+	// (a quarter) of the difference. Otherwise it keeps the held rate. The weight is small,
+	// because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95

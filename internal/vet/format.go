@@ -17,10 +17,10 @@ import (
 type Format string
 
 const (
-	// Text has one line for each finding: file:line:column: rule: severity: message. A
-	// related place on another line of the source has a separate line after the
-	// finding's, which begins with a tab. At the end, after an empty line, there is one
-	// line for each reported rule, with the address of its explanation.
+	// Text has one line for each finding: file:line:column: rule: severity: message. If a
+	// finding has a related place on another line of the source, the next line of the
+	// output begins with a tab and has this place. At the end, after an empty line, there
+	// is one line for each reported rule, with the address of its explanation.
 	Text Format = "text"
 
 	// JSON has one object a line for each finding. Its members are file, line, column,

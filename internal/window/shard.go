@@ -99,8 +99,8 @@ type shard[V any] struct {
 
 	index index
 
-	// While an index grows, older is the previous index. It finds the records that are
-	// still to be copied, at the positions from moved to moving - 1.
+	// While an index grows, older is the previous index. The records at its positions from
+	// moved to moving - 1 are not yet in the new index.
 	older         index
 	moved, moving uint64
 }

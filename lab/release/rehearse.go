@@ -15,9 +15,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// rehearse packs each released module into the folder out. The content is the same as
-// after a tag of the current files, including the uncommitted changes. The folder has the
-// form of a module proxy, so GOPROXY=file://out serves it.
+// rehearse packs each released module into the folder out, from the current files and
+// uncommitted changes. A tag of these files would give the same modules. The folder has
+// the form of a module proxy, so GOPROXY=file://out serves it.
 func rehearse(root, version, out string) ([]released, error) {
 	modules, err := releasedModules(root)
 	if err != nil {

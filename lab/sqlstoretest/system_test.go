@@ -45,9 +45,9 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // process opens. Whatever crashes happen, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of edit of the ledger. The edited ledger contradicts
-// the heads stored outside of the database. Without such heads it contradicts the
-// recorded answers of the store.
+// The simulation detects each kind of edit of the ledger. A head identifies a
+// ledger up to one seal. The edited ledger contradicts the heads that the test copied out of
+// the database. Without these copies it contradicts the recorded answers of the store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

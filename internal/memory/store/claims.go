@@ -51,8 +51,9 @@ type Options struct {
 
 	// Note is called after each write to the store, with nil if the store answered and
 	// with the error if it did not. Note must be quick. Note is not called for a failed
-	// write whose context has ended. Note is not called after reads, because a locked
-	// store may still answer reads. A nil Note is not called.
+	// write whose context has ended. Note is not called after reads: the answer to a
+	// read does not show that writes work, for example in a locked database. A nil Note is
+	// not called.
 	Note func(err error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
@@ -252,8 +253,8 @@ type Judgement struct {
 	// [idempotency.ErrUnwritable].
 	Hopeless bool
 
-	// Drift reports that the record of the same event has other bytes than the claim. At
-	// most one judgement per claim has Drift set.
+	// Drift reports that the store's record of the event has other bytes than the claim.
+	// At most one judgement per claim has Drift set.
 	Drift bool
 }
 
