@@ -93,7 +93,7 @@ func TestArrows(t *testing.T) {
 
 		"./idempotency":             {"internal/clock"},
 		"./idempotency/ledger":      {"idempotency"},
-		"./idempotency/sqlstore":    {"idempotency", "idempotency/ledger", "internal/sink", "internal/sqldb"},
+		"./idempotency/sqlstore":    {"idempotency", "idempotency/ledger", "internal/clock", "internal/sink", "internal/sqldb"},
 		"./idempotency/httpidem":    {"idempotency"},
 		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
 		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // watchClock checks whether the database's clock was set back by more than five seconds.
@@ -17,7 +17,7 @@ import (
 // process. The transaction holds the lock on the leader's row.
 func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
-	if step <= sqldb.ClockTolerance.Microseconds() {
+	if step <= clock.StepTolerance.Microseconds() {
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // campaign waits until this relay leads, and returns an error only if the relay must
@@ -48,7 +47,7 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 	if err := db.QueryRowContext(ctx, texts.peekLeader).Scan(&us, &token, &ahead); err != nil {
 		return 0, 0, err
 	}
-	if ahead > sqldb.ClockTolerance.Microseconds() {
+	if ahead > clock.StepTolerance.Microseconds() {
 		if us, err = s.shortenLease(ctx); err != nil {
 			return 0, 0, err
 		}

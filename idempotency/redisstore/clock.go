@@ -7,25 +7,20 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
-
-// clockTolerance is the longest backward step of a server's clock that the store ignores.
-const clockTolerance = 5 * time.Second
-
-// setBack is the text of the field Reason for an operation that was in progress when the
-// clock was set back.
-const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // clocks has the largest times that a store has read from its servers, in microseconds.
 // On a single server, one such time serves all records. In a cluster each bucket has its
 // own time: the buckets are on different servers, and a script can use the keys of one
 // bucket only.
 type clocks struct {
-	largest []atomic.Int64
+	largest []clock.Largest
 	steps   atomic.Int64
 }
 
-func (c *clocks) of(bucket int64) *atomic.Int64 { return &c.largest[bucket%int64(len(c.largest))] }
+func (c *clocks) of(bucket int64) *clock.Largest { return &c.largest[bucket%int64(len(c.largest))] }
 
 // seen returns the largest time of the bucket's server in the scripts' format, or "".
 func (c *clocks) seen(bucket int64) string {
@@ -37,18 +32,14 @@ func (c *clocks) seen(bucket int64) string {
 
 // saw keeps a time read from the bucket's server, if the time is larger than the largest
 // so far.
-func (c *clocks) saw(bucket int64, at time.Time) {
-	largest, us := c.of(bucket), at.UnixMicro()
-	for seen := largest.Load(); us > seen && !largest.CompareAndSwap(seen, us); seen = largest.Load() {
-	}
-}
+func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
 
 // watchClocks finds out whether one clock record serves all records, or each bucket needs
 // a separate clock record. A cluster needs separate clock records, because it refuses
 // scripts with keys of several slots. A single server of a cluster and a proxy for a
 // cluster refuse them too.
 func (s *Store) watchClocks(ctx context.Context) error {
-	s.clocks.largest = make([]atomic.Int64, 1)
+	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
 		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
@@ -57,7 +48,7 @@ func (s *Store) watchClocks(ctx context.Context) error {
 		}
 	}
 	if cluster {
-		s.clocks.largest = make([]atomic.Int64, 1<<bucketBits)
+		s.clocks.largest = make([]clock.Largest, 1<<bucketBits)
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // OpenWithOffset opens a store whose clock is the server's clock plus the seconds stored
@@ -25,4 +25,4 @@ func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record 
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
 
 // WatchBuckets makes the store watch one clock for each bucket, as in a cluster.
-func WatchBuckets(s *Store) { s.clocks.largest = make([]atomic.Int64, 1<<bucketBits) }
+func WatchBuckets(s *Store) { s.clocks.largest = make([]clock.Largest, 1<<bucketBits) }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 var (
@@ -40,13 +41,13 @@ type script struct{ text, sha string }
 
 type scripts struct{ claim, finish, read script }
 
-// newScripts returns the scripts with the given clock.
-func newScripts(clock string) scripts {
+// newScripts returns the scripts with the Lua source of their clock.
+func newScripts(clockSource string) scripts {
 	build := func(flags, source string) script {
 		var b strings.Builder
 		b.WriteString(flags)
-		b.WriteString(clock)
-		fmt.Fprintf(&b, "local distant, tolerance, set_back = '%s', %d, '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), int(clockTolerance.Seconds()), setBack, strings.Join(fields, "', '"))
+		b.WriteString(clockSource)
+		fmt.Fprintf(&b, "local distant, tolerance, set_back = '%s', %d, '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), int(clock.StepTolerance.Seconds()), clock.SetBack, strings.Join(fields, "', '"))
 		b.WriteString(headSource)
 		b.WriteString(source)
 		sum := sha1.Sum([]byte(b.String())) // EVALSHA's name for the script

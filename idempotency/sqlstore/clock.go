@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
-
-// setBack is the text of the field Reason for an operation that was in progress when the
-// clock was set back.
-const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
 // a backward step it is unknown how long ago the operations in progress began. The method
@@ -22,8 +18,8 @@ const setBack = "the clock of the store was set back: nobody knows whether a res
 // second, a transaction of the store records the time.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
-	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {
-		s.sawTime(at.now)
+	if at.now >= seen-clock.StepTolerance.Microseconds() {
+		s.seen.Raise(at.now)
 		if own && at.now > at.seen+time.Second.Microseconds() {
 			if _, err := tx.ExecContext(ctx, s.engine.rememberTime(), at.now); err != nil {
 				return fmt.Errorf("sqlstore: clock: %w", err)
@@ -42,17 +38,11 @@ func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool)
 	return nil
 }
 
-// sawTime raises s.seen, the largest store time that this process has read.
-func (s *Store) sawTime(us int64) {
-	for seen := s.seen.Load(); us > seen && !s.seen.CompareAndSwap(seen, us); seen = s.seen.Load() {
-	}
-}
-
 // now returns the store's time.
 func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	now, err := s.engine.now(ctx, q)
 	if err == nil {
-		s.sawTime(now.UnixMicro())
+		s.seen.Raise(now.UnixMicro())
 	}
 	return now, err
 }
@@ -69,7 +59,7 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 		least, most = "least", "greatest"
 	}
 	update := fmt.Sprintf(`UPDATE idempotency_keys SET resend_until = CASE WHEN resend_until >= %d THEN resend_until END, failure = '%s',
-  lease_until = %s(lease_until, %d + %s(0, lease_until - %d)) WHERE status = 'in_progress'`, int64(forever), setBack, least, now, most, seen)
+  lease_until = %s(lease_until, %d + %s(0, lease_until - %d)) WHERE status = 'in_progress'`, int64(forever), clock.SetBack, least, now, most, seen)
 	if !s.config.Ledger {
 		return affected(tx.ExecContext(ctx, update))
 	}
@@ -77,7 +67,7 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 	if err != nil {
 		return 0, err
 	}
-	entries, err := scanSummaries(rows, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, setBack })
+	entries, err := scanSummaries(rows, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack })
 	if err != nil {
 		return 0, err
 	}

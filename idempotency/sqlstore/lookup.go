@@ -30,7 +30,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			return nil, err
 		}
 		for id, r := range some {
-			s.sawTime(r.ReadAt.UnixMicro())
+			s.seen.Raise(r.ReadAt.UnixMicro())
 			found[id] = r
 		}
 	}

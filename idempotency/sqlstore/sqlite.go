@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // sqlite executes calls row by row, by the rules in Decide, Grant and Finish of package
@@ -17,8 +18,8 @@ type sqlite struct {
 	ledger     bool
 	hide       hider // hides the keys of ledger entries; may be nil
 	statements *statements
-	drawn      atomic.Int64 // greatest fence drawn by this store, committed or not
-	hit        atomic.Bool  // the last read of the database found a row
+	drawn      clock.Largest // greatest fence drawn by this store, committed or not
+	hit        atomic.Bool   // the last read of the database found a row
 }
 
 func (*sqlite) placeholder(i int) string { return fmt.Sprintf("?%d", i) }
@@ -105,8 +106,7 @@ func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err e
 	if err := schema.CheckOldest(oldest); err != nil {
 		return at, err
 	}
-	for drawn := e.drawn.Load(); last > drawn && !e.drawn.CompareAndSwap(drawn, last); drawn = e.drawn.Load() {
-	}
+	e.drawn.Raise(last)
 	at.fence = last - int64(max(n, 1)) + 1
 	return at, nil
 }

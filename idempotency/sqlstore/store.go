@@ -11,6 +11,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
@@ -89,7 +90,7 @@ type Store struct {
 	opened           time.Time
 	nearFull, noRoom sink.OnceAMinute // limit the warnings about Capacity and about Quota
 
-	seen atomic.Int64 // largest database time seen by this process, in microseconds
+	seen clock.Largest // largest database time seen by this process, in microseconds
 
 	stats struct{ groups, claims, transitions, reads, clockSteps atomic.Int64 }
 }

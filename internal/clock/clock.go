@@ -12,6 +12,9 @@
 // wall clock counts as a suspension. If the wall clock is set back during a suspension by
 // the length of the suspension, within a millisecond, the clock notices the suspension up
 // to 100 ms late.
+//
+// Stores and the outbox have clocks of their databases. StepTolerance and SetBack are the
+// common rule for a backward step of such a clock.
 package clock
 
 import (

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -66,11 +65,6 @@ var columnTypes = map[Dialect]*strings.Replacer{
 	PostgreSQL: strings.NewReplacer("{name}", `text COLLATE "C"`, "{text}", "text", "{bytes}", "bytea", "{int}", "bigint",
 		"{strict}", "", "{counters}", " WITH (fillfactor = 50)", "{queue}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)"),
 }
-
-// ClockTolerance is the longest backward step of the database clock that the users of
-// this package ignore. Limits for resends leave half a minute for differences between
-// clocks, which is well above ClockTolerance.
-const ClockTolerance = 5 * time.Second
 
 // TxOptions returns the options of writing transactions: READ COMMITTED on PostgreSQL,
 // and nil on SQLite. Without the option, PostgreSQL would use the default isolation level

@@ -1,0 +1,31 @@
+package clock
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// StepTolerance is the longest backward step of a store's clock that stores and the outbox
+// ignore. Limits for resends leave half a minute for differences between clocks, which is
+// well above StepTolerance.
+const StepTolerance = 5 * time.Second
+
+// SetBack is the text of the field Reason for an operation that was in progress when the
+// store's clock was set back.
+const SetBack = "the clock of the store was set back: nobody knows whether a resend is safe"
+
+// Largest is the largest of the numbers given to Raise, such as times in microseconds. The
+// zero value is 0. Largest is safe for concurrent use.
+type Largest struct{ n atomic.Int64 }
+
+// Load returns the largest number so far.
+func (l *Largest) Load() int64 { return l.n.Load() }
+
+// Store replaces the number, for example by the present time after a clock step.
+func (l *Largest) Store(n int64) { l.n.Store(n) }
+
+// Raise keeps n if n is larger than the largest number so far.
+func (l *Largest) Raise(n int64) {
+	for old := l.n.Load(); n > old && !l.n.CompareAndSwap(old, n); old = l.n.Load() {
+	}
+}
