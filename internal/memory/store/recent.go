@@ -31,3 +31,42 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	}
 	r[0][id] = v
 }
+
+// setMissing records whether the store lacks the result of an event that SQS stored.
+func (c *Claimant) setMissing(k *Claim, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noteMissing(k, is)
+}
+
+// noteMissing is setMissing for a caller that holds mu.
+func (l *endings) noteMissing(k *Claim, is bool) {
+	if is {
+		l.missing.put(k.id, struct{}{})
+	} else {
+		l.missing.remove(k.id)
+	}
+}
+
+// resume is for a new submission of an event, if an earlier submission ended before its
+// first attempt and without an answer to its claim. The store may have granted the claim
+// of the earlier submission. resume gives the new submission the token of the earlier
+// submission, so the new submission renews that claim. Without the token, it would wait
+// for the end of the lease. The caller holds mu.
+func (l *endings) resume(k *Claim) {
+	if k.resumed {
+		return
+	}
+	k.resumed = true
+	if token, ok := l.tokens.get(k.id); ok {
+		l.tokens.remove(k.id)
+		k.request.Token, k.ambiguous = token, true
+	}
+}
+
+// leave keeps the token of an ended submission for the next submission of the event.
+func (c *Claimant) leave(k *Claim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tokens.put(k.id, k.request.Token)
+}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// take removes endings from the queue for one write, at most l.most.
+func (l *endings) take() []*ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(l.most, len(l.queue))
+	if n == 0 {
+		return nil
+	}
+	batch := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	l.writing += n
+	return batch
+}
+
+// drain writes endings until the queue is empty. Meanwhile claimOnce may remove endings
+// from the queue and write them together with claims.
+func (c *Claimant) drain() {
+	for {
+		c.mu.Lock()
+		lost, stopped := c.stopped()
+		pause := gatherTime
+		switch {
+		case c.failures > 0:
+			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
+		case c.closed || len(c.queue) >= c.most:
+			pause = 0
+		}
+		c.mu.Unlock()
+		callWaiters(lost, false)
+		if stopped {
+			return
+		}
+		c.sleep(pause)
+		if batch := c.take(); len(batch) > 0 {
+			c.applyAnswers(batch, c.finish(batch))
+		}
+	}
+}
+
+// stopped reports whether drain must end: the queue is empty, or ctx has ended. If ctx
+// has ended, stopped drops all queued endings and returns their waiters. The caller holds
+// mu.
+func (l *endings) stopped() (lost []Waiter, stopped bool) {
+	if l.ctx.Err() != nil {
+		for _, e := range l.queue {
+			lost = append(lost, l.dropEnding(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
+		}
+		l.queue = nil
+	}
+	if len(l.queue) > 0 {
+		return lost, false
+	}
+	l.queue = nil
+	l.running = false
+	l.signalIdle()
+	return lost, true
+}
+
+// signalIdle closes idle if Close was called and no endings are left. The caller holds mu.
+func (l *endings) signalIdle() {
+	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
+		return
+	}
+	select {
+	case <-l.idle:
+	default:
+		close(l.idle)
+	}
+}
+
+func (l *endings) sleep(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.kick:
+	case <-l.ctx.Done():
+	}
+}
+
+// finish writes endings in a call without claims. Without a Writer, it calls Finish
+// concurrently and repeats each ambiguous call once. If the store ends the goroutine of a
+// call (runtime.Goexit), the call's endings get errEnded.
+func (c *Claimant) finish(batch []*ending) []error {
+	errs := slices.Repeat([]error{errEnded}, len(batch))
+	var all sync.WaitGroup
+	if c.writer != nil {
+		all.Go(func() {
+			var got []error
+			err := c.write(c.ctx, func(ctx context.Context) error {
+				got, _, _ = c.writer.Write(ctx, finishings(batch), nil)
+				return firstFailure(got)
+			})
+			errs = c.each(batch, got, err)
+		})
+		all.Wait()
+		return errs
+	}
+	for i, e := range batch {
+		all.Go(func() {
+			for range 2 {
+				errs[i] = c.write(c.ctx, func(ctx context.Context) error { return c.options.Store.Finish(ctx, e.claim.ref, e.ending) })
+				if !errors.Is(errs[i], idempotency.ErrAmbiguous) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// firstFailure returns the first of errs that does not show an answer of the store, or
+// nil.
+func firstFailure(errs []error) error {
+	for _, err := range errs {
+		if !isAnswer(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// each returns one error for each ending of a write, nil for success. The parameter errs
+// should have the store's errors, one for each ending. If errs has another length, every
+// ending gets err, the error of the whole call, or errShort if err is nil.
+func (c *Claimant) each(batch []*ending, errs []error, err error) []error {
+	if len(errs) != len(batch) {
+		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
+	}
+	for i, err := range errs {
+		if err != nil && c.options.Hide != nil {
+			errs[i] = c.options.Hide(err)
+		}
+	}
+	return errs
+}
+
+var (
+	errShort  = errors.New("the store did not answer for each ending")
+	errEnded  = errors.New("the store ended the goroutine of a call")
+	errSilent = errors.New("the store has not answered yet")
+)
+
+func finishings(batch []*ending) []idempotency.Finishing {
+	out := make([]idempotency.Finishing, len(batch))
+	for i, e := range batch {
+		out[i] = idempotency.Finishing{Ref: e.claim.ref, Ending: e.ending}
+	}
+	return out
+}
+
+// applyAnswers handles the result errs[i] of the write of batch[i]. It removes the
+// endings that the store took or refused, queues the endings without an answer again, and
+// calls the waiters of the removed endings.
+func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
+	var recorded, unrecorded []Waiter
+	failed := false
+	c.mu.Lock()
+	c.writing -= len(batch)
+	for i, e := range batch {
+		var invalid *idempotency.InvalidError
+		var stale *idempotency.StaleClaimError
+		switch err := errs[i]; {
+		case err == nil:
+			recorded = append(recorded, c.removeFinished(e, true)...)
+		case errors.As(err, &stale) && stale.Status == idempotency.Succeeded:
+			c.counts.stale.Add(1)
+			recorded = append(recorded, c.removeFinished(e, true)...)
+		case errors.Is(err, idempotency.ErrStaleClaim):
+			c.counts.stale.Add(1)
+			unrecorded = append(unrecorded, c.removeFinished(e, false)...)
+		case errors.As(err, &invalid), errors.Is(err, idempotency.ErrClosed), time.Since(e.since) > keepTrying:
+			unrecorded = append(unrecorded, c.dropEnding(e, err)...)
+		default:
+			failed = true
+			c.lastErr = err
+			if errors.Is(err, idempotency.ErrUnwritable) {
+				unrecorded = slices.Concat(unrecorded, e.waiters)
+				c.removeWaiters(e)
+			}
+			c.queue = append(c.queue, e)
+		}
+	}
+	switch {
+	case !failed:
+		if c.failures = 0; c.lost == 0 {
+			c.lastErr = nil
+		}
+	case c.failures < 100:
+		c.failures++
+	}
+	if failed && !c.running {
+		c.running = true
+		go c.drain()
+	}
+	c.signalIdle()
+	c.mu.Unlock()
+	callWaiters(recorded, true)
+	callWaiters(unrecorded, false)
+}
