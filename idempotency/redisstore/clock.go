@@ -69,10 +69,8 @@ func (s *Store) watchClock(n names, a answer) {
 		return
 	}
 	s.clocks.steps.Add(1)
-	if s.logger != nil {
-		s.logger.Error("redisstore: the clock of the server was set back; operations in progress are unresolved unless their claimants finish them",
-			"by", a.stepped.Sub(a.record.ReadAt), "clock", n.clock)
-	}
+	s.logger.Error("redisstore: the clock of the server was set back; operations in progress are unresolved unless their claimants finish them",
+		"by", a.stepped.Sub(a.record.ReadAt), "clock", n.clock)
 }
 
 // Stats counts events of a store since it was opened.

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -40,7 +41,7 @@ type Store struct {
 	prefix     string
 	scripts    scripts
 	weaknesses []string
-	logger     *slog.Logger // nil disables logging
+	logger     *slog.Logger
 	clocks     clocks
 
 	mu       sync.Mutex
@@ -64,7 +65,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	if i := strings.IndexAny(c.Prefix, "{}"); i >= 0 {
 		return nil, wrong("Config.Prefix", fmt.Sprintf("%q", c.Prefix), fmt.Sprintf("brace at position %d; the first braces of a key choose its slot in a cluster, use a prefix without them", i))
 	}
-	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock), logger: c.Logger, claiming: map[idempotency.Token]<-chan struct{}{}}
+	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock), logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)), claiming: map[idempotency.Token]<-chan struct{}{}}
 	seen := map[string]bool{}
 	err := s.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
 		weak, err := checkServer(ctx, node)
