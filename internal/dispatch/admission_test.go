@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// An item with Known set gets its outcome in the order of its group, without a request.
+// An item is submitted with Known set, because its event is already stored. The item gets
+// its outcome in the order of its group, without a request.
 func TestAKnownItem(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		first := c.make("a", 3)

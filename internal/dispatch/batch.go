@@ -31,9 +31,10 @@ func backoff(failures uint8) time.Duration {
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 }
 
-// batch is one worker's request in preparation or under way.
+// batch is one worker's request, in preparation or under way. A lane is the queue of one
+// message group.
 type batch[M any] struct {
-	lanes      []*lane[M] // lanes with items in the request; busy until the answer
+	lanes      []*lane[M] // lanes of the items; busy until the answer arrives
 	items      []*Item[M] // items of the request; the items of one lane are adjacent
 	admissions []Admission
 	admitted   []*Item[M] // the items for which Admit answered Send
@@ -69,9 +70,10 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a lane into the list of ready lanes, or into the heap of delayed lanes if
-// its next attempt has to wait. It drops a lane without an item to send. Before the call
-// the lane must be idle and neither in the list nor in the heap.
+// schedule puts a lane, the queue of one group, into the list of ready lanes. If the next
+// attempt of the lane has to wait, schedule puts it into the heap of delayed lanes
+// instead. A lane without an item to send is removed when it is empty (see drop). Before
+// the call the lane must be idle and neither in the list nor in the heap.
 func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	switch {
 	case l.notBefore.After(now):
@@ -85,8 +87,8 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// endStopped ends the items at the front of a lane for which the method stopped returns
-// true. It reports whether the lane still has an item to send.
+// endStopped ends the first items of a lane, up to the first item with a further attempt
+// (see stopped). It reports whether the lane has such an item.
 func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
@@ -127,8 +129,8 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
 }
 
-// isOverdue reports whether the item's time for retries is over, or the courier has given
-// the item up.
+// isOverdue reports whether an item gets no further retry: the time for retries is over,
+// or the courier has given the item up (Courier.GiveUpAt).
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	if now.Sub(d.began)-it.first >= d.options.RetryFor {
 		return true
@@ -137,17 +139,18 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	return !at.IsZero() && !now.Before(at)
 }
 
-// giveUpAt returns the time at which the courier gives the item up, or the zero time
-// for never.
+// giveUpAt returns the time from which the courier permits no retry of the item, or the
+// zero time without such a limit.
 func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	if it.doubt > 0 {
-		return time.Time{} // more attempts may show the item's fate
+		return time.Time{} // no limit: a retry may show whether SQS stored the item
 	}
 	return d.courier.GiveUpAt(it)
 }
 
-// putOff delays the lane of an item by wait, but not beyond the time at which the
-// courier gives the item up.
+// putOff delays the next attempt of an item, and the later items of its lane, by wait. If
+// the courier gives the item up earlier, the delay ends at that time, so that the item
+// ends without further delay.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
 	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
@@ -167,7 +170,7 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			if it.phase != waiting { // the item is in Prepare
+			if it.phase != waiting { // the courier's Prepare runs for the item
 				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
@@ -218,15 +221,15 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		if it.phase == decided {
 			continue
 		}
-		if it.phase != waiting { // the item is in Prepare
+		if it.phase != waiting { // the courier's Prepare runs for the item
 			break
 		}
 		most = it.atMost(most)
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		// An item waits for a later request if an earlier item in this one has the same
-		// event.
+		// If the request already has the event of this item, the item waits for a later
+		// request.
 		if len(b.items) > first && (!d.mayFollow(it) || contains(b.items[first:], it.Key)) {
 			break
 		}
@@ -242,13 +245,14 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 }
 
 // mayFollow reports whether an item may be in the same request as earlier items of its
-// lane. While the group is paused, it may not: only the failed item may be sent, and it
-// is the first of its lane.
+// lane. The result is false for an item without a further attempt. It is also false in a
+// paused group: only the failed item may be sent, as the first of its lane.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// startAttempt marks an item as in a request or in Prepare, and counts the attempt.
+// startAttempt marks an item as part of a request, or of a call of the courier's Prepare,
+// and counts the attempt.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	if it.attempts == 0 && !it.deferred {
 		it.first = now.Sub(d.began)
@@ -296,8 +300,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether a request may start now: a lane is ready, fewer than InFlight
-// requests are under way, and the wait for more items is over or unnecessary.
+// mayCall reports whether a request may start now. A lane must be ready, and fewer than
+// InFlight requests must be under way. The wait for further items (Linger) must be over,
+// or unnecessary: no request is under way, the request is full, or Flush or Close runs.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
@@ -316,7 +321,8 @@ func (d *Dispatcher[M]) startWork(now time.Time) {
 	d.setTimer(now)
 }
 
-// setTimer sets the timer for the next retry, linger or pacing deadline.
+// setTimer sets the timer for the next start of a request. A request may have to wait for
+// the delay of a retry, for further items (Linger), or for the pacer.
 func (d *Dispatcher[M]) setTimer(now time.Time) {
 	var at time.Time
 	if len(d.delayed) > 0 {

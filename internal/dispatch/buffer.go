@@ -73,7 +73,7 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.remove(w)
-	b.admit() // there may be enough room for the next waiter
+	b.admit() // the next waiter may need less room
 	return context.Cause(ctx)
 }
 

@@ -25,8 +25,8 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter starts a goroutine that enters the buffer, and returns when it waits or has
-// entered.
+// enter calls buffer.enter in a new goroutine. It returns when this call waits or has
+// ended.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
 		err := q.b.enter(ctx, bytes, nil)

@@ -75,9 +75,9 @@ func (c *modelCourier) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that the service stored after a later item of their group,
-// and that were reported as stored. If unnamed is true, it leaves out the items that were
-// reported with Overtaken.
+// reordered returns the items reported as stored, although the service stored a later
+// item of their group first. If unnamed is true, reordered leaves out the items reported
+// with Overtaken.
 func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
@@ -105,7 +105,9 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	for group, l := range d.lanes { // a lane may remain only if its items were withdrawn while it was queued
+	// A lane remains only if its items were withdrawn while the lane was in the ready
+	// list or in the heap.
+	for group, l := range d.lanes {
 		assert.True(t, l.head == nil && l.outcomes.head == nil && l.queued && !l.busy && !l.reportQueued, group)
 	}
 	assert.Zero(t, d.calls)

@@ -36,7 +36,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
 )
 
-// The limits of one request (F-054, F-057).
+// SQS accepts at most ten messages (F-054) and 1 MiB (F-057) in one request.
 const (
 	maxEntries = 10
 	maxBytes   = 1 << 20
@@ -60,27 +60,28 @@ type Courier[M any] interface {
 	// Hold. Admit may block for a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
 
-	// Prepare makes the next Admit of the items quick, if Options.Prepared is not 0. The
-	// items are in no request, and none of them is sent before Prepare returns. Prepare
-	// may block for a bounded time.
+	// Prepare does work in advance, so that the next Admit of the items is quick. The
+	// dispatcher calls Prepare if Options.Prepared is not 0. The items are in no request,
+	// and none of them is sent before Prepare returns. Prepare may block for a bounded
+	// time.
 	Prepare(items []*Item[M])
 
 	// Send makes one request with the items and sets answers[i] for items[i]. Meanwhile,
 	// no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item that ends, unless the answer to its last
-	// attempt proves that SQS stored the item. Conclude is called once for such an item.
-	// The item may still be in a request; the answer to that request no longer changes
-	// the outcome. The fate must stay true: a later Admit must not allow the item to be
-	// sent.
+	// Conclude returns the fate of an item that ends. Conclude is called once for each
+	// item, except after an answer that SQS stored the item: the fate is then known. The
+	// item may still be in a request; the answer to that request no longer changes the
+	// outcome. The fate must stay true: a later Admit must not allow the item to be sent.
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release is called once for each item that was passed to Conclude, when the item is
 	// in no request any more. Release is not called if the answer to the item's last
 	// request shows that the item is stored. For an item withdrawn during Admit, Release
 	// is called even if Admit then refuses the attempt. Release returns the final fate of
-	// the item and, for an item in doubt, the time at which the doubt ends.
+	// the item. For an item in doubt, over is the time at which a pause of the group may
+	// end, or zero for no such time.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
 	// GiveUpAt returns the time at which the courier gives a failed item up. A time after
@@ -150,8 +151,8 @@ const (
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group after an item in doubt or altered, until the doubt is
-	// over.
+	// PauseInDoubt pauses a group after an item that SQS may have stored (in doubt) or
+	// has altered. The pause ends at the latest at the time returned by Courier.Release.
 	PauseInDoubt Policy = iota
 
 	// PauseOnFailure pauses a group after each item that was tried and failed, and
@@ -166,7 +167,7 @@ const (
 // Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.
 type Options struct {
 	PerGroup int // items of one group in a request, 1 to 10
-	Prepared int // most prepared items outside of requests; Prepare gets at most half
+	Prepared int // most items prepared in advance; half of them per Prepare
 	Policy   Policy
 	RetryFor time.Duration // time for retries after the first attempt
 	Linger   time.Duration
@@ -184,10 +185,10 @@ type Dispatcher[M any] struct {
 	buffer  buffer
 
 	mu           sync.Mutex
-	lanes        map[string]*lane[M] // lanes with items, by group
+	lanes        map[string]*lane[M] // queues of the message groups with items
 	spare        *lane[M]            // empty lanes for reuse
 	spares       int
-	prepared     int // number of prepared items in no request and without an outcome
+	prepared     int // number of items prepared in advance for a later request
 	ready        laneList[M]
 	delayed      laneHeap[M]
 	pauses       map[string][]*Pause // by group, in the order of the failures
@@ -204,12 +205,12 @@ type Dispatcher[M any] struct {
 	forced       bool // closed, and the remaining items were withdrawn
 
 	current *epoch
-	epochs  []*epoch      // sealed epochs of waiting flushes
+	epochs  []*epoch      // epochs that waiting calls of Flush have ended
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
 	toReport  reportList[M] // lanes with outcomes that no reporter has taken
 	reporters int
-	records   bool   // an outcome has waited for the record of its item in the store
+	records   bool   // an outcome has waited for the store's record
 	reported  uint64 // number of reported outcomes
 
 	freed, freedBytes int // room of reported items not yet returned to the buffer
@@ -219,7 +220,7 @@ type Dispatcher[M any] struct {
 	seen     uint64 // value of reported at the last run of the watchdog
 	visited  uint64 // items visited by withdrawals; only tests read it
 
-	timer     *time.Timer // runs at the next retry, linger or pacing deadline
+	timer     *time.Timer // runs when the next request may start
 	wakeAt    time.Time   // zero if the timer is not set
 	minute    *time.Timer // of housekeeping
 	minuteSet bool        // minute is set
@@ -384,7 +385,9 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if l := d.lanes[group]; l != nil {
 			for it := l.head; it != nil; it = it.next {
-				if it.phase <= inFlight { // also in a request, because Admit may leave the item out
+				// Refresh an item in a request, too: Admit may leave the item out of the
+				// request.
+				if it.phase <= inFlight {
 					d.courier.Refresh(it)
 				}
 			}

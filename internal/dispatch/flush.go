@@ -63,7 +63,8 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// seal ends the current epoch and returns all epochs with items.
+// seal ends the current epoch, so that new items join another epoch. It returns all
+// epochs with items.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {

@@ -67,7 +67,8 @@ func TestFlushOfNothing(t *testing.T) {
 	})
 }
 
-// After many calls of Flush, the dispatcher keeps no epochs.
+// A thousand calls of Flush end early with their contexts. The dispatcher keeps no data
+// of these calls.
 func TestManyFlushes(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.slowly(map[string]time.Duration{"stuck": time.Hour})

@@ -39,7 +39,7 @@ type Item[M any] struct {
 
 	// Dispatcher.mu guards the fields below.
 	lane       *lane[M]
-	prev, next *Item[M] // neighbours in the lane, or in the lane's list of outcomes
+	prev, next *Item[M] // the outcome is in lane.outcomes, waiting for its report
 	out        bool     // in the list of outcomes of the lane
 	epoch      *epoch
 	watcher    *watcher[M]
@@ -55,14 +55,14 @@ type Item[M any] struct {
 	limit     uint8 // most items in the next request; 0 for no limit
 	phase     phase
 	duplicate bool
-	recording bool           // the item's report waits for a call of Recorded
+	recording bool           // the report waits for the record in the store
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided
-	deferred  bool           // Admit answered Later; the time for retries has begun
+	deferred  bool           // Admit answered Later, so the time for retries has begun
 	prepared  bool           // Prepare runs for the item, or has run
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0
-	overtaker uint64         // number of the first ended request that may have stored a later item, or 0
+	overtaker uint64         // first ended request that may have stored a later item, or 0
 
 	delay time.Duration // set by Admit before it answers Later; only the worker reads it
 }
@@ -80,9 +80,10 @@ func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 // MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
-// MarkRecording delays the report of a stored item until Recorded is called. Later items
-// of the group are sent meanwhile. Courier.Send may call MarkRecording before Send
-// returns, and Courier.Conclude may call it if IsSubmitted is true.
+// MarkRecording delays the report of a stored item until the store has recorded the item
+// (see Recorded). Later items of the group are sent meanwhile. Courier.Send may call
+// MarkRecording before Send returns, and Courier.Conclude may call it if IsSubmitted is
+// true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
 // IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called
@@ -119,8 +120,8 @@ func (it *Item[M]) recorded(ok bool) {
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
 // MarkIdle records that no attempt of the item is under way. The item may already be
-// chosen for a request that has not begun; that request will not contain the item.
-// Courier.Conclude calls MarkIdle.
+// chosen for a request that has not begun. That request will not contain the item, and
+// Outcome.Attempts does not count it. Courier.Conclude calls MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers
@@ -145,7 +146,6 @@ const (
 type Outcome struct {
 	Reason Reason
 
-	// Fate is the fate of the item.
 	Fate attempt.Fate
 
 	// Answer is the answer to the last attempt, or the zero Answer without an attempt.

@@ -14,7 +14,7 @@ type lane[M any] struct {
 	outcomes    itemList[M] // outcomes that are not reported yet
 	reporting   *Item[M]    // the item whose report is running
 
-	prepared int // number of items of the lane that Dispatcher.prepared counts
+	prepared int // items of this lane prepared in advance for a later request
 
 	busy         bool // a request contains items of the lane
 	queued       bool // in the ready list or the heap
@@ -27,8 +27,9 @@ type lane[M any] struct {
 	nextToReport *lane[M] // next lane in Dispatcher.toReport
 }
 
-// firstWaiting returns the next item to send, or nil. An item in Prepare blocks the later
-// items of its lane.
+// firstWaiting returns the next item to send, or nil. The result is also nil while an
+// earlier item is in a request or in the courier's Prepare, because the order must be
+// kept.
 func (l *lane[M]) firstWaiting() *Item[M] {
 	it := l.head
 	for it != nil && it.phase == decided {
@@ -41,9 +42,9 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 }
 
 // inDoubtAfter reports whether a later item of the lane may have been stored before the
-// given item. The fate of such a later item is not decided yet, and an earlier request
-// may have stored it. inDoubtAfter stops at the first item without an attempt, because
-// all later items have had no attempt either.
+// given item. This is so if an earlier request may have stored the later item and the
+// fate of the later item is not decided yet. The search ends at the first item without an
+// attempt, because all later items have had no attempt either.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayPrecede(stored) {

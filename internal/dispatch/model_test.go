@@ -96,14 +96,13 @@ type report struct {
 
 func newModelCourier(t testing.TB, o Options) *modelCourier {
 	c := &modelCourier{
-		t: t, start: time.Now(), sequence: 95, // the next numbers have two digits, then three
+		t: t, start: time.Now(), sequence: 95, // sequence numbers soon grow from two digits to three
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
 	c.d = New(c, o)
 	return c
 }
 
-// options returns the options of most tests.
 func options() Options {
 	return Options{PerGroup: 1, RetryFor: time.Minute, Linger: 5 * time.Millisecond, InFlight: 4, Items: 10_000, Bytes: 64 << 20}
 }
@@ -355,7 +354,6 @@ func (c *modelCourier) Send(items []*item, answers []attempt.Answer) attempt.Loa
 	return serve(items, answers)
 }
 
-// record records the results of the attempts.
 func (c *modelCourier) record(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

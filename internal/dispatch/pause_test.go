@@ -232,7 +232,9 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		c.submit(again) // its event is in doubt from the first submission; the group is paused by second
+		// The event of again is in doubt since the submission of first. The item second
+		// pauses the group.
+		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
@@ -271,7 +273,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				defer cancel()
 				it := c.item("a")
 				if test.after == 0 {
-					c.submit(c.item("a")) // a later item of the group, which must wait
+					c.submit(c.item("a")) // an earlier item of the group, so that the item it has to wait
 				}
 				it.Context = ctx
 				c.submit(it)
@@ -306,7 +308,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							for j := range items[i+1:] { // so that no item is overtaken
+							for j := range items[i+1:] { // if a later item were stored, bad would be overtaken
 								answers[i+1+j] = failed()
 							}
 							break

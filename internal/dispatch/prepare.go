@@ -2,11 +2,11 @@ package dispatch
 
 import "time"
 
-// prepare starts Prepare for the next items of a batch's lanes. Prepare runs during the
-// current request, so it saves time if each group waits for its next request. This is not
-// the case if the ready lanes have enough items for another full request; prepare then
-// does nothing. It also does nothing while more than half of Options.Prepared items are
-// prepared.
+// prepare calls the courier's Prepare, in another goroutine, for the next items of a
+// batch's lanes. Prepare runs during the current request. This saves time if the items
+// have to wait for the answer to this request. It saves no time if the ready lanes fill
+// another request meanwhile; prepare then does nothing. It also does nothing while more
+// than half of Options.Prepared items are prepared.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -91,8 +91,8 @@ func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
 		now := time.Now()
 		for _, it := range items {
 			d.takeBack(it, Hold, now)
-			// An item decided in Prepare has left its lane, and the lane may belong to
-			// another group now.
+			// Look the lane up by the group: an item withdrawn during Prepare has left
+			// its lane, and the lane may serve another group now.
 			if l := d.lanes[it.Group]; l != nil && !l.busy && !l.queued {
 				d.schedule(l, now)
 			}

@@ -72,8 +72,9 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// Prepare gets neither an item with Refused set nor a second item with the same event,
-// and no later item of their groups.
+// An item with Refused set is not prepared, and neither is a second item with the same
+// event. Later items of these groups are not prepared either, because Prepare keeps the
+// order.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
@@ -87,8 +88,8 @@ func TestNotPrepared(t *testing.T) {
 	})
 }
 
-// The context of an item ends while Prepare runs for the item. The item gets its outcome
-// immediately and is released after Prepare.
+// The context of an item ends while the courier's Prepare runs for the item. The item
+// gets its outcome immediately. The courier's Release is called after Prepare.
 func TestWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -20,7 +20,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if requesting { // the courier ended the goroutine; the items are in doubt
+		if requesting { // the courier ended the goroutine, so the answers are unknown
 			d.record(b, attempt.Troubled)
 		}
 		d.workers--
@@ -130,7 +130,7 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
 		if gone {
 			d.releaseAnswered(it, a, now)
-			it.recording = false // the decided outcome does not wait for a record
+			it.recording = false // the earlier outcome does not wait for the store
 			d.free(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
@@ -290,9 +290,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker is called for an item if the fate of a later item of its lane stays
-// unknown. The request with the given number may have stored the later item. If so, the
-// later item may have overtaken this item.
+// noteOvertaker records that the request with the given number may have stored a later
+// item of the lane, with a fate that stays unknown. If a later request than this stored
+// the earlier item it, the item counts as overtaken.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -322,8 +322,9 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, over, now)
 }
 
-// releaseAnswered does the same as release, for an item that was decided before the answer
-// to its request arrived.
+// releaseAnswered releases an item that was decided before the answer to its request
+// arrived. If the answer proves that SQS stored the item, releaseAnswered only ends the
+// item's pause.
 func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.Time) {
 	if a.Fate == attempt.Stored {
 		d.endPause(it)
@@ -333,8 +334,8 @@ func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.
 }
 
 // leave moves the decided items at the front of a lane to the list lane.outcomes, from
-// which they are reported. A stored item stays in the lane while a later item may have
-// been stored earlier.
+// which they are reported. A stored item stays in the lane until it is certain whether
+// SQS stored a later item earlier, because the outcome reports this (Overtaken).
 func (d *Dispatcher[M]) leave(l *lane[M]) {
 	for it := l.head; it != nil && it.phase == decided; it = l.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
@@ -346,8 +347,8 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 }
 
 // withdraw ends an item because its context has ended, because the context of a call of
-// Close has ended, or because its caller no longer waits. Call leave for the item's lane
-// after withdraw.
+// Close has ended, or because its caller no longer waits. The caller of withdraw then
+// calls leave for the item's lane, so that the outcome is reported.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
 	d.visited++
@@ -364,7 +365,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			it.recorded(false)
 		}
 		if it.isStored() && !it.duplicate && l.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // possibly: the fate of a later item is not known
+			it.Outcome.Overtaken = true // possibly: the fate of a later item is unknown
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

@@ -45,8 +45,9 @@ func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
 // canReport reports whether the first outcome of a lane may be reported.
 func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
 
-// giveUpRecord ends an item's wait until the store has recorded the item. In
-// lane.outcomes, the item moves in front of the items that still wait for a record.
+// giveUpRecord ends the wait of an item's outcome for the record in the store. The
+// outcome moves in front of other outcomes that still wait for a record, so that it can
+// be reported now.
 func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -101,7 +102,7 @@ func (d *Dispatcher[M]) watchReporters() {
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	d.startWork(time.Now()) // a worker may be blocked in a report, and not start the next request
+	d.startWork(time.Now()) // a worker blocked in a report cannot start the next request
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
@@ -199,9 +200,9 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// free is called for an item whose outcome was decided while it was in a request. The
-// request has ended now. If the outcome has been reported, free drops the message of the
-// item. Otherwise countReported drops the message later.
+// free is called after a request, for an item with an outcome decided during the request.
+// If the outcome was already reported, free drops the message of the item. Otherwise
+// countReported drops the message later.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftLane
 	if it.epoch == nil { // already reported

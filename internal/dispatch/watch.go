@@ -12,10 +12,12 @@ import (
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
-	first, last *Item[M]    // items with this context, in the order of submission
-	stop        func() bool // stops the watch; nil before begin, and after unwatch gave it to the last item
-	ended       bool        // the context has ended; no item is sent any more
-	cause       error       // the context's cause
+	first, last *Item[M] // items with this context, in the order of submission
+	// stop stops the watch. It is nil before begin, and after unwatch has passed it to
+	// the last item.
+	stop  func() bool
+	ended bool  // the context has ended; no item is sent any more
+	cause error // the context's cause
 }
 
 // withdrawBatch is the number of items that contextEnded withdraws before it releases the

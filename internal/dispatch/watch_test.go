@@ -179,8 +179,8 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 	})
 }
 
-// counted is a context that counts the calls of AfterFunc and the watches that are not
-// stopped.
+// counted is a context that counts the calls of AfterFunc (begun). It also counts the
+// calls that are not stopped yet (watches).
 type counted struct {
 	context.Context
 	begun, watches atomic.Int64
