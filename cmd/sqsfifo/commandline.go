@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// helpAsked is the value of a panic: the parser panics with it after printing a help text,
-// and parse recovers it.
+// helpAsked ends the parser after a help text: the parser panics with a helpAsked, and
+// parse recovers it.
 type helpAsked struct{ code int }
 
 // parse returns the subcommand of a command line with its flags, and the subcommand's
@@ -65,9 +65,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 }
 
 // limits are the defaults of flags with durations. The keys are the names that the flags'
-// tags use. The default of --retry-for is shorter for the command send (send_for) than
-// for other commands: with a journal, the idempotency store needs the last part of the
-// deduplication interval, and NewQueue refuses a longer time.
+// tags use. The command send has a shorter default of --retry-for (send_for) than other
+// commands: with a journal, NewQueue refuses retries up to the end of the deduplication
+// interval, because the idempotency store needs the last part of it.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -120,7 +120,7 @@ func doubleDashes(node *kong.Node, args []string) []string {
 }
 
 // plainer rewrites an error of the parser kong in words for users of the command line.
-// named is true if a subcommand was named.
+// named is true if the arguments name a complete command, or if a flag follows the names.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

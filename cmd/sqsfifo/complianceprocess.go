@@ -80,7 +80,8 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	queue := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 		Transport: clientTransport{client.Options().HTTPClient},
-		// The queue closed its connection without an answer, so the server does the same.
+		// A fault of the fake queue may close the connection without an answer. The server
+		// then closes the program's connection in the same way.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
@@ -179,7 +180,7 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 		for lines.Scan() {
 			p.answers <- lines.Text()
 		}
-		_, _ = io.Copy(io.Discard, out) // discards the rest after a line over the limit
+		_, _ = io.Copy(io.Discard, out) // a too long line ends Scan: discard the remaining output
 	}()
 	p.ended = sync.OnceValue(func() error {
 		for range p.answers { // reads all output, as Wait requires
@@ -193,7 +194,7 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // line, its answer to the event.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	go func() { _, _ = p.in.Write(line) }() // a write error needs no report: p.answers is closed then
+	go func() { _, _ = p.in.Write(line) }() // a write fails only if the program has ended; the closed p.answers reports that
 	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
@@ -224,7 +225,7 @@ func (p *producerProgram) end() {
 	for wait, stop := range map[time.Duration]func() error{time.Second: p.program.Cancel, 3 * time.Second: p.program.Process.Kill} {
 		defer time.AfterFunc(wait, func() { _ = stop() }).Stop()
 	}
-	_ = p.ended() // only the messages are judged, not the program's exit code
+	_ = p.ended() // ignored: the suite judges the messages, not the program's exit code
 }
 
 // tail is an io.Writer that keeps only the last 4 KiB written to it.

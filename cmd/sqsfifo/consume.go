@@ -239,9 +239,8 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 	}
 }
 
-// blocked returns the message groups that are blocked: the consumer does not continue them
-// until somebody decides about their first message. It leaves out groups that only wait for
-// their next attempt.
+// blocked returns the message groups that wait for an operator, because the handler failed
+// on their first message. It leaves out groups that only wait for their next attempt.
 func (w *consuming) blocked() (out []consumer.BlockedGroup) {
 	for _, g := range w.consumer.Blocked() {
 		if g.Blocked {

@@ -63,7 +63,7 @@ func attributeTexts(m consumer.Message[json.RawMessage]) map[string]string {
 	return out
 }
 
-// outputError is a failure of standard output.
+// outputError reports that a write to standard output failed.
 type outputError struct{ err error }
 
 func (e *outputError) Error() string { return e.err.Error() }
@@ -148,7 +148,7 @@ func messageEnvironment(m consumer.Message[json.RawMessage]) []string {
 		facts = append(facts, "SQSFIFO_DEDUPE_KEY="+m.DedupeKey, "SQSFIFO_EVENT_ID="+m.EventID.String(),
 			"SQSFIFO_EVENT_SOURCE="+m.EventSource, "SQSFIFO_EVENT_TIME="+m.EventTime.UTC().Format(time.RFC3339Nano))
 	}
-	for i, fact := range facts { // NUL is forbidden in the environment, and any text may contain it
+	for i, fact := range facts { // an environment variable must not contain NUL, but a message may
 		facts[i] = strings.ReplaceAll(fact, "\x00", "")
 	}
 	return facts
@@ -191,7 +191,7 @@ func (b *lineBuffer) pass(end int) error {
 func (b *lineBuffer) end() {
 	if len(b.rest) > 0 {
 		b.rest = append(b.rest, '\n')
-		_ = b.pass(len(b.rest)) // an output error does not matter: only the exit code of the program counts
+		_ = b.pass(len(b.rest)) // ignored: only the program's exit code decides about the message
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 type database struct {
 	*sql.DB
 	postgres bool
-	shown    string // the source for messages, without the password
-	name     string // the source without user and password: the same text for all users
+	shown    string // path or URL without the password, for messages to people
+	name     string // path or URL without user and password; identifies the database
 }
 
 // openDatabase opens an existing SQLite file or a postgres:// URL. It neither creates nor
@@ -114,9 +114,8 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
-		// This error means that the database has a ledger. sqlstore.Open then refuses a
-		// store that does not write to the ledger, so open the store again with the
-		// ledger.
+		// The error means that the database has a ledger, the append-only record of all
+		// keys. Such a store may be opened only with its ledger, so open it again.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

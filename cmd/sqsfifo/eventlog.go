@@ -26,10 +26,10 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog opens the files. For each duration in replays, the log also has a copy of all
-// messages, later by this duration. If the files together have at most sortedInMemory
-// lines, the lines may be in any order. Without a file name, or for "-", openLog reads
-// standard input.
+// openLog opens the files. For each duration d in replays, the log also has a copy of all
+// messages with times later by d. If the files together have at most sortedInMemory lines,
+// the lines may be in any order. Without a file name, or for "-", openLog reads standard
+// input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -161,9 +161,9 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source is a file, or the copy of a file for a replay. The field prefix has the messages
-// that openLog has already read. A goroutine reads the messages after these from the field
-// rest, some batches in advance.
+// source yields the messages of a file, or their copies for a replay. openLog has already
+// read the first messages into prefix. A goroutine reads the remaining messages from rest,
+// some batches in advance.
 type source struct {
 	prefix []message
 	rest   *lineReader
@@ -181,7 +181,7 @@ type source struct {
 
 type batch struct {
 	messages []message
-	err      error // the error that ended the reading after these messages, such as io.EOF
+	err      error // error after the last of these messages, such as io.EOF; else nil
 }
 
 const (

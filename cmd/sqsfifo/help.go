@@ -100,7 +100,7 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints the help text of the command line args with --help at its end.
+// printHelp prints the help text of a command; args are the command's name and subcommand.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {

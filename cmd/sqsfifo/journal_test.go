@@ -12,8 +12,8 @@ import (
 )
 
 // Only one process at a time can open a journal, also if two commands use different names
-// of its file. All claims in a journal have the same owner, so a second process would take
-// over the claims of the first.
+// of its file. All claims (records of sends under way) in a journal have the same owner, so
+// a second process would take over the claims of the first.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

@@ -72,8 +72,8 @@ func recordLine(r idempotency.Record) keyRecord {
 	}
 }
 
-// These are the states of a key without an outcome. The state of a key with an outcome is
-// its status.
+// These are the states of a key without an outcome. A key with an outcome has its
+// idempotency.Status as its state.
 const (
 	stateRunning    = "running"
 	stateInDoubt    = "in_doubt"
@@ -220,8 +220,7 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// shortID is the number of an ID's digits that text output shows. So many digits are enough
-// to name a key.
+// shortID is the number of an ID's digits in text output, enough to name a key.
 const shortID = 16
 
 func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {

@@ -65,9 +65,10 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve. The fields fence and attempts are from the command's
-// first read of the key; the fence is a number that grows with the claims of the key. If
-// one of them has changed since, the key was tried again and is not resolved.
+// keyTarget is a key to resolve, with the values of fence and attempts from the command's
+// first read of the key. Each claim of the key increases its fence, and each attempt the
+// number of attempts. If a later read has other values, the key was tried again, and the
+// command does not resolve it.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -217,9 +218,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key. The argument found is the record of the key, read again. If
-// the record shows that the key is resolved already, is not unresolved or was tried
-// again, resolve changes nothing. Without --yes it never changes anything.
+// resolve resolves one key. The argument found is the record of the key, read again. If the
+// key has an outcome, is not unresolved, or was tried again, resolve changes nothing.
+// Without --yes it never changes anything.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

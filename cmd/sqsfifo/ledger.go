@@ -32,8 +32,9 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify reads and verifies the file. It also verifies that the file has the given heads.
-// For an altered file the error is a [*ledger.TamperError].
+// verify reads and verifies the file. It also verifies that the file has a seal for each of
+// the anchors, the seal numbers and hashes noted earlier (heads). For an altered file the
+// error is a [*ledger.TamperError].
 func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
@@ -113,7 +114,7 @@ type verifiedLine struct {
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // number of the last seal that a head of --head confirms, or 0
+	Anchored int64       `json:"anchored"` // number of the last seal equal to a --head, or 0
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

@@ -107,7 +107,7 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
 	return func(l input.Logged) []lint.Finding {
-		if l.At.After(last) { // a lint.Stream needs times in order
+		if l.At.After(last) { // the times for a lint.Stream must not decrease
 			last = l.At
 		}
 		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize

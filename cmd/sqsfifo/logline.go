@@ -22,9 +22,9 @@ type provenanceLine struct {
 	BodyHash     string    `json:"body_hash"`
 }
 
-// outboxLine is a row that was exported from an outbox: the time of the first send, and
-// the message as JSON. An archived row of package outbox does not have this time. It has
-// settled_at, the time in microseconds when the outcome was recorded.
+// outboxLine is a row exported from an outbox: the time of the first send, and the message
+// as JSON. The archive of package outbox has a different form: settled_at, the time in
+// microseconds when the outcome was recorded, in place of the first send.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`

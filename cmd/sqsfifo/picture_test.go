@@ -65,7 +65,7 @@ func TestSimulateHTML(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, temporary, "the copy of standard input is gone")
 
-	// docs/guide/simulating.md has a picture of this log.
+	// docs/guide/simulating.md has a picture of this log's page, with the same counts.
 	data, _, _ := pageData(t, "", "--replay", "3m,7m", "testdata/cli/findings.jsonl")
 	assert.Equal(t, "[9 5 14 3 14 15]", kindsOf(data))
 	assert.EqualValues(t, 60, data["messages"])

@@ -30,8 +30,8 @@ const (
 	outcomeUnresolved = "unresolved"
 )
 
-// successes is the number of outcomes for an event that SQS has: the first elements of
-// everyOutcome are these outcomes.
+// successes is the number of outcomes that mean success: SQS has the event. They are the
+// first elements of everyOutcome.
 const successes = 3
 
 // everyOutcome lists the outcomes in the order in which the summary at the end of the
@@ -128,7 +128,7 @@ type receipts struct {
 
 	flushed time.Time
 
-	room chan struct{} // has one element for each event in groups; its capacity limits them
+	room chan struct{} // semaphore: one element for each event in groups
 }
 
 // mostWaiting is the largest number of events whose receipts are not printed yet.

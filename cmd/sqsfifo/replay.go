@@ -146,7 +146,7 @@ func stops(a replay.Action) bool {
 // writePlan writes the plan to a new file. It either writes the whole plan durably, or
 // leaves no file.
 func writePlan(path string, plan *replay.Plan) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the file that was named
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the user names the file
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func writePlan(path string, plan *replay.Plan) (err error) {
 }
 
 func readPlan(path string) (*replay.Plan, error) {
-	f, err := os.Open(path) // #nosec G304 -- the file that was named
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func readPlan(path string) (*replay.Plan, error) {
 // openFile opens a file for reading at any offset, and returns its size in bytes. The file
 // must be a regular file.
 func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path) // #nosec G304 -- the file that was named
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, 0, err
 	}
@@ -209,8 +209,8 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing is for defer statements: it calls close when a command returns. If close fails
-// and the command has no other error, its result becomes exitFailed and the error of close.
+// closing calls close in a defer statement, at the end of a command. If close fails and the
+// command has no other error, the command's results become exitFailed and this error.
 func closing(close func() error, code *int, err *error) {
 	if closeErr := close(); *err == nil && closeErr != nil {
 		*code, *err = exitFailed, closeErr

@@ -171,7 +171,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		q.Logger = nil // a dry run leaves each group blocked, so log records about blocked groups mean nothing
+		q.Logger = nil // a dry run deletes no message, so every group is logged as blocked
 	}
 	report, err := replay.RunQueue(ctx, q)
 	p.finish()

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// writePlanTable writes the summary of a plan as text: the number of items for each
-// action and label. A label such as "inside" is an item's position in the deduplication
-// window.
+// writePlanTable writes the summary of a plan as text: the number of items for each action
+// and label. The label is the item's age relative to the deduplication window: for example,
+// SQS suppresses an item with the label "inside".
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)
@@ -25,8 +25,9 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 }
 
 // writeReportTable writes the number of items for each outcome, and for each reason of a
-// skipped item. An item has a label in the plan and a label at its send (see
-// replay.Label). The table also has the number of items for each such pair of labels.
+// skipped item. Between the plan and the send, the deduplication window of an item may have
+// ended, so an item has two labels such as "inside" (see replay.Label). The table has the
+// number of items for each pair of labels.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -130,8 +130,9 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	// This Close does not wait for events: sending.run has already closed the queue, so all
-	// submitted events have their outcomes.
+	// sending.run has already closed the queue, and all submitted events have their
+	// outcomes. After a return before sending.run, there are no events. So this Close does
+	// not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -166,8 +167,8 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer for complete messages only. It sends them unchanged and cannot
-// build messages.
+// passOn returns a producer that sends messages from input.Builder unchanged. It cannot
+// build messages from events.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

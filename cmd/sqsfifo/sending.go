@@ -92,11 +92,11 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the longest time for which the function wait waits for the method
-// read. If read is blocked on standard input, it does not return in this time.
+// readerMayTake is the time limit of wait. The method read may be blocked on standard input
+// for any time, and the command does not wait for more input.
 const readerMayTake = 100 * time.Millisecond
 
-// wait returns the error of the method read, or nil if read does not return within
+// wait returns the error of the method read, or nil if read is still running after
 // readerMayTake.
 func wait(read <-chan error) error {
 	select {
@@ -112,7 +112,7 @@ func wait(read <-chan error) error {
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) (int, error) {
 	closeErr := s.close()
 	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
-	if ctx.Err() == nil { // after a signal, closeErr says the same as the receipts of withdrawn events
+	if ctx.Err() == nil { // after a signal, closeErr is about withdrawn events, which have receipts
 		errs = append(errs, closeErr)
 	}
 	s.progress.finish()
@@ -196,8 +196,8 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	}
 }
 
-// sendAll submits the events to the producer. It ends when the channel events is closed,
-// or when the second context, that of the reader, ends.
+// sendAll submits the events to the producer. It ends when the channel events is closed or
+// the context reading ends. reading belongs to the method read.
 func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
 	for {
 		select {

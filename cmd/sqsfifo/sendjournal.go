@@ -9,14 +9,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation is the operation in the keys of a journal that an earlier version of the
-// command wrote. That version did not use the journal as the producer's store.
+// oldOperation marks the keys of journals by an earlier version of the command. That
+// version did not use the journal as the producer's store, so openSendJournal refuses its
+// journals.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal and returns it as the store of a producer. The name of
-// the store's owner must be unique. The path of the journal is unique, because only one
-// process can open a journal. The name is the hash of the path, because the length of a
-// name is limited. The function end closes the journal.
+// openSendJournal opens a journal and returns it as the store of a producer. Each
+// concurrent producer needs a different owner name in the store. Only one process can open
+// a journal, so the path is a unique name. The hash of the path is used, because the length
+// of a name is limited. The function end closes the journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -200,8 +200,8 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe returns the text of an outcome, as Outcome.String does. Outcome.String refers
-// to another message by its index, and describe by its number and place.
+// describe returns the text of an outcome, like Outcome.String. To name another message,
+// Outcome.String prints its index; describe prints its number, file and line.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))

@@ -14,8 +14,8 @@ import (
 // the command sqsfifo, so tests can run the command as another process.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
-// The go command, the scripts and the tests run this test binary in place of the command
-// sqsfifo.
+// This test binary acts as the command sqsfifo if the go command, a script or a test starts
+// it as a process.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)

@@ -201,9 +201,9 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the value of --fail-on: the lowest severity of a finding that makes the
-// command fail. The default is warning. It excludes infos, because they are reported only
-// on request and do not report present losses.
+// failOn is the value of --fail-on: the lowest severity of a finding that makes the command
+// fail. With the default, warning, infos do not fail the command: an info does not report a
+// present loss, and is printed only on request.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -227,8 +227,8 @@ func coloured(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// disabled reports whether --disable names the rule. It is for SF020, which the analyzer
-// does not check.
+// disabled reports whether --disable names the rule. The command calls it for SF020,
+// because the analyzer does not check SF020.
 func (r ruleSet) disabled(id string) bool {
 	return slices.ContainsFunc(strings.Split(r.Disable, ","), func(s string) bool {
 		s = strings.TrimSpace(s)
@@ -236,10 +236,10 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags of the analyzer, in the form in which "go vet" takes
-// them. It omits flags with their default value, because the go command uses the flags in
-// the key of its cache. To check a value, forTool sets the analyzer's own flag. These flags
-// belong to the whole process, so it first sets each to its default.
+// forTool returns the given flags of the analyzer as flags of "go vet". The go command
+// caches results by flags, so a flag with its default value is omitted: the result is the
+// same as without the flag. To check a value, forTool sets the analyzer's own flag. These
+// flags belong to the whole process, so forTool first sets each to its default.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

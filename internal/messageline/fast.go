@@ -105,8 +105,8 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads an object whose members are strings without escapes, and calls each with
-// each member. It returns false for any other text, or if a call returns false.
+// object reads an object whose members are strings without escapes. It calls the function
+// each with every member. It returns false for any other text, or if each returns false.
 func (s *scan) object(each func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false
@@ -166,10 +166,9 @@ func (s *scan) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// value returns the JSON text of a string or an object, which may be invalid inside. It
-// returns nil for other values. It also returns nil for an object with too many levels.
-// The line has one level more than the object, and the limit for the line is
-// canonicaljson.MaxDepth.
+// value returns the JSON text of a string or an object, or nil for other values. The text
+// may be invalid inside. value also returns nil for an object nested more deeply than
+// canonicaljson.MaxDepth minus one, because the object is inside of the line's object.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

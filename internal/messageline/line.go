@@ -92,7 +92,7 @@ type Line struct {
 	At              time.Time // time of the send
 	DeduplicationID string
 	BodyHash        string
-	Status          string // only in a file of messages to replay; not checked here
+	Status          string // only in a file of messages to replay; Parse accepts any text
 	SentFrom        time.Time
 	SentTo          time.Time
 	MessageID       string
@@ -127,8 +127,8 @@ func Parse(text []byte) (Line, error) {
 	return parseSlow(text)
 }
 
-// parseSlow reads any line, and defines the meaning of lines: for each line that parseFast
-// accepts, it returns the same result as parseSlow.
+// parseSlow reads any line. It defines the meaning of a line: parseFast returns either the
+// same result or false.
 func parseSlow(text []byte) (Line, error) {
 	// Canonicalize finds the faults that package encoding/json accepts: duplicate names,
 	// and invalid characters, which it would replace.

@@ -169,9 +169,9 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether the run can show that an entry about the file is stale: the run
-// checked the file, or the file does not exist. The parameter base is the folder of the
-// baseline's file.
+// decides reports whether this run knows all findings in a file: it checked the file, or
+// the file does not exist. Only then can an entry of the baseline about the file be stale.
+// The parameter base is the folder of the baseline's file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {

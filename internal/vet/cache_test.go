@@ -47,7 +47,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		return asLines(report.Findings)
 	}
 	orders := [][]string{
-		{"./..."}, // the cache has no result
+		{"./..."}, // the cache has no results before
 		{"./raw", "./..."},
 		{"./raw/wrapped", "./raw", "./..."}, // the first package imports the second
 		{"./...", "./raw/wrapped", "./..."},

@@ -43,7 +43,7 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			continue // for files named one by one, the tests are unknown
+			continue // files named one by one: their tests are unknown, so skip the rule
 		}
 		concerned, err := sources.concern(p.GoFiles)
 		if err != nil {
@@ -65,8 +65,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// Call cover for every construction, so that each directive that suppresses a
-			// finding is marked as used.
+			// open are the uses of a producer's constructor without an ignore directive.
+			// Call cover for every use, because it marks the directives as used.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))
@@ -80,8 +80,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	return findings, untested, nil
 }
 
-// suiteOf finds calls of the compliance suite in the tests of package p: in its internal
-// tests and in its external test package.
+// suiteOf finds calls of compliance.TestProducer, the compliance suite, in the tests of
+// package p: in its internal tests and in its external test package.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {

@@ -39,8 +39,8 @@ type Fixed struct {
 	Files []string
 
 	// Left has a line for each fix that was not applied: the place as file:line:column, the
-	// rule and the reason. If the fixed code of a file is not Go, one line stands for all
-	// fixes of the file.
+	// rule and the reason. If the fixes of a file would produce invalid Go code, one line
+	// stands for all fixes of the file.
 	Left []string
 }
 
@@ -85,7 +85,7 @@ func (r *Report) Fix() (Fixed, error) {
 			out.Left = append(out.Left, fmt.Sprintf("%s: the fixed code is not Go: %v", name, err))
 			continue
 		}
-		if err := os.WriteFile(name, text, 0o644); err != nil { // #nosec G306 -- the mode is for a new file; this one is there
+		if err := os.WriteFile(name, text, 0o644); err != nil { // #nosec G306 -- the file exists, so its mode stays
 			return out, err
 		}
 		out.Findings += file.findings

@@ -52,7 +52,7 @@ func TestFix(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code     string
 		fixes    [][]string
-		want     string // "" if the file must stay
+		want     string // "" if the file must not change
 		findings int
 		left     string // part of the only reason, or ""
 	}{

@@ -79,7 +79,8 @@ func load(ctx context.Context, o Options, mode packages.LoadMode) ([]*packages.P
 }
 
 // loadErrors returns the errors of the packages and of their loaded dependencies.
-// Dependencies must compile too, because the rules follow values into them.
+// Dependencies must compile too, because the analyzer also follows values through functions
+// of dependencies.
 func loadErrors(loaded []*packages.Package) error {
 	byPath := map[string][]string{}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
@@ -102,8 +103,8 @@ func loadErrors(loaded []*packages.Package) error {
 	return e
 }
 
-// count returns the number of packages, in which a package with its variants and its
-// external test package counts as one.
+// count returns the number of packages. A package, its variants and its external test
+// package together count as one.
 func count(listed []*packages.Package) int {
 	paths := map[string]bool{}
 	for _, p := range listed {
@@ -112,9 +113,9 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the import paths of the packages about which "go vet" must print a result.
-// A package and its variant with tests share a name; an external test package has another
-// name. A package without files, such as unsafe, is not in the output.
+// paths returns the import paths for which "go vet" must print a result. A package and its
+// variant with tests have the same path; an external test package has a different path. A
+// package without files, such as unsafe, has no result.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

@@ -49,7 +49,7 @@ func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	return o
 }
 
-// names reports each declared function, in reverse order of the file.
+// names is an analyzer that reports each declared function, the last one of a file first.
 var names = newNames()
 
 func newNames() *analysis.Analyzer {
@@ -75,8 +75,8 @@ func newNames() *analysis.Analyzer {
 	return a
 }
 
-// withRules selects the real analyzer. A flag with a unique value ensures that the go
-// command's cache has no answer.
+// withRules selects the real analyzer. A unique value of a flag makes the go command run
+// the analyzer again and not use a cached result.
 func withRules(o vet.Options) vet.Options {
 	o.Flags = []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d", time.Now().UnixNano())}
 	return o

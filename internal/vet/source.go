@@ -89,9 +89,8 @@ func (s sources) check(p *packages.Package) (*code, error) {
 	return c, nil
 }
 
-// known is a types.Importer that loads no packages. For a package that SF020 looks for,
-// it declares the names that the rule needs, such as NewProducer. Any other package is
-// empty.
+// known is a types.Importer that reads no files. A package of interest to SF020 gets only
+// the names that the rule looks for, such as NewProducer. Any other package is empty.
 type known map[string]*types.Package
 
 func (k known) Import(name string) (*types.Package, error) {

@@ -88,17 +88,16 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 }
 
 // withDiagnostics returns the name of the file that describes a package for the analysis.
-// The parameter file is the description by the go command. It may ask only for facts,
-// which the analysis of importing packages needs, and not for diagnostics. If diagnostics
-// are to be reported too, withDiagnostics writes a changed copy to the same folder and
-// returns the copy's name. The go command removes the folder later. Otherwise
-// withDiagnostics returns file.
+// The parameter file names the go command's description. For an imported package the go
+// command may ask only for facts, without diagnostics. To get its diagnostics,
+// withDiagnostics writes a changed copy to the same folder and returns the copy's name. The
+// go command removes the folder later. In all other cases withDiagnostics returns file.
 //
-// Calls by Run set all: every package then gets diagnostics. Otherwise only packages of
-// the main module get diagnostics. Imported packages get them too, because the go command
-// keeps their result for later runs that name these packages. A module with a version is
-// a dependency, so its packages get none. With -fix the go command asks again for each
-// named package, so only named packages get diagnostics.
+// With all, set by Run, every package gets diagnostics. Without all, every package of the
+// main module gets them, even if it is only imported: the go command keeps the result, and
+// a later run may name this package. Packages of other modules, known by their module
+// version, get none. With -fix the go command runs the analysis again for each named
+// package, so an imported package gets none.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

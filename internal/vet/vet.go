@@ -9,9 +9,9 @@
 // already has findings, and they must not hide new findings.
 //
 // The guarantee: each finding is reported once, findings are sorted by position, and a
-// package that does not compile is an error and never a clean result. The go command
-// runs the analyzers. It takes the result for a package from its cache if these have
-// not changed: the package, its dependencies, the flags, and this binary.
+// package that does not compile is an error and never a clean result. The go command runs
+// the analyzers. It reuses the cached result of a package if the package, its dependencies,
+// the flags and this binary have not changed.
 //
 // The limits: the go command must be 1.26 or later. SF020 finds calls of the suite in
 // the package's own test files, with the given build tags. It does not follow calls
@@ -101,8 +101,8 @@ type Report struct {
 	// Packages is the number of checked packages, including their tests.
 	Packages int
 
-	// files are the checked files, by absolute path. fixable are the checked files of
-	// the main module.
+	// files are the checked files, by absolute path. fixable are the files that Fix may
+	// change: the checked files of the main module, and files named one by one.
 	files, fixable map[string]bool
 
 	began time.Time

@@ -31,7 +31,7 @@ type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	touches bool // whether simulated fingers touch the screen now
+	touches bool // fingers of Touch are on the screen
 
 	reported sync.Mutex
 	errors   []string

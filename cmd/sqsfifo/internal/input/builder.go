@@ -40,16 +40,16 @@ const (
 type Spec struct {
 	Kind         Kind
 	Organization string
-	Source       string // event_source of payloads
-	Key          string // dedupe key of payloads
-	Group        string // message group of payloads and envelopes
-	Time         string // time of the event, of payloads
+	Source       string // event_source; only for payloads
+	Key          string // template of the dedupe key; only for payloads
+	Group        string // template of the message group; for payloads and envelopes
+	Time         string // template of the event's time; only for payloads
 	TimeFormat   string // rfc3339, date, unix or unixms
 	EventID      string // template for a UUIDv7 stored with the event; may be empty
 	Attributes   map[string]string
 }
 
-// Event is a payload with its identity.
+// Event is a payload with its dedupe key, group, time and event ID.
 type Event struct {
 	payload  json.RawMessage
 	identity sqsfifo.Identity
@@ -120,8 +120,8 @@ func (b *Builder) checkSource(source string) error {
 	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require returns an error if a flag is missing that the lines' kind needs, or if a flag is
-// set that has no meaning for this kind.
+// require checks that the flags fit the kind of the lines. It returns an error if a needed
+// flag is missing, or if a flag has no meaning for this kind.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
@@ -237,8 +237,8 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.around(m, event); err != nil {
 		return nil, err
 	}
-	// Check the rules before the body is decoded, because a finding names the rule and
-	// the place of the fault.
+	// Check the rules first: a finding names the rule and the place of the fault, and an
+	// error of json.Unmarshal does not.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)

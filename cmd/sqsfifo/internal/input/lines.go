@@ -127,7 +127,7 @@ func openable(files []string) ([]string, error) {
 		if name == "-" {
 			continue
 		}
-		f, err := os.Open(name) // #nosec G304 -- the file that was named
+		f, err := os.Open(name) // #nosec G304 -- the user names the file
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +186,7 @@ func (l *Lines) open() error {
 	var r io.Reader = l.stdin
 	l.name = stdinName
 	if name := l.names[0]; name != "-" {
-		f, err := os.Open(name) // #nosec G304 -- the file that was named
+		f, err := os.Open(name) // #nosec G304 -- the user names the file
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func (w *Whole) Next() (Line, error) {
 		w.read += int64(len(text))
 		return Line{stdinName, 1, bytes.TrimSpace(text)}, nil
 	}
-	text, err := os.ReadFile(name) // #nosec G304 -- the file that was named
+	text, err := os.ReadFile(name) // #nosec G304 -- the user names the file
 	w.read += int64(len(text))
 	return Line{name, 1, bytes.TrimSpace(text)}, err
 }

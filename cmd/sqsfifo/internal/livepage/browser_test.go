@@ -37,7 +37,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
 	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
 	server := listening(t, h)
-	tab.Open(server.URL + "/?now") // a query in the URL that is not a request of SQS's older query protocol
+	tab.Open(server.URL + "/?now") // a URL with a query, but without Action, asks for the page
 	tab.Until(is("connection", "live"))
 	tab.Until(is("remembered", "0"))
 	text := func(selector string) string {
@@ -94,8 +94,8 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Until(is("faults", "0"))
 	send(t, q, "g", "b", nil)
 
-	// Advance the clock until the next deduplication interval ends, then by five minutes,
-	// and then by one minute.
+	// The clock's buttons advance the time to the end of the next deduplication interval,
+	// by five minutes, and by one minute.
 	before := len(q.Window())
 	tab.Until(is("remembered", fmt.Sprint(before)))
 	tab.Click("#clock-next")

@@ -7,12 +7,12 @@
 // no error.
 //
 // Guarantee: a GET of / that accepts HTML returns the page. The handler also answers the
-// page's requests for its stream, request log and icon. Every other request reaches the
-// server unchanged, except a request under /_sqsfifo/ from a web page of another origin:
-// it is refused. The page updates by server-sent events. An open page is called a reader,
-// and there are at most [MaxReaders] readers. A reader has one net/http goroutine, which
-// ends with its request, or when the reader receives too slowly. Web pages of other
-// origins can neither read nor change any state.
+// page's requests for its stream, request log and icon. It refuses a request under
+// /_sqsfifo/ from a web page of another origin, so such a page can neither read nor change
+// state. Every other request reaches the server unchanged. The page updates by server-sent
+// events. An open page is a reader, and there are at most [MaxReaders] readers. A reader
+// has one net/http goroutine. It ends with the reader's request, or if the page receives
+// too slowly.
 //
 // Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
 // [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.

@@ -108,7 +108,7 @@ func TestForeignPages(t *testing.T) {
 		for _, header := range [][]string{
 			{"Origin", "https://evil.example"},
 			{"Origin", "http://127.0.0.1:3000"},
-			{"Origin", "http://localhost:9324"}, // another name than in the requested address
+			{"Origin", "http://localhost:9324"}, // the page's origin has another host name than the request
 			{"Origin", "null"},
 			{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"},
 			{"Sec-Fetch-Site", "same-site", "Content-Type", "application/json"},

@@ -123,9 +123,9 @@ func (s *stateWire) add(q *sqstest.Queue) {
 }
 
 // lostOf compares a suppressed send with its original, the message that the queue stored
-// before. The result lost names the parts of the suppressed send that differ and so were
-// lost: "attributes", "group" or "body". The result known is false if the queue no longer
-// has the text of the original.
+// before. The result lost names each part that differs ("attributes", "group" or "body"):
+// its value is not in the queue. The result known is false if the queue no longer has the
+// text of the original.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

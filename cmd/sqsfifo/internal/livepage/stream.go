@@ -111,9 +111,9 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue. For a queue without one, it adds an empty
-// state. If the cache then has more entries than there are queues, some are for deleted
-// queues, and get first clears the cache.
+// get returns the cached state of a queue, and adds an empty state if there is none. A
+// deleted queue's state stays in the cache, so get clears the whole cache before it adds a
+// state if the cache has more entries than there are queues.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

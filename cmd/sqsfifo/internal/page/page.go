@@ -3,10 +3,10 @@
 // Problem: a page about a log is opened from a disk, mailed and kept, and strangers wrote
 // the log's content.
 //
-// Guarantee: a page loads no other resource. Its Content-Security-Policy allows exactly
-// the page's script and style, by their hashes, so a script from the content of a log
-// cannot run even inside the markup. [Document].Data is stored as JSON in a script element
-// without executable code; the JSON cannot end the element.
+// Guarantee: a page loads no other resource. Its Content-Security-Policy allows only the
+// page's script and style, by their hashes. A script in the content of a log therefore
+// cannot run, even if it got into the page's HTML. [Document].Data is stored as JSON in a
+// script element without executable code; the JSON cannot end the element.
 //
 // Limits: the markup, style and scripts of a [Document] are trusted. Scripts must insert
 // data as text.

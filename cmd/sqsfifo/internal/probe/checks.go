@@ -61,8 +61,8 @@ func deadLetters(attrs map[string]string) string {
 	return "no dead-letter queue"
 }
 
-// contentBased tests whether the queue accepts a message without a deduplication ID, and
-// records the answer in p.hashing.
+// contentBased tests whether the queue accepts a message without a deduplication ID. It
+// sets p.hashing to the result.
 func (p *prober) contentBased(ctx context.Context) error {
 	const name = "content-based"
 	p.hashing = true
@@ -199,16 +199,16 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// stillKnown and forgotten are times after a send. SQS recognises a duplicate for five
-// minutes: it must suppress a duplicate sent after the time stillKnown, and store one
-// sent after the time forgotten. The differences to five minutes cover the time to the
-// queue and back.
+// SQS recognises a duplicate for five minutes after the first send. It must suppress a
+// duplicate sent after the time stillKnown, and store a duplicate sent after the time
+// forgotten. Both times leave some seconds for the way to the queue and back.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second
 )
 
-// window sends one message again just before and another just after the five minutes.
+// window sends one message again shortly before the five minutes end, and another message
+// again shortly after.
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {

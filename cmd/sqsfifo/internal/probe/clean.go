@@ -17,11 +17,10 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// The method clean stops after a number of successive answers of one kind. inVain is the
-// number for answers that contain only messages of other senders: clean makes these
-// visible again and may receive them repeatedly. The constant empty is the number for
-// answers without a message. Such an answer takes a second, so clean waits for longer
-// than hiddenFor: a receive whose answer was lost hides messages for that time.
+// clean stops after inVain successive answers with messages of other senders only, because
+// it could receive them again and again. It also stops after empty successive answers
+// without messages. Such an answer takes a second, so clean waits for longer than hiddenFor
+// seconds: for this time, messages in a lost answer stay hidden.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
@@ -32,8 +31,9 @@ const (
 // time.
 const hiddenFor = 10
 
-// clean receives messages until it has deleted all messages of this run, or stops as
-// described at inVain. It makes messages of other senders visible again.
+// clean receives messages until it has deleted all messages of this run, or until inVain or
+// empty answers in a row bring none of them. It makes messages of other senders visible
+// again.
 func (p *prober) clean(ctx context.Context) error {
 	switch {
 	case p.attrs == nil:

@@ -68,7 +68,7 @@ type Report struct {
 
 	// Sent counts the messages of this run that the queue stored, and Deleted the messages
 	// of this run that were deleted again. Returned counts the receives of other senders'
-	// messages; each such message was given back.
+	// messages; each such message was made visible again.
 	Sent, Deleted, Returned int
 }
 

@@ -264,8 +264,8 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// The messages in a lost answer to a receive are hidden until their visibility timeout
-// ends. Clean waits for that and deletes them too.
+// If the answer to a receive is lost, its messages are hidden until their visibility
+// timeout ends. Clean waits for this time and then deletes these messages too.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -300,8 +300,8 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 	assert.NotZero(t, r.Returned)
 }
 
-// Clean is refused for a queue with a dead-letter queue: each receive of another sender's
-// message would move it closer to the dead-letter queue.
+// Clean is refused for a queue with a dead-letter queue: SQS moves a message there after a
+// number of receives, and Clean would receive other senders' messages.
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

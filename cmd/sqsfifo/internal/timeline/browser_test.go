@@ -108,7 +108,8 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#report"), `a\u202eb</script>`)
 	assert.False(t, browsertest.Value[bool](tab, `document.documentElement.innerText.includes("\u202e")`))
 
-	// Hovering over a mark shows the reason, with the first difference highlighted.
+	// When the pointer is on the dot of a message, a card shows the message's outcome with
+	// the first difference highlighted.
 	at := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(5)")
 	tab.Move(at.X, at.Y)
 	tab.Until("!document.getElementById('card').hidden")
@@ -118,9 +119,8 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Picture("timeline-few-hover")
 
 	// A click on a finding in the list selects its message and opens the card, which
-	// highlights the difference of the bodies. The view does not move if it already
-	// contains the mark of the message, and the clicked list entry keeps the keyboard
-	// focus.
+	// highlights the difference of the bodies. The dot of this message is in view, so the
+	// view does not move. The clicked list entry keeps the keyboard focus.
 	type state struct{ From, To, Top float64 }
 	view := func() state {
 		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
@@ -136,7 +136,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#card button") // goes to message 4
 	assert.Equal(t, "4", attribute(tab, "selected"))
 
-	// Tiles and chips filter the list and the lanes.
+	// A tile at the top filters the list by kind, a chip by cause.
 	tab.Click(`#tiles [data-kind="lost"]`)
 	assert.Equal(t, fmt.Sprint(r.kinds[Lost]), attribute(tab, "listed"))
 	assert.Equal(t, "true", browsertest.Value[string](tab, `document.querySelector('#tiles [data-kind="lost"]').getAttribute("aria-pressed")`))
@@ -231,9 +231,9 @@ func overlaps(a, b string) string {
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)
 }
 
-// At any window size, the lanes of the message groups and the whole texts of the list of
-// findings are visible together. The card of a selected message does not cover the list or
-// the message's mark.
+// At any window size, the drawn rows of the message groups and the whole texts of the list
+// of findings are visible together. The card with the details of a selected message does
+// not cover the list or the dot of the message.
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
 	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })

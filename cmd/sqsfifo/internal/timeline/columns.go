@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 )
 
-// columns stores the rows of the page by column: each field of row has its own byte
-// slice, in which the value of one row follows that of the row before. Most columns
-// hold differences to earlier rows, because small numbers take few bytes. The page's
-// data.js decodes the columns.
+// columns stores the page's rows column by column. Each field of row has a separate byte
+// slice with the field's values of all rows, one after another. Most columns hold
+// differences to earlier rows, because small numbers take few bytes. The page's data.js
+// decodes the columns.
 type columns struct {
 	count int
 	last  row
@@ -18,12 +18,12 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	id     []byte // only for stored messages: 8 bytes of the hash, or the index in names of an ID that is not a hash
-	of     []byte // only for suppressed messages: the message's number minus that of its original
-	other  []byte // only for messages with the dedupe key of another body: the message's number minus that of the other message
+	id     []byte // only for stored messages: 8 bytes of a hash; for another ID, its index in names
+	of     []byte // only for suppressed messages: how many messages earlier the original is
+	other  []byte // only for a dedupe key already used with another body: how many messages earlier
 	errors []byte // only for refused messages: index of the error in texts
 	source []byte // index of the file or replay in sourceList
-	line   []byte // difference to the previous row of the same source
+	line   []byte // line number minus that of the source's previous row
 
 	names, texts index
 	sources      map[Place]int // index of each source; Line is 0 in the keys
@@ -148,7 +148,7 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	if !complete { // in a complete log the numbers count from 1
+	if !complete { // a page with all messages needs no numbers: they count from 1
 		p.Number = b64(c.number)
 	}
 	return p

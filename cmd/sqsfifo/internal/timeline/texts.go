@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text is the content of a finding's message and of its related message: the original of a
-// suppressed message, or the other message with the same dedupe key. The recorder does not
-// store bodies while it records, so contents is empty until SetTexts (see Wanted).
+// text has the bodies and attributes to show for a finding: those of its message, and of
+// the related message. This is the original of a suppressed message, or the other message
+// with the same dedupe key. The recorder does not store bodies, so contents is empty until
+// a call of SetTexts (see Wanted).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
@@ -19,10 +20,10 @@ type text struct {
 	has        [2]bool
 }
 
-// Wanted returns the lines whose bodies and attributes the page can show: the findings with
-// texts and their related messages. The lines are sorted by file and line, each line once.
-// Replay is zero in each Place. The caller reads these lines again and passes their
-// messages to SetTexts.
+// Wanted returns the lines of the findings with texts and of their related messages, sorted
+// by file and line, each once. The caller reads these lines of the log again and passes
+// their messages to SetTexts. Replay is zero in each Place, because a replay has the same
+// text.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

@@ -4,17 +4,17 @@
 // Problem: of millions of messages a few are lost or doubled. A table of outcomes does
 // not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. A finding is a message that was
-// lost, delivered again or refused, or that has the dedupe key of another body (the kinds
-// from [Lost] to [Refused]). For a log of up to [MaxMessages] the page has every message.
-// For a longer log it has the counts of all messages, and the findings with their related
-// messages. A [Recorder]'s memory is bounded: beyond MaxMessages it grows with the
-// deduplication interval, not with the log. The page has bodies and attributes of
-// findings only, shortened, and only if the caller passes them to [Recorder.SetTexts].
+// Guarantee: the page is one file; see package page. A finding is a message that was lost,
+// delivered again or refused, or whose dedupe key an earlier message has with another body
+// (the kinds from [Lost] to [Refused]). For a log of up to [MaxMessages] the page has every
+// message. For a longer log it has the counts of all messages, and the findings with their
+// related messages. A [Recorder]'s memory is bounded: beyond MaxMessages it grows with the
+// deduplication interval, not with the log. The page has bodies and attributes of findings
+// only, shortened, and only if the caller passes them to [Recorder.SetTexts].
 //
-// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
-// each kind, and any log at most [MaxTexts] texts of each kind. Groups beyond [MaxGroups]
-// share a lane.
+// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of each
+// kind, and any log at most [MaxTexts] texts of each kind. The page draws each message
+// group in a separate row; groups beyond [MaxGroups] share one row.
 package timeline
 
 import (
@@ -120,8 +120,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is the stored data of a recent message. A later finding may name the
-// message as its related message.
+// recentMessage is kept for some minutes, because a later duplicate may have the message as
+// its original.
 type recentMessage struct {
 	at    int64
 	group uint32

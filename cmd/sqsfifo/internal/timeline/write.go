@@ -58,7 +58,7 @@ type packCause struct {
 	Count int    `json:"count"`
 }
 
-// interval is SQS's fixed interval.
+// interval is the deduplication interval of SQS.
 const interval = window.Interval
 
 // Write writes the page. The recorder accepts more messages afterwards.
