@@ -125,8 +125,8 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
-			// A label starts with a comma. The comma of the first label is overwritten
-			// with the opening bracket later.
+			// The label is a comma, the name in quotes and a colon. The comma of the
+			// first member is later overwritten with the opening bracket.
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

@@ -64,9 +64,9 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestSharedIsNotCyclic encodes values below uncheckedDepth, where the encoder searches
-// for cycles. The values contain one pointer, slice or map several times, but never
-// inside itself, so they are accepted.
+// TestSharedIsNotCyclic encodes values nested more deeply than uncheckedDepth; there
+// the encoder searches for cycles. The values contain one pointer, slice or map several
+// times, but never inside itself, so they are accepted.
 func TestSharedIsNotCyclic(t *testing.T) {
 	shared := &Chain{1, &Chain{N: 2}}
 	list, members, empty := []any{shared, 1}, map[string]any{"a": shared}, []any{}

@@ -19,11 +19,10 @@
 // hexadecimal SHA-256 of the output is the deduplication ID that SQS computes for a
 // message with this body.
 //
-// The functions refuse values without a faithful form, with an [*Error] that names the
-// offset, the JSON pointer and the rule: duplicate names, invalid UTF-8 (also in Go
-// strings, where [encoding/json] replaces it), lone surrogates, numbers beyond the
-// range of a double, a byte order mark, trailing data. There are two kinds of
-// functions:
+// The functions refuse values without a faithful form: duplicate names, invalid UTF-8
+// (also in Go strings, where [encoding/json] replaces it), lone surrogates, numbers
+// beyond the range of a double, a byte order mark, trailing data. The [*Error] names the
+// offset, the JSON pointer and the rule. There are two kinds of functions:
 //
 //   - [Append] and [Canonicalize] follow the RFC to the letter and round every number
 //     to a double.

@@ -214,7 +214,7 @@ func invalidAt(s string, at int) string {
 
 // encodeQuotedString writes a string with the tag option "string". The string is
 // encoded twice: the JSON text of the string becomes the content of a second JSON
-// string. The inner text has the escapes of encoding/json.
+// string. The inner text also escapes <, >, &, U+2028 and U+2029, as in encoding/json.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	s := v.String()
 	if at := invalidUTF8(s); at >= 0 {

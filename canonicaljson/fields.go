@@ -21,12 +21,12 @@ type field struct {
 	omitZero  bool
 	isZero    func(reflect.Value) bool // the type's method IsZero, or nil
 
-	direct  int  // the index in the struct itself, -1 if embedded
+	direct  int  // the index in the struct itself, -1 for a field of an embedded struct
 	mayOmit bool // the tag has omitempty or omitzero
 	encode  encodeFunc
 }
 
-// compile sets the fields of f that depend on t, the struct type of which f is a member.
+// compile sets the fields of f that depend on t, the struct type with the member f.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -114,7 +114,7 @@ func isEmpty(v reflect.Value) bool {
 type embedded struct {
 	typ   reflect.Type
 	index []int
-	twice bool // two fields at this depth embed the type: the fields of both hide each other
+	twice bool // embedded twice at this depth: by the rules of encoding/json its fields hide each other
 }
 
 // fieldsOf returns the members of the struct type t in the order of their names, by the

@@ -174,7 +174,7 @@ func shortInteger(src []byte, start int) int {
 }
 
 // scanNumber reads the number at start and replaces it by its canonical form if they
-// differ. It returns the offset after the number, or -1.
+// differ. It returns the offset after the number, or -1 after a fault.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src
 	if end := shortInteger(src, start); end > 0 {
@@ -188,8 +188,8 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Two decimals of at most 15 digits never denote one double, so the digits are
-	// the shortest already, except for zeros at the end.
+	// Two different decimals of at most 15 digits are never the same double. No shorter
+	// decimal is therefore the same double, and only zeros at the end are superfluous.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))

@@ -14,13 +14,15 @@ type member struct {
 	quote  uint32 // offset in the source of the name's opening quote
 	length uint32 // of the name without quotes; with decodedName, an index into scanner.decoded
 	at     uint32 // offset in the normalised text
-	first  uint32 // index of the first inner object in scanner.unsorted
+	first  uint32 // inner objects have indices from first on in scanner.unsorted
 }
 
+// decodedName is set in member.length if the name has escapes.
 const decodedName = 1 << 31
 
-// span is a part of the normalised text. The objects inside this part have the indices
-// first to last-1 in scanner.unsorted.
+// span is a part of the normalised text: the canonical text, except that members are
+// still unsorted. The unsorted objects inside this part have the indices first to last-1
+// in scanner.unsorted.
 type span struct {
 	start, end  uint32
 	first, last uint32
@@ -28,10 +30,10 @@ type span struct {
 
 // object is an object whose members must be sorted.
 type object struct {
-	start, end uint32 // in the normalised text
+	start, end uint32 // offsets in the normalised text
 	members    uint32 // index of the first member in scanner.moved
-	count      uint32
-	first      uint32 // index of the first inner object in scanner.unsorted
+	count      uint32 // number of members
+	first      uint32 // inner objects have indices from first on in scanner.unsorted
 }
 
 // scanName reads the rest of a name from i on. The caller has already read plain ASCII
@@ -237,9 +239,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the normalised text that writeSorted has not written yet. If open is
-// true, an object follows this part, and writeSorted is still writing the object's
-// members. The fields members, count and left describe this object.
+// job is a part of the normalised text that writeSorted still has to write, from the end
+// to the front. If open is true, writeSorted is inside an object that comes directly after
+// the part. The fields members, count and left describe this object.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
@@ -282,9 +284,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// Write the text after the last object of this part. In front of this
-			// text write the object's closing brace. The members of the object come
-			// next.
+			// Write the text after the last unsorted object of the part, and the
+			// closing brace of this object. The object's members come next, because the
+			// text is written from the end to the front.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -19,16 +19,16 @@ import (
 // and a final pass writes every byte once (writeSorted).
 type scanner struct {
 	src   []byte
-	out   []byte // the normalised text before the pending bytes
-	run   int    // start of the pending bytes in src
+	out   []byte // the normalised text of src[:run]
+	run   int    // the bytes of src from run on are pending: not yet copied to out
 	shift int    // offset of a pending byte in the normalised text minus its offset in src
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
 	unsorted []object // objects with members to move, in the order of their ends
-	moved    []span   // their members, in the order of their names
+	moved    []span   // members of the unsorted objects, in the order of their names
 	names    []byte   // decoded names with escapes
-	decoded  []span   // their places in names
+	decoded  []span   // parts of the slice names, one for each name
 	jobs     []job    // work of writeSorted
 	number   []byte   // one number, in canonical form
 	orders   orderCache
@@ -36,7 +36,7 @@ type scanner struct {
 	strict bool  // refuse integers that rounding would change
 	verify bool  // stop at the first difference
 	differ bool  // a difference was found
-	levels int   // arrays and objects around the text
+	levels int   // depth of the Go value that contains the text; 0 for a text alone
 	fault  fault // the broken rule
 
 	escapes int // number of escapes read
@@ -45,9 +45,9 @@ type scanner struct {
 // frame is an open array or object.
 type frame struct {
 	at    uint32 // offset in the normalised text
-	first uint32 // index of the first inner object in scanner.unsorted
-	base  uint32 // values of base and kind in scan for the frame around this one
-	kind  uint8
+	first uint32 // inner objects have indices from first on in scanner.unsorted
+	base  uint32 // index in scanner.members of the outer object's first member
+	kind  uint8  // kind of the outer array or object
 }
 
 const (

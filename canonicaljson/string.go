@@ -167,7 +167,7 @@ func sequenceLen[T []byte | string](s T) int {
 }
 
 // scanString reads the rest of a string from i on, inside of the quotes, and counts the
-// escapes. It returns the offset of the closing quote, or -1.
+// escapes. It returns the offset of the closing quote, or -1 after a fault.
 func (s *scanner) scanString(i int) int {
 	src := s.src
 	for {
@@ -231,7 +231,7 @@ func skipSequences(src []byte, i int) int {
 
 // scanEscape reads the escape at i, with the second half of a surrogate pair, and
 // replaces it if its canonical form differs. It returns the offset after the escape, or
-// -1.
+// -1 after a fault.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {

@@ -100,8 +100,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the offset in src after the pending bytes of a scanned text: the end
-// of src, but at least s.run.
+// pendingEnd returns the end of the bytes of src that a scan has not copied to out. It
+// is the end of src, or s.run if no such bytes are left.
 func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}

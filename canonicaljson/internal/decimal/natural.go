@@ -11,7 +11,7 @@ import (
 // the time for numbers of this size.
 type natural struct {
 	words [64]uint64
-	n     int // how many of them there are; the highest is not zero
+	n     int // number of words in use; the highest of these is not zero
 }
 
 // mulAdd sets x to x*m + a.

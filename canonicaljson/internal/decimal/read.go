@@ -55,13 +55,13 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	}
 	top := high >> 63
 	mantissa := high >> (top + 9)
-	// floor(q*log2(10)) is the exponent of 10^q.
+	// (217706*q)>>16 is floor(q*log2(10)), the binary exponent of 10^q.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal number has fewer bits. The value is never half way between two
-		// subnormal numbers: an odd multiple of 2^-1075 has more digits than w. So the
-		// lowest bit that the shift leaves decides the rounding alone. This bit is zero
-		// if the shift removes all bits.
+		// A subnormal number has fewer bits, so shift the other bits out. The lowest
+		// remaining bit alone decides the rounding, because a tie cannot occur: w has
+		// too few digits for a value half way between two subnormal numbers. The bit is
+		// zero if the shift removes all bits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
@@ -138,7 +138,7 @@ func Parse(text []byte, power int) uint64 {
 // round returns the bits of the double nearest to the digits times 10^power, ties to
 // even, by exact arithmetic. The search starts at b, a double near the value.
 func round(b uint64, digits []byte, power int) uint64 {
-	var value, unit natural // the value is this many units of 10^power
+	var value, unit natural // the number to round is value/unit times 2^power
 	for len(digits) > 0 {
 		w, n := uint64(0), min(len(digits), MaxDigits)
 		for _, c := range digits[:n] {

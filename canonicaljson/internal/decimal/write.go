@@ -130,7 +130,8 @@ func Len(d uint64) int {
 // Append appends d*10^k in the layout of ECMA-262. d has at most 17 digits
 // and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// Words are written whole, so there has to be room after the number.
+	// The functions below write eight bytes at a time and may write past the end of the
+	// number. Make room for these bytes.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -203,11 +204,11 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point. The argument whole is the number of digits before
-// the point, at least one and less than count. First putPoint writes the digits after the
-// point one byte further on, and then writes the word that contains the point over them.
-// To write all digits first and move some of them would be slower: loads would wait for
-// the previous stores.
+// putPoint is putDigits with a decimal point after the first digits. The argument whole
+// is the number of digits before the point, at least one and less than count. putPoint
+// writes the digits one byte further to the right than putDigits. It then overwrites
+// eight bytes with the digits before the point, the point and the next digits. Moving
+// digits that were just stored would be slower, because a load waits for recent stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
