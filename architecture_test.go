@@ -16,9 +16,10 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// For each package of the table, `go list -deps` names no forbidden dependency. For
-// example, a program that imports the root package does not link test code or
-// golang.org/x/tools.
+// Each package of the table must not depend on the packages listed as forbidden,
+// directly or through other packages. For example, a program that imports the root
+// package does not link test code or golang.org/x/tools. The go list command reports
+// the dependencies.
 func TestDependencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -63,7 +64,9 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Each package imports at most the packages of this module in its row of the table.
+// Each row of the table has a package and the packages of this module that it may
+// import. An import of another package of this module fails the test. A row may list
+// more packages than are imported.
 func TestArrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -98,8 +101,8 @@ func TestArrows(t *testing.T) {
 		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
 		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
 
-		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},   // and the root package
-		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root package
+		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},   // may also import the root package
+		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // may also import the root package
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
 		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"}, // and the root

@@ -21,9 +21,10 @@ func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInp
 	return nil, ctx.Err()
 }
 
-// If the context of an event ends while the producer waits for the queue's attributes, the
-// event ends without a request. Its number of attempts is zero, even if an earlier call
-// left the event in doubt.
+// An event is in doubt after a first call: SQS may have stored it. In a second call,
+// the context ends while the producer waits for the queue's attributes, so the second
+// call makes no request. Its InDoubtError has zero Attempts, because the requests of
+// the first call do not count.
 func TestNoAttemptWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

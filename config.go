@@ -132,9 +132,10 @@ const (
 	Warn
 )
 
-// sort returns the errors among the findings, either as refused or as reported. Refused
-// findings prevent the send. Reported findings go into the receipt. Findings are
-// reported with Warn, unless SQS itself would refuse the message.
+// sort decides between refusing and reporting a message's findings. Only findings with
+// the severity Error count. Refused findings prevent the send; reported findings go
+// into the receipt. With Warn the findings are reported, unless SQS itself would refuse
+// the message.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {

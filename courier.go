@@ -104,8 +104,8 @@ func (c *courier) Revise(it *item) {
 	}
 }
 
-// check returns the error of a message that breaks a rule. It skips the lint if isPlain
-// reports that the message breaks none.
+// check returns the error of a message that breaks a rule. If isPlain proves that the
+// message breaks no rule, check skips the slow checks of package lint.
 func (c *courier) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
 	if !s.foreign && s.msg.isPlain(maxSize, payload) {
@@ -113,7 +113,9 @@ func (c *courier) check(s *submission, payload string) error {
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	if s.foreign { // the organization of the producer that built the message
+	// A message from an earlier Build may have another organization than this
+	// producer's configuration. Check the message with its own organization.
+	if s.foreign {
 		checked.Organization = s.msg.organization()
 	}
 	refused, reported := s.rules.enforcement.sort(lint.Check(checked))
@@ -287,8 +289,9 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers)
 	}()
-	// The time limit of an attempt, sqscall.Timeout, starts at Admit. Code between Admit
-	// and this line, such as a slow span processor, may have used some of this time.
+	// The time limit of an attempt, sqscall.Timeout, starts when Admit admits the
+	// events to the request. Some of this time may be over by now, for example if a
+	// span processor is slow.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -304,10 +307,10 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return load
 }
 
-// mayLeave returns a function that reports whether a request may still be sent. Three
-// conditions must hold: less than sqscall.Timeout has passed since Admit, including
-// suspensions of the machine; no context of an event has ended; the claims in the store
-// are still valid.
+// mayLeave returns a function for the moment before a request is sent. The function
+// reports whether three conditions hold. Less than sqscall.Timeout has passed since
+// Admit admitted the events, including suspensions of the machine. No context of an
+// event has ended. The claims of the events in the store are still valid.
 func (c *courier) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
@@ -348,10 +351,11 @@ func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err e
 	}
 }
 
-// GiveUpAt returns the time at which an event ends after a failed attempt. If the failed
-// service, SQS or the store, has never answered, this time is Delivery.StartFor after the
-// submission. If the store refuses all writes, the time is in the past, so the event ends
-// immediately. In all other cases GiveUpAt returns the zero time.
+// GiveUpAt returns the time at which a failed event ends, if this time is earlier than
+// the end of Delivery.RetryFor. There are two such cases. If the failed service, SQS or
+// the store, has never answered, the event ends Delivery.StartFor after its submission.
+// If the store refuses all writes, the event ends immediately. Otherwise GiveUpAt
+// returns the zero time.
 func (c *courier) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {
@@ -407,7 +411,10 @@ func (c *courier) attempted(items []*item, answers []attempt.Answer) {
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"} // an altered body has another content-based deduplication ID
+		// Drops is true if SQS would drop a resend as a duplicate of the altered
+		// message. If the body was altered, a content-based deduplication ID differs
+		// from the ID of the resend, and SQS would store the resend.
+		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended)
 	for i, it := range items {

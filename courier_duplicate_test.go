@@ -85,8 +85,10 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// A process can recognise a duplicate of another process's message by the sequence
-// number, once the process has seen a higher sequence number in the group (F-009).
+// Process A has sent an event, and process B sends a copy. SQS answers the copy with
+// the old sequence number of the event (F-009). If B has seen a higher sequence number
+// in the group before, B recognises the copy as a duplicate. Otherwise the answer looks
+// like the answer to a new event.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)

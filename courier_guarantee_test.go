@@ -85,11 +85,11 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// The first copy of an event ends in doubt. A second copy waits for ten minutes for
-// another event of its group, until the doubt of the first copy is over. A request with
-// the second copy could then store the event twice. The producer makes no such request,
-// and the second copy ends in doubt. The producer knows the doubt, because it looks up
-// each waiting event in its memory once a minute.
+// The first copy of an event ends in doubt: SQS may have stored it. A second copy waits
+// ten minutes for another event of the group. By then SQS has forgotten the first copy,
+// so a request with the second copy could store the event twice. The producer makes no
+// such request, and the second copy ends in doubt. Once a minute, the producer looks up
+// each waiting event in its memory of sent events, and so still knows the first copy.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -128,7 +128,7 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		lost.Cloud = 77
 		require.Error(t, send(lost)) // two violations
 		q.Inject(sqstest.Throttle(), 1)
-		require.NoError(t, send(scenes(4, 2)[3])) // two attempts, one body
+		require.NoError(t, send(scenes(4, 2)[3])) // two attempts with the same body; the first is throttled
 
 		values, attributes := o.metrics(t)
 		for name, value := range values { // TestStats checks the other instruments
@@ -204,7 +204,7 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // the second request is without trace context
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
 	_, err = p.Send(t.Context(), scenes(4, 4)[3])
 	require.Error(t, err)
 

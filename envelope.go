@@ -112,9 +112,9 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the texts of the finding for a Go value without a canonical form: the
-// message and the fix. It returns the given message or fix if it has no better text for
-// the error e. The result plain is true if the returned message contains no data of the
+// wayOut replaces the message and the fix of a finding by better texts, if it has
+// better texts for the error e of the payload's encoding. Otherwise it returns the
+// given texts. The result plain is true if the returned message contains no data of the
 // payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")

@@ -394,19 +394,19 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] if the store does not have all endings.
-// An ending is the result of an event, or the release of its claim. The caller has the
+// UnrecordedError is returned by [Producer.Close] if the store did not record the end of
+// each claim: the result of the event, or the release of its claim. The caller has the
 // outcomes of the events anyway. If a stored event has no result in the store, a resend of
 // the event after five minutes is unresolved.
 type UnrecordedError struct {
-	// Lost is the number of endings that the store did not take.
+	// Lost is the number of claims whose end the store did not record.
 	Lost int64
 
-	// Err is the reason why the last of these endings is not in the store.
+	// Err is the reason why the store did not record the last of these claims.
 	Err error
 }
 
-// Error returns the number of endings and the last reason.
+// Error returns the number of lost records and the last reason.
 func (e *UnrecordedError) Error() string {
 	return fmt.Sprintf("sqsfifo: %d events not recorded in the store: %v", e.Lost, e.Err)
 }

@@ -56,7 +56,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			texts = append(texts, err.Error())
 		}
 
-		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // the second request is without trace context
+		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
 		send(event)                                                                         // NotStoredError
 		key += "|2"
 		q.Inject(sqstest.LoseAnswer(), 1000)

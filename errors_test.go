@@ -77,7 +77,7 @@ func TestErrorTypesOfSpans(t *testing.T) {
 		return attributesOf(spans[len(spans)-1])["error.type"]
 	}
 
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // the second request is without trace context
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
 	_, err := p.Send(t.Context(), scene)
 	require.Error(t, err)
 	assert.Equal(t, "InvalidMessageContents", lastType())

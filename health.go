@@ -29,14 +29,14 @@ type health struct {
 	unlogged int64     // failures since the last record
 	next     time.Time // earliest time of the next record of a failure
 	gap      time.Duration
-	cause    error // of the last failed request without an event; quotes no event
+	cause    error // error of the last failed request for the queue's attributes, or nil
 }
 
 // The values of health.state.
 const (
 	isNew     int32 = iota // no answer yet
-	isWell                 // answer to the last call
-	isFailing              // the last call had no answer, an earlier call had
+	isWell                 // the service answered the last call
+	isFailing              // the service answered an earlier call, but not the last call
 )
 
 // The time between two log records of one outage grows. An outage of ten minutes has

@@ -37,7 +37,9 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
 		s.began = time.Now()
 	}
-	if c.memory.HasStore() { // lookUp may take long; without a store, identify sets submitted
+	// The lookup in the store may take long, so note the time of the submission before it.
+	// Without a store, identify notes the time.
+	if c.memory.HasStore() {
 		s.submitted = c.memory.Recently()
 	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
@@ -72,10 +74,10 @@ func (c *courier) enter(it *item, payload string) {
 	}
 }
 
-// recheck looks for a collision of attributes: this process sent the event before, with
-// other attributes. The lookup in the store cannot find this collision, because the
-// store has no attributes. Admit does not look for it either, because an event in the
-// store ends before Admit.
+// recheck looks for a collision of attributes: the store knows the event, but this
+// process sent the event before with other attributes. The lookup in the store cannot find this collision, because
+// the store has no attributes. The usual check before an attempt (Admit) cannot find it
+// either, because an event in the store ends without an attempt.
 func (c *courier) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
@@ -108,7 +110,7 @@ func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 	case memory.Collide:
 		s.refuse(collision)
 		it.Refused = true
-	default: // decided at the claim, before the first attempt
+	default: // the claim before the first attempt decides
 	}
 	s.seen = s.known.WasSentElsewhere()
 }

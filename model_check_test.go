@@ -162,7 +162,9 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // the fate may be older than the message
+			// The producer may have decided the fate before SQS stored the message: a blocked
+			// callback or the other events of the call may have delayed the report.
+			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
 			}
@@ -184,7 +186,7 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			for _, r := range rs { // SQS may have suppressed a request without proof
+			for _, r := range rs { // a request without a clear answer may have been suppressed as a duplicate
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
@@ -262,7 +264,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
 				continue // stored again, because SQS forgot the other producer's message
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				continue // as above; a wrong clock hid the time of the other producer's message
+				continue // stored again for the same reason; a wrong clock hid the time of the other message
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue
 			}

@@ -129,7 +129,7 @@ func (m *modelRun) bystand(rng *rand.Rand) {
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			chance %= 2 // chance is 0 or 5: no Resume
+			chance %= 2 // 0 or 5, the cases without Resume
 			chance *= 5
 		}
 		switch chance {

@@ -121,7 +121,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
 	}
-	if m.on.sets { // a sequence number shows a time, so the clock must be right
+	if m.on.sets { // the feature requires a correct wall clock
 		m.delivery.Memory.DetectForeignDuplicates = false
 	}
 	m.slots = 1 + rng.IntN(4)/3
@@ -220,7 +220,7 @@ func (m *modelRun) run(sum *modelTotals) {
 	}
 	m.actors.Wait()
 	others.Wait()
-	time.Sleep(modelDeaf + 30*time.Second) // for requests without a waiting caller
+	time.Sleep(modelDeaf + 30*time.Second) // wait for late requests whose callers no longer wait
 	for _, cancel := range m.cancels {
 		cancel()
 	}

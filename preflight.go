@@ -141,8 +141,8 @@ func (i *inspector) askLocked(ctx context.Context) {
 		case errors.As(err, &i.wrong):
 			i.again, i.vain = time.Now().Add(askAgain), true
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
-			// Without the permission, the next request would be refused too. The queue
-			// counts as usable from now on.
+			// The credentials do not permit GetQueueAttributes, so another request
+			// would fail too. Assume a usable queue from now on.
 			i.health.explain(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:

@@ -190,7 +190,7 @@ func (q *Queue) closeSink(ctx context.Context) error {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}
 	if lost, err := l.Lost(); lost > 0 {
-		if !q.courier.caller.ShowTexts { // the sink received keys, so its error may quote one
+		if !q.courier.caller.ShowTexts { // the sink received dedupe keys, so its error may quote a key
 			err = foreign.Known{}.Hide(err)
 		}
 		return &ProvenanceError{Lost: lost, Err: err}
@@ -274,7 +274,8 @@ func (q *Queue) storeSnapshot() observe.StoreSnapshot {
 	}
 }
 
-// snapshot returns the values of the asynchronous instruments.
+// snapshot returns the values for OpenTelemetry's asynchronous instruments, such as
+// gauges.
 func (q *Queue) snapshot() observe.Snapshot {
 	s, d, c := q.limits, q.dispatcher.Stats(), q.courier
 	s.Events, s.Bytes, s.Requests = int64(d.Items), int64(d.Bytes), int64(d.Requests)

@@ -151,7 +151,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 		assert.Empty(t, p.Paused())
 		q.ClearFaults()
 
-		p = on(t, q, q) // a new producer has no lowered rate
+		p = on(t, q, q) // the first producer would still send slowly after the throttles
 		inDoubt(t, p, q, sqstest.LoseAnswer())
 		assert.Len(t, p.Paused(), 1)
 		assert.Equal(t, 1, p.Stats().PausedGroups)

@@ -52,10 +52,11 @@ type Receipt struct {
 
 	// Unrecorded is true if SQS has stored the event, but Config.Store does not have it
 	// yet: the store did not answer within Store.Timeout, or the event was sent without
-	// a claim in the store. The producer tries to record the event until Close. If that
-	// fails, a resend of the event after five minutes is unresolved. Unrecorded is also
-	// true in the receipt of a duplicate, at least if the original is one of the last
-	// 16,384 unrecorded events.
+	// a claim in the store. The producer tries to record the event for an hour, or
+	// until Close. If that fails, a resend of the event after five minutes is
+	// unresolved. The receipt of a duplicate also has Unrecorded set if the original is
+	// unrecorded. The producer remembers at least the last 16,384 unrecorded events for
+	// this purpose.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

@@ -21,7 +21,7 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // no caller waits for this event
+	default: // the caller does not wait for the store
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
@@ -69,7 +69,8 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	if it.Outcome.Reason != dispatch.Withdrawn { // otherwise a worker may be writing s.again
+	// After a withdrawal, a worker may still be writing s.again.
+	if it.Outcome.Reason != dispatch.Withdrawn {
 		replay = replay || s.again
 	}
 	outcome := outcomeOf(r, err)
@@ -104,8 +105,8 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 }
 
 // took returns the time from an event's submission to its outcome, or 0 if the event
-// was refused immediately. The outcome is now, with one exception: without a store, the
-// outcome of a stored event is the answer to its last request.
+// was refused immediately. The time usually ends now. Without a store, the time of a
+// stored event ends with the answer to its last request.
 func (c *courier) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

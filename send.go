@@ -201,7 +201,9 @@ func (q *Queue) conclude(it *item, cause error) {
 // nil, and done gets the receipt.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
-	s.refuse(nil) // clears the refusal: a later submission reports it
+	// Report ErrBufferFull and not an earlier refusal. If the caller submits the event
+	// again, that submission reports the refusal.
+	s.refuse(nil)
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.courier.memory)
@@ -255,7 +257,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	}
 	// If Identify, Attributes or an encoder panics, the deferred function ends the
 	// remaining events and frees their room in the buffer, because the caller may recover.
-	var opened []*item // not looked up yet
+	var opened []*item // events not yet looked up in the store
 	defer func() {
 		q.giveUp(ready, errPanicked)
 		for _, it := range opened {
@@ -319,7 +321,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // buffer is full, reserve first submits the earlier events of the call, so that their
 // room becomes free.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	wrong := q.courier.inspector.check(ctx) // after begin, which reads the memory's record of the event
+	// The event was already looked up in the memory. check may now wait for the queue's
+	// attributes.
+	wrong := q.courier.inspector.check(ctx)
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)
 		return false

@@ -163,7 +163,7 @@ func TestSendBatchMeetsClose(t *testing.T) {
 		p = on(t, c, q, func(c *sqsfifo.Config[Scene]) {
 			identify := c.Identify
 			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
-				if built++; built == 151 { // 128 of the events are submitted by then
+				if built++; built == 151 { // two batches of 64 events have been submitted by then
 					ended, cancel := context.WithCancel(t.Context())
 					cancel()
 					require.Error(t, p.Close(ended))

@@ -216,17 +216,17 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// SQS has stored an event. A copy of the event waits for a second request, after an
-// event of the same group that the producer refuses. The second request therefore
-// leaves without the copy. Its answer comes after ten minutes, later than the end of
-// the deduplication interval. The copy still ends as a duplicate.
+// SQS stores an event in a first request. A copy of the event follows another event of
+// the group that the producer refuses, so the next request leaves without the copy. The
+// answer to this request takes ten minutes, longer than the deduplication interval. The
+// copy waits for that answer and still ends as a duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		p := on(t, deafClient{q, "deaf"}, q, func(c *sqsfifo.Config[Scene]) {
 			c.Delivery.Order, c.Delivery.InFlight, c.Delivery.OnGroupFailure = sqsfifo.Runs, 1, sqsfifo.SkipEvent
 		})
-		events := scenes(10, 1) // as many as in the first request
+		events := scenes(10, 1) // fill the first request
 		other := events[1]
 		other.Cloud++
 		events = append(events, other, events[0])

@@ -181,7 +181,7 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 		require.ErrorIs(t, outcome, context.DeadlineExceeded)
 		assert.Zero(t, refused.Attempts)
 
-		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits for the answer to a
+		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits until the answer to group a's request frees room
 		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
 		closed := make(chan error)
 		go func() { // waits for room until the producer closes

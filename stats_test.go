@@ -31,7 +31,7 @@ func TestStats(t *testing.T) {
 		_, err := p.Send(t.Context(), reused)
 		require.Error(t, err) // not stored: 1
 		_, err = p.Send(t.Context(), Scene{})
-		require.Error(t, err) // the second not stored: an event without a key has no message
+		require.Error(t, err) // not stored: 2; this event has no dedupe key
 		q.Inject(sqstest.Throttle(), 1)
 		_, err = p.Send(t.Context(), event("b", 1)) // stored: 5, retries: 1, throttles: 1
 		require.NoError(t, err)

@@ -119,7 +119,7 @@ const (
 	usualTTL          = idempotency.TTLWebhook
 	usualStoreTimeout = 5 * time.Second
 	mostStoreTimeout  = time.Minute
-	mostClient        = 200 // bytes; a store's key has room for more parts
+	mostClient        = 200 // in bytes; the scope of a store's key also has the queue and the source
 )
 
 // isZero reports whether no field is set: the producer has no store.

@@ -230,7 +230,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
 		w.fails("submission %d: a receipt without a message ID", s.id)
-	case r.MessageID == "": // the memory knew the event without a message ID
+	case r.MessageID == "": // the producer knew the duplicate without its message ID
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
 		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):

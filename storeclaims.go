@@ -98,7 +98,7 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}
-	if len(key.Value) > idempotency.MaxValue { // possible only with Warn
+	if len(key.Value) > idempotency.MaxValue { // too long for a dedupe key: sent only with Enforcement Warn
 		key.Value = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Value)))
 	}
 	var dataset idempotency.Dataset

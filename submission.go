@@ -35,7 +35,7 @@ type submission struct {
 	replay  bool     // sent before by this producer, or has ReplayAttribute
 	seen    bool     // the store already knew the event
 
-	submitted memory.Instant // set by open with a store, else by enter
+	submitted memory.Instant // time of the submission
 
 	began time.Time // start of the call; set only if SQS or the store has never answered
 
@@ -52,7 +52,7 @@ type submission struct {
 	// nil if no service failed. The field is atomic: after the event's context ends, a
 	// report may read it while a worker still admits or sends the event.
 	waitsFor  atomic.Pointer[health]
-	again     bool // already sent by this producer before the first attempt
+	again     bool // this producer had sent the event before this submission's first attempt
 	duplicate bool
 	unclaimed bool  // stored by an attempt without a claim
 	rare      *rare // nil for most events
@@ -120,7 +120,9 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	if o.Reason == dispatch.Known && s.rare != nil { // otherwise a worker may still be writing rare
+	// Unless the outcome was known before an attempt, a worker may still be writing
+	// s.rare.
+	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
 	return r

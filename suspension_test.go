@@ -37,7 +37,7 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				switch refreshes++; refreshes {
-				case 2: // the first was for GetQueueAttributes
+				case 2: // the first call is for GetQueueAttributes, the second for the event's request
 					machine.suspend(4 * time.Minute)
 				case 3:
 					arrived = len(q.Messages())
@@ -99,8 +99,8 @@ func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	})
 }
 
-// If an event's context ends between Admit and the network, the request is not sent, and
-// the event is not stored.
+// An event's context ends after the check before its request (Admit), while the SDK
+// fetches credentials. The request is not sent, and the event is not stored.
 func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -108,7 +108,7 @@ func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 		refreshes := 0
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				if refreshes++; refreshes == 2 { // the first was for GetQueueAttributes
+				if refreshes++; refreshes == 2 { // the first call is for GetQueueAttributes, the second for the event's request
 					cancel()
 				}
 				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil

@@ -67,9 +67,9 @@ var (
 // own error.
 //
 // A text is read from front to back, and the first broken rule is reported. Duplicate
-// names are the exception: the reader usually finds a duplicate name only at the end of
-// the object. While the names of an object come in UTF-16 order, the reader finds a name
-// equal to the previous name immediately.
+// names are the exception: a duplicate name is usually reported only at the end of its
+// object. While the names come in UTF-16 order, a name equal to the previous name is
+// reported immediately.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes: the opening quote of a
 	// duplicate name, the first byte of a number, the backslash of an escape, the
