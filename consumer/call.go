@@ -59,9 +59,9 @@ func isExpired(code string, senderFault bool) bool {
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait before the next try. The number of the first try is 1.
-// The wait is at most base for the first try; the limit doubles with each further try, up
-// to most.
+// backoff returns a random wait before the next attempt; try is the number of the wait,
+// from 1. The first wait is at most base. The limit doubles with each further wait, up to
+// most.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

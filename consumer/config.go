@@ -50,9 +50,9 @@ type Config[T any] struct {
 	// Store remembers handled keys. Nil handles each delivery.
 	Store idempotency.Store
 
-	// Once selects whether a message is handled again if the store has a claim of its
-	// key, but not its outcome. This happens if a consumer crashes while it handles the
-	// message. The default is AtLeastOnce.
+	// Once selects whether a message is handled again if a consumer crashed while it
+	// handled the message. The store then has a claim of the message's key without an
+	// outcome. The default is AtLeastOnce.
 	Once Once
 
 	// Effect is the name of the handler's effect in the store. Consumers that share a
@@ -70,8 +70,8 @@ type Config[T any] struct {
 	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
 	PerReceive int
 
-	// Messages and Bytes limit the messages that the consumer has received and not yet
-	// deleted, released or lost. The defaults are 10 messages for each of Groups, at least
+	// Messages and Bytes limit the number and the size of the received messages that the
+	// consumer still keeps. The defaults are 10 messages for each of Groups, at least
 	// 100, and 128 MiB. A receive reserves 1 MiB for each message that it asks for. Bytes
 	// is therefore at least PerReceive MiB, and it limits the number of concurrent
 	// receives: 12 receives of ten messages by default.
@@ -84,8 +84,9 @@ type Config[T any] struct {
 	Visibility time.Duration
 
 	// MaxHold is the longest time for which the consumer keeps a message after its
-	// receive: Visibility to 11 h 55 min. The default is 11 h 55 min. SQS allows 12 hours.
-	// At the end of MaxHold the context of the handler ends with [ErrHeldTooLong].
+	// receive. The smallest value is Visibility. The largest value, and the default, is
+	// 11 h 55 min, because SQS allows 12 hours. At the end of MaxHold the context of the
+	// handler ends with [ErrHeldTooLong].
 	MaxHold time.Duration
 
 	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
@@ -100,9 +101,9 @@ type Config[T any] struct {
 	// Failure decides the fate of failed messages.
 	Failure Failure
 
-	// Probe finds out whether the effect of an unresolved message happened
-	// ([AtMostOnce]). After an error, Probe is called again after a back-off. Nil applies
-	// Failure.Unresolved.
+	// Probe finds out whether the effect of a message happened if the store has no
+	// outcome after a crash or an [Unresolved] error. Only [AtMostOnce] needs it. After
+	// an error, Probe is called again after a back-off. Nil applies Failure.Unresolved.
 	Probe func(ctx context.Context, m Message[T]) (happened bool, err error)
 
 	// Telemetry configures OpenTelemetry and the log; nil providers are the global ones.
@@ -189,8 +190,9 @@ type Failure struct {
 
 	// Deliveries is the largest receive count of a message that is handled. If the count
 	// is larger, Then applies without a call of the handler. Only the first message of
-	// each group in a receive is checked. Deliveries ends the crash loop of a handler that
-	// kills its process. The default is 8.
+	// each group in a receive is checked, because a crash also raises the counts of the
+	// unhandled later messages. Deliveries ends the crash loop of a handler that kills
+	// its process. The default is 8.
 	Deliveries int
 
 	// Base and Most limit the wait before another attempt. The wait is random. It is at

@@ -62,10 +62,11 @@ func observed(s Stats) observe.ConsumerSnapshot {
 // Run receives and handles messages until ctx ends, and shuts down. It may be called
 // once; later calls return [ErrRunning].
 //
-// The shutdown takes up to Config.Shutdown. Run stops receiving, releases the messages
-// whose handling has not begun (in each group the last message first), waits for the
-// running handlers, and deletes the handled messages. After four fifths of the time the
-// contexts of the remaining handlers end with [ErrShutdown].
+// The shutdown takes up to Config.Shutdown. Run stops receiving and releases the messages
+// whose handling has not begun: it makes them visible to other consumers, in each group
+// the last message first. Run then waits for the running handlers, and deletes the
+// handled messages. After four fifths of the time the contexts of the remaining handlers
+// end with [ErrShutdown].
 //
 // Run returns nil after a complete shutdown: all handlers and calls have ended, and all
 // messages were deleted or released. Otherwise Run returns a [*ShutdownError], a

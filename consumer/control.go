@@ -84,7 +84,7 @@ func (e *engine) retry(group string) error {
 	}
 	select {
 	case r.orders <- order{done: make(chan error, 1)}:
-	default: // the run has not taken the previous order yet
+	default: // an earlier order waits in the channel; drop this one
 	}
 	return nil
 }

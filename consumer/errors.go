@@ -118,7 +118,8 @@ type ShutdownError struct {
 	// Running are the groups whose handlers have not returned, sorted.
 	Running []string
 
-	// Unreleased are the groups with undeleted messages that were not released, sorted.
+	// Unreleased are the groups, sorted, with messages that the consumer neither deleted
+	// nor made visible again.
 	Unreleased []string
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a received message that was not yet deleted, released or lost.
+// item is a message of a run (the messages of one group from one receive), until its
+// delete or the end of the run.
 type item struct {
 	raw      types.Message
 	group    string
@@ -34,11 +35,11 @@ type item struct {
 	changing       bool      // a change of visibility is under way
 	deleting       bool      // a delete is under way
 	visibilityLost bool
-	gone           bool // deleted or released
+	gone           bool // its run does not contain it any more
 }
 
-// claim is the state of an item's claim in the idempotency store. A granted claim is the
-// right to handle the item's event.
+// claim is the state of an item in the idempotency store. A granted claim is the right to
+// handle the item's event.
 type claim struct {
 	// The first three fields belong to the goroutine of the item's run (see type run).
 	token    idempotency.Token
@@ -98,7 +99,7 @@ const (
 	stateSleeping              // waits for the next attempt
 	stateBlocked               // waits for an operator
 	stateDeleting              // deletes its first message
-	stateEnding                // releases its messages
+	stateEnding                // makes its remaining messages visible again
 
 	numberOfStates
 )

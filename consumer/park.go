@@ -26,7 +26,7 @@ const (
 
 const (
 	mostAttributes = 10
-	mostBytes      = mib // body and attributes of a message (F-073)
+	mostBytes      = mib // SQS's limit for body and attributes of a message (F-073)
 	mostReason     = 1000
 )
 

@@ -12,9 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy if a handler
-// kills its process repeatedly. With a smaller count, other messages may move to the
-// dead-letter queue although their handlers never failed.
+// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. If a handler
+// kills its process repeatedly, SQS counts a receive for all messages of the process.
+// With a smaller maxReceiveCount, other messages may move to the dead-letter queue
+// although their handlers never failed.
 const safeReceiveCount = 10
 
 // Report has the attributes of a queue that matter to a consumer, and warnings.

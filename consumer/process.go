@@ -209,8 +209,9 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe calls Config.Probe for an event whose outcome is unknown. The result again is
-// true if the effect did not happen: a new claim of the key may then be granted.
+// probe calls Config.Probe for an event whose outcome is unknown. If the effect did not
+// happen, probe records this in the store and returns true for again: the caller may
+// claim the key again.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, again bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -290,7 +291,7 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	want.Token, want.Resend = idempotency.NewToken(), true // if a claim was not committed, its effect was not either
+	want.Token, want.Resend = idempotency.NewToken(), true // a repetition is safe: claim and effect commit together
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
 	switch {

@@ -60,8 +60,9 @@ func (e *engine) receiver() {
 }
 
 // reserve waits until another receive may start, and reserves room for its messages.
-// Config and the method caution limit the receives. reserve returns the number of
-// messages to receive, or 0 when the consumer shuts down.
+// Config limits the messages and handlers. After messages with a high receive count, the
+// method caution limits the receives further. reserve returns the number of messages to
+// receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,5 +240,6 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 
 // isSpent reports whether SQS refused a receive because the messages of its attempt ID
 // were deleted, changed or became visible (F-151). SQS uses the same error code for every
-// invalid parameter, but the consumer has checked the other parameters.
+// invalid parameter. The other parameters are valid, so here the code means the attempt
+// ID.
 func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

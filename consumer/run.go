@@ -12,10 +12,10 @@ func (e *engine) newRun(group string, received time.Time) *run {
 	return &run{group: group, received: received, ctx: ctx, cancel: cancel, orders: make(chan order, 1), head: time.Now()}
 }
 
-// admit starts a run. A run is the messages of one group from one receive. While an
-// earlier run holds messages of the group, SQS delivers the group again only after the
-// visibility timeout of one of them has ended. admit therefore makes earlier runs of the
-// group end early, and the new run waits for their end. The caller holds e.mu.
+// admit starts a run: the messages of one group from one receive. If the consumer already
+// has an earlier run of this group, SQS delivered the group again because a visibility
+// timeout of that run ended. admit therefore makes earlier runs of the group end early.
+// The new run waits for their end. The caller holds e.mu.
 func (e *engine) admit(r *run) {
 	e.runs[r] = struct{}{}
 	e.count[stateQueued]++
@@ -39,7 +39,8 @@ func (e *engine) admit(r *run) {
 	}
 }
 
-// serve handles the messages of a run in order and ends it.
+// serve handles the messages of a run (one group, one receive) in order, and then calls
+// end.
 func (e *engine) serve(r *run) {
 	for it := e.headOf(r); it != nil; it = e.headOf(r) {
 		if !e.handleHead(r, it) || !e.remove(r, it) {
@@ -200,7 +201,8 @@ func (e *engine) remove(r *run, it *item) bool {
 	return !r.superseded
 }
 
-// end releases the remaining messages of a run and starts the next run of its group.
+// end makes the remaining messages of a run visible again, and starts the next run of the
+// group.
 func (e *engine) end(r *run) {
 	e.mu.Lock()
 	e.setState(r, stateEnding)

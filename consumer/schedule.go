@@ -14,13 +14,14 @@ const (
 	cautiousReceives = 2
 
 	// soloReceives is the receive count from which a message is handled while no other
-	// handler runs. Such a message may already have killed two consumers.
+	// handler runs. Such a message may already have killed two consumers. The wait for
+	// the other handlers ends after two visibility timeouts.
 	soloReceives = 3
 )
 
-// acquire waits for the turn of a run to call the handler. If acquire returns true, the
-// caller calls the handler and then yield. If acquire returns false, the handler must not
-// be called, because the run or the consumer has to end.
+// acquire waits until a run may call the handler; this is the turn of the run. If acquire
+// returns true, the caller calls the handler and then yield. If acquire returns false,
+// the handler must not be called, because the run or the consumer has to end.
 func (e *engine) acquire(r *run, it *item) bool {
 	t := &turn{run: r, granted: make(chan struct{})}
 	e.mu.Lock()

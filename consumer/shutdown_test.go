@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A shutdown finishes the running handler, deletes its message and releases the other
-// messages, so no message is in flight afterwards.
+// A shutdown finishes the running handler, deletes its message and makes the other
+// messages visible to other consumers, so no message is in flight afterwards.
 func TestShutdown(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2, 3)
@@ -89,8 +89,9 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown releases messages only after its last receive. Otherwise a repeated receive,
-// with the attempt ID of a lost answer, would return the released messages again.
+// A shutdown makes messages visible again only after its last receive. Otherwise a
+// repeated receive, with the attempt ID of a lost answer, would return these messages
+// again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

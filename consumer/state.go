@@ -47,9 +47,10 @@ func (s *settings) margin() time.Duration { return s.visibility / 10 }
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
-	// renew extends the lease of the item's claim.
+	// renew extends the lease of the item's claim in the store.
 	renew(ctx context.Context, it *item) error
-	// abandon ends the claim of an item that was not handled.
+	// abandon ends the claim of an unhandled item. Another consumer can then claim the
+	// key.
 	abandon(ctx context.Context, it *item, reason string)
 	// describe returns the key and the time of the event, empty if unknown.
 	describe(it *item) (key string, at time.Time)
@@ -164,7 +165,7 @@ type schedule struct {
 	waitingSolo []*turn // runs that must handle while no other handler runs
 
 	singleUntil time.Time // until then a receive asks for one message
-	soloUntil   time.Time // until then one group is received at a time
+	soloUntil   time.Time // until then receive only while no group is handled
 }
 
 // turn is a run that waits to call the handler.
@@ -183,7 +184,7 @@ type intake struct {
 	receivers int
 	polls     int
 	reserved  int // room for the messages of running receives
-	held      int // received messages, not deleted, released or lost
+	held      int // received messages that their runs still contain
 	heldBytes int64
 	paused    bool
 	answered  bool // SQS has answered a receive
@@ -214,8 +215,7 @@ func (e *engine) setState(r *run, s state) {
 	r.state, r.since = s, time.Now()
 }
 
-// drop removes an item from its run, because it was deleted, released or lost. The caller
-// holds e.mu.
+// drop removes an item from its run and from the memory in use. The caller holds e.mu.
 func (e *engine) drop(it *item) {
 	it.gone = true
 	r := it.run

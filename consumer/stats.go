@@ -14,12 +14,11 @@ type Stats struct {
 	Deleted           int64
 	DeleteRetries     int64
 	Released          int64 // messages made visible again at a shutdown or a loss
-	Lost              int64 // messages whose visibility timeout ended before the delete
+	Lost              int64 // messages whose visibility timeout ended, or nearly ended, before the delete
 
-	// InHand is the number of received messages that were not yet deleted, released or
-	// lost, and Bytes is the size of these messages. Running is the number of running
-	// handlers. Sleeping groups wait for their next attempt, and Blocked groups for an
-	// operator.
+	// InHand is the number of received messages that the consumer still keeps, and Bytes
+	// is the size of these messages. Running is the number of running handlers. Sleeping
+	// groups wait for their next attempt, and Blocked groups for an operator.
 	InHand                     int
 	Bytes                      int64
 	Running, Sleeping, Blocked int

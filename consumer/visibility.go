@@ -36,8 +36,9 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 	}
 }
 
-// startDueExtensions starts the extensions of visibility timeouts and of leases that are
-// due at the time now. It returns the time at which heartbeat calls it again.
+// startDueExtensions extends the visibility timeouts in SQS, and the leases of claims in
+// the store, that are due at the time now. The calls run in other goroutines. It returns
+// the time at which heartbeat calls it again.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,9 +103,9 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	return next
 }
 
-// renewClaim extends the lease of an item's claim in a separate goroutine if the extension
-// is due. If another claimant has taken over the claim, the context of the handler ends.
-// The caller holds e.mu.
+// renewClaim extends the lease of an item's claim in a separate goroutine if the
+// extension is due. If another consumer has claimed the key meanwhile, the context of the
+// handler ends. The caller holds e.mu.
 func (e *engine) renewClaim(it *item, now time.Time) {
 	c := &it.claim
 	c.mu.Lock()
@@ -222,8 +223,8 @@ func entryIndex(id *string, n int) (int, bool) {
 
 // release makes the messages of an ending run visible again, the last message first, so
 // that another consumer receives all messages of the run together. It first waits for
-// extensions and deletes of these messages. At a shutdown it also waits for the end of the
-// receivers: otherwise repeatInterrupted would receive the released messages again.
+// extensions and deletes of these messages. At a shutdown it also waits until no receive
+// is running: a repeated receive would return the released messages again.
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {

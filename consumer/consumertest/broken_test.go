@@ -110,7 +110,7 @@ func (c noExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.
 	return changed(in), nil
 }
 
-// noReleases drops releases and reports success.
+// noReleases drops the calls that make messages visible again, and reports success.
 type noReleases struct{ consumer.Client }
 
 func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {

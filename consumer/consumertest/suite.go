@@ -79,7 +79,8 @@ func works(d time.Duration) func(context.Context, *process, Delivery) error {
 	}
 }
 
-// stop ends the processes without a kill and checks I6.
+// stop ends the processes without a kill. It checks that Run returns nil and leaves no
+// message in flight (I6).
 func (w *world) stop(processes ...*process) {
 	for _, p := range processes {
 		p.cancel()
@@ -305,7 +306,7 @@ func playShutdown(w *world) {
 	for g := range 20 {
 		w.send(fmt.Sprintf("g%d", g), 10)
 	}
-	for range 20 { // each kill is at another step
+	for range 20 { // each shutdown comes at another step
 		p := w.start("a", works(700*time.Millisecond))
 		time.Sleep(time.Duration(1300+len(w.left())) * time.Millisecond)
 		w.stop(p)

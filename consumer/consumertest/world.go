@@ -141,8 +141,9 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process. The process calls the given function for each message. The
-// checks of I1, I2 and I6 run before and after each call.
+// start starts a process. The process calls handle for each message. Before each call,
+// (*process).handle checks the order of the group (I1), overlaps (I2) and that Run has
+// not returned (I6).
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -175,7 +176,9 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// handle calls the handler of a process and checks I1, I2 and I6 before and after the call.
+// handle calls the handler of a process. Before the call it checks three invariants: all
+// earlier messages of the group were handled or parked (I1), no other handler of the
+// group runs (I2), and Run has not returned (I6).
 func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
 	w := p.w
 	if p.killed.Load() {
@@ -203,7 +206,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	overtaken := context.AfterFunc(ctx, func() { // after this another consumer may handle the message
+	overtaken := context.AfterFunc(ctx, func() { // from now on another consumer may handle the group
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over()
