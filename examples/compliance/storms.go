@@ -1,5 +1,6 @@
-// Package storms is a team's pipeline: a producer of storm events, and the compliance
-// test required by the KFM contract (storms_test.go).
+// Package storms is a team's pipeline: a producer of storm events, and a test in
+// storms_test.go. The contract of the Kansas Frontier Matrix (KFM), in docs/kfm, requires
+// such a test of each pipeline.
 package storms
 
 import (

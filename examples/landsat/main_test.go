@@ -72,7 +72,8 @@ func checkList(t *testing.T, scenes int, args ...string) {
 	assert.Contains(t, metrics, fmt.Sprintf("sqs_fifo.dedupe_window_hits %d {hit}", scenes))
 }
 
-// The log has the built messages: its bodies have the hashes of the messages.
+// A simulation of the printed log delivers each message, and the first message has the
+// expected deduplication ID.
 func TestLog(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), []string{"-log"}, &out))

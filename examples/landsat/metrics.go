@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// kfmInstruments lists the instruments that the KFM contract requires of each producer.
+// kfmInstruments lists the instruments of each producer required by the contract of the
+// Kansas Frontier Matrix (KFM): see docs/kfm.
 var kfmInstruments = []string{
 	"sqs_fifo.dedupe.collisions_detected",
 	"sqs_fifo.producer.violations",

@@ -33,8 +33,9 @@ func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enf
 }
 
 // SendLegacyWith sends the legacy body, byte for byte, with the new producer. Legacy
-// consumers can read the body, SQS recognises a copy of the legacy producer's message,
-// and the receipt's findings list violations of the contract. The producer needs Warn.
+// consumers can read the body. If the legacy producer has sent the same order, SQS
+// recognises the duplicate. The legacy body breaks rules, so the producer needs
+// Enforcement Warn; the receipt's findings list the broken rules.
 func SendLegacyWith(ctx context.Context, producer *sqsfifo.Producer[Order], o Order) (sqsfifo.Receipt, error) {
 	body, err := json.Marshal(o)
 	if err != nil {

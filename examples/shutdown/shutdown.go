@@ -30,9 +30,9 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 }
 
 // forward sends the readings until the readings or ctx end, and then closes the producer.
-// Events in flight get the grace period; all other events are withdrawn. When forward
-// returns, report was called exactly once for each reading taken from the source. report
-// may be called concurrently.
+// The grace period limits the close. At its end, the events without an outcome are
+// withdrawn. When forward returns, report was called exactly once for each reading taken
+// from the source. report may be called concurrently.
 func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
 	grace time.Duration, report func(Reading, error),
 ) error {
@@ -46,7 +46,7 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
 	for r := range readings {
-		// The signal must not withdraw an event: it has the grace period.
+		// The end of ctx must not withdraw the event: the event has the grace period.
 		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
 		if ctx.Err() != nil {
 			break
