@@ -46,7 +46,7 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
 	for r := range readings {
-		// The end of ctx must not withdraw the event: the event has the grace period.
+		// The signal must not withdraw an event: it has the grace period.
 		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
 		if ctx.Err() != nil {
 			break
