@@ -11,9 +11,9 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops is used only if the answer has the fate Altered: SQS stored another message
-	// in place of the event. Drops reports whether SQS would drop a resend of the event
-	// as a duplicate.
+	// Drops is used if the fate of the answer is Altered: SQS stored another message in
+	// place of the event. Drops reports whether SQS would drop a resend of the event as a
+	// duplicate of this message.
 	Drops bool
 
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
@@ -31,9 +31,9 @@ type Ended struct {
 // Waiter learns whether the store has recorded a stored event.
 type Waiter = store.Waiter
 
-// Attempted records the results of a request's attempts in the process tier and in the
-// store tier. With a store, Attempted may block while many results are queued. Attempted
-// returns the time at which it recorded the results.
+// Attempted records the results of a request's attempts in the memory of this process and
+// in the store, if there is one. With a store, Attempted may block while many results are
+// queued. Attempted returns the time at which it recorded the results.
 func (m *Memory) Attempted(ended []Ended) Instant {
 	now := m.process.Now()
 	for i := range ended {

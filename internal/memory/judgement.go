@@ -105,13 +105,13 @@ type Attempt struct {
 	answer store.Judgement
 }
 
-// ErrFull refuses an event if the process tier is full.
+// ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
 var ErrFull = errors.New("the memory is full")
 
 // LookUp asks the store about events in one call, without claiming the events. Call
 // LookUp before Identify. LookUp sets the kind of each judgement to None, Known, Change
-// or Collide, or to Wait if the store's record is unusable. LookUp does nothing without a
-// store or after the end of ctx.
+// or Collide. If the store's record of an event is damaged, the kind is Wait. LookUp does
+// nothing without a store or after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -123,9 +123,8 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask calls one of the store's functions, given by the parameter call, with the claims of
-// some attempts. The function selected selects these attempts. ask keeps the store's
-// answers in the attempts.
+// ask asks the store about the attempts for which the function selected returns true. It
+// passes their claims to the function call, and keeps the answers in the attempts.
 func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
@@ -141,8 +140,8 @@ func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func
 	}
 }
 
-// judgeByStore turns the store's answer into a judgement. Kind stays None if the answer
-// neither allows nor forbids the attempt.
+// judgeByStore turns the store's answer into a judgement. Kind stays None unless the
+// answer forbids the attempt.
 func (a *Attempt) judgeByStore() {
 	a.Drift = a.answer.Drift
 	switch a.answer.Kind {
@@ -258,10 +257,10 @@ func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// judgeInProcess sets the Kind of an attempt that the process tier refuses. Such an
-// attempt needs no claim in the store. After the answer Drift, Kind stays None. Drift
-// means that the event was built again with other bytes. The store may have the original
-// bytes, so the attempt needs a claim.
+// judgeInProcess sets the Kind of an attempt that the memory of this process refuses.
+// Such an attempt needs no claim in the store. If this process sent the event with other
+// bytes (process.Drift), Kind stays None: the store may have the original bytes, so the
+// attempt needs a claim.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -274,7 +273,7 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	}
 }
 
-// begin begins an attempt if the process tier allows it.
+// begin begins an attempt if the memory of this process permits the attempt.
 func (m *Memory) begin(now Instant, a *Attempt) {
 	v := m.process.Admit(now, &a.event, &a.ticket)
 	if a.First && !v.Kind.Collides() {

@@ -10,7 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// State is what the process tier and the store tier together know about an event.
+// State combines the state of an event in the memory of this process with its state in
+// the store.
 type State uint8
 
 const (
@@ -34,8 +35,7 @@ const (
 	Altered
 )
 
-// Knowledge is what the process tier and the store tier together know about an event, in
-// detail.
+// Knowledge is a State with details.
 type Knowledge struct {
 	State State
 
@@ -51,9 +51,9 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// The field process has the times of a doubt that the process tier knows. The other
-	// fields have the times of a doubt that the store tier knows. They are used only if
-	// the process tier has no doubt.
+	// Times of an event in doubt. If an attempt of this process caused the doubt, the
+	// field process has the times. Otherwise the store knows of the doubt, and the other
+	// fields have its times.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -83,12 +83,11 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of the process tier, the parameter here, with the
-// knowledge of the store tier, the parameter claim. claim is nil without a store. claim
-// is also nil if it cannot be prepared yet; deferred is then true. altered reports that
-// the last attempt stored another message in SQS. refused reports that the event was
-// refused because of its content. If the store has not answered, the state of a refused
-// event is Clear and not Unanswered.
+// combine merges the knowledge of this process (here) with the knowledge of the store
+// (claim). claim is nil without a store, or if the claim cannot be prepared yet
+// (deferred). altered reports that the last attempt stored another message in SQS. If
+// this process has no doubt and the store has not answered, the state is Unanswered, or
+// Clear for an event refused because of its content (refused).
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -142,9 +141,9 @@ func (r *Record) Knowledge() *Knowledge {
 }
 
 // Release ends a submission. No attempt of the submission may be under way. Release
-// returns the knowledge about the event. The second result is the time at which a doubt
-// about the event has ended. If the store never answered, the state is Clear and not
-// Unanswered, because the submission made no attempt.
+// returns the knowledge about the event. For an event in doubt, over is the time at which
+// the doubt has ended. If the store never answered, the state is Clear and not
+// Unanswered, because the attempts of this submission stored nothing.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
 	if !r.identified {
 		return k, over
@@ -157,20 +156,22 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	m.process.Refresh(now, &r.event, &r.ticket)
 	end := r.ticket.Known.Over()
 	if end < now {
-		end = now.Add(window.LastStart) // no doubt in this process, possibly altered without Drops
+		// This process has no doubt. If SQS altered the event, SQS would store a resend
+		// (Ended.Drops is false).
+		end = now.Add(window.LastStart)
 	}
 	over = time.Now().Add(end.Sub(now))
 	k = combine(r.ticket.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.process.State != process.InDoubt {
-		over = time.Now().Add(time.Until(k.forgotten)) // time.Now adds a monotonic reading
+		over = time.Now().Add(time.Until(k.forgotten)) // unlike forgotten, the sum ignores steps of the wall clock
 	}
 	return k, over
 }
 
-// Refresh looks up the event again, in the process tier. Call Refresh once a minute while
-// a submission waits for its outcome. Each doubt lasts several minutes unless SQS
-// answers, so the submission notices the doubt even if the doubt begins and expires
-// during the wait.
+// Refresh looks up the event again in the memory of this process. Call Refresh once a
+// minute while a submission waits for its outcome. A doubt lasts several minutes unless
+// SQS answers, so one of the calls notices each doubt, even if the doubt ends during the
+// wait.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)

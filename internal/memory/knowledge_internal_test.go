@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// combine merges the states of an event in the process tier and in the store tier. If the
-// states differ, the result is the stronger one. The result is Clear only if both tiers
-// have Clear.
+// combine merges the state of an event in this process with its state in the store. If
+// the states differ, the result is the earlier state in this list: Altered, Stored,
+// InDoubt, Unanswered, Clear.
 func TestCombine(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
 	require.NoError(t, err)

@@ -42,11 +42,13 @@ import (
 // Options configures a [Memory]. The zero value means no store and an unlimited number of
 // events.
 type Options struct {
-	// AcceptTimes recognises duplicates of messages that other processes sent, by the
-	// time of acceptance contained in SQS's sequence number.
+	// AcceptTimes permits another proof of a duplicate. SQS's sequence number contains
+	// the time at which SQS accepted the message. If this time is before the submission,
+	// another process sent the message.
 	AcceptTimes bool
 
-	// MaxKeys is the maximum number of events in the process tier; 0 means unlimited.
+	// MaxKeys is the maximum number of events in the memory of this process; 0 means
+	// unlimited.
 	MaxKeys int
 
 	// Clock is the memory's clock; nil means the clock of this machine.
@@ -72,8 +74,8 @@ type Options struct {
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Memory combines a process tier and an optional store tier. Memory is safe for
-// concurrent use.
+// Memory combines the memory of this process (package process) with an optional store
+// (package store). Memory is safe for concurrent use.
 type Memory struct {
 	process *process.Memory
 	claims  *store.Claimant // nil without a store
@@ -97,7 +99,7 @@ type Instant = process.Instant
 // Message holds an event's bytes as recorded in the store.
 type Message = store.Message
 
-// StoreStats counts the store tier's claims, endings and errors.
+// StoreStats counts claims in the store, last writes for claims (endings), and errors.
 type StoreStats = store.Stats
 
 // Record holds the data of one submission of an event. The zero Record is ready for use.
@@ -111,7 +113,7 @@ type Record struct {
 	ticket     process.Ticket
 	identified bool
 	claim      atomic.Pointer[store.Claim] // nil without a store
-	deferred   bool                        // the claim waits for the queue's name
+	deferred   bool                        // the claim cannot be prepared yet
 	unclaimed  atomic.Bool                 // SendAnyway ignored a conflict in the store
 	knowledge  *Knowledge                  // nil before Conclude; most submissions never call Conclude
 }
@@ -126,8 +128,9 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim records that the claim of the submission cannot be prepared yet. Until Claim
-// is called, the submission counts as not answered by the store.
+// DeferClaim records that the claim of the submission cannot be prepared yet, because the
+// name of the queue is not known. Until Claim is called, the submission counts as not
+// answered by the store.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -187,7 +190,7 @@ func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }
 
-// HasStore reports whether the memory has a store tier.
+// HasStore reports whether the memory has a store.
 func (m *Memory) HasStore() bool { return m.claims != nil }
 
 // Wall returns an instant's wall-clock time according to the clock's current setting.
@@ -205,11 +208,12 @@ func (m *Memory) Since(i Instant) time.Duration { return m.process.Recently().Su
 // about 0.5 µs.
 func (m *Memory) Elapsed(i Instant) time.Duration { return m.process.Now().Sub(i) }
 
-// Len returns the number of events in the process tier. Len visits every event.
+// Len returns the number of events in the memory of this process. Len visits every event.
 func (m *Memory) Len() int { return m.process.Len(m.process.Now()) }
 
-// Held returns the number of records in the process tier, including expired records that
-// are not freed yet. Options.MaxKeys limits this number. Held takes constant time.
+// Held returns the number of records in the memory of this process, including expired
+// records that are not freed yet. Options.MaxKeys limits this number. Held takes constant
+// time.
 func (m *Memory) Held() int { return m.process.Held() }
 
 // Sweep frees all events forgotten by SQS and reports whether the memory is empty. Call
@@ -226,7 +230,7 @@ func (m *Memory) Close(ctx context.Context) (lost int64, err error) {
 	return m.claims.Close(ctx)
 }
 
-// StoreStats returns the counts of the store tier, zero without a store.
+// StoreStats returns the counts of the store, zero without a store.
 func (m *Memory) StoreStats() (s StoreStats) {
 	if m.claims == nil {
 		return s

@@ -57,9 +57,9 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// An event is in doubt, its record expires, and another event takes its dedupe key. The
-// first submission then tries again. The attempt is refused as LateInDoubt and not as a
-// collision.
+// An event is in doubt, the memory forgets it, and another event takes its dedupe key. A
+// further attempt of the first event is refused because of the doubt (LateInDoubt), and
+// not because of the collision.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -124,8 +124,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.True(t, south.record(stored("m1")))
 
 	// The memory forgets the event north while the event south is in a request. The
-	// ticket of south still has the message ID of north. SQS answers with this message
-	// ID, so south is recognised as a duplicate.
+	// submission of south has kept the message ID of north (in its Ticket). SQS answers
+	// with this message ID, so south is recognised as a duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())

@@ -28,8 +28,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().Over())
 
-	// During the attempt, the memory drops the event's record. The ticket keeps the
-	// message ID.
+	// During the attempt, the memory forgets the event. The submission has kept the
+	// message ID (in its Ticket), so the duplicate is still recognised.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -63,9 +63,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// An attempt starts while the event is already stored. The attempt ends without proof,
-// after the deduplication interval of the stored message. The test checks the event's
-// record after this end, for each result of another attempt in between.
+// An attempt starts while the event is already stored. The attempt ends without proof, an
+// hour later. For each result of another attempt in between, the test checks the memory's
+// knowledge of the event.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -174,8 +174,8 @@ func TestDuplicateByWatermark(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// A duplicate is proved by the highest sequence number of the group that was known
-	// before the submission's first attempt.
+	// A message is a duplicate if its sequence number is not above the highest number of
+	// its group before the submission's first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

@@ -15,17 +15,19 @@ import "time"
 // suspension, or until no submission waits.
 type horizon struct {
 	counted time.Duration // total length of the suspensions that count as elapsed time
-	noticed time.Duration // counted plus the suspensions noticed up to the field since, which are not counted yet
-	since   Instant       // when noticed was set, on a clock that stops in suspensions
-	last    Instant       // latest result of freeUntil
+	// noticed is counted plus the suspensions that are noticed but do not count as
+	// elapsed time yet.
+	noticed time.Duration
+	since   Instant // when noticed was set, on a clock that stops in suspensions
+	last    Instant // latest result of freeUntil
 }
 
 // awakeFor is longer than the time between two calls of Refresh for a waiting submission.
 const awakeFor = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records. The result is
-// the current instant minus the suspensions of the machine that m.horizon does not count
-// yet. The result never decreases. The caller holds m.mu.
+// freeUntil returns the instant up to which the memory may free records. A recent
+// suspension does not count yet: freeUntil subtracts its length from the current instant.
+// The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.counted {

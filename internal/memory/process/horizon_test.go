@@ -39,7 +39,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			r.submit("k3", "g", "b").try(stored("m3")) // storing a record also frees expired records
 			assert.Equal(t, process.LateStored, waits.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
-			altered.goes() // an altered event is freed early, which loses nothing
+			altered.goes() // a new attempt may start, because SQS never had this event
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.tk.Known.State)
 			again.goes()

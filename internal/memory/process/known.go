@@ -2,7 +2,8 @@ package process
 
 import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 
-// memorySpan is the time until SQS has certainly forgotten a message.
+// memorySpan is the longest time for which SQS may remember a message, by this machine's
+// clock.
 const memorySpan = window.Interval + window.Slack
 
 // State is this process's knowledge of an event.
@@ -79,9 +80,9 @@ func (k Known) Over() Instant { return k.over }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.older:
-		return k.Since.Add(memorySpan) // a refusal of the current request does not end the older doubt
+		return k.Since.Add(memorySpan) // a refusal of the current request leaves the older doubt
 	case k.UnderWay:
-		return k.over.Add(-window.Request) // the request may end, refused, at any instant
+		return k.over.Add(-window.Request) // the least time if the request ends now without proof
 	default:
 		return k.over
 	}

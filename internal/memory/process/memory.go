@@ -76,8 +76,9 @@ type Memory struct {
 	// waiting is the number of submissions that have called Refresh and not yet Leave.
 	waiting atomic.Int64
 
-	mu      sync.Mutex
-	sent    *window.Window[remembered] // key is the dedupe key, or separateKey for a separate record
+	mu sync.Mutex
+	// The key of a record is the event's dedupe key, or the result of separateKey.
+	sent    *window.Window[remembered]
 	marks   watermarks
 	horizon horizon
 }
@@ -227,7 +228,7 @@ func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, an
 	case t.collision.Kind != 0 && !anyway:
 		return t.collision
 	case !own.held && first.held && first.state() == Altered && first.value.body == ev.is.body:
-		return Judgement{AlteredBefore, first.known(now)} // SQS compares only the body
+		return Judgement{AlteredBefore, first.known(now)} // SQS would drop the event, because the bodies are equal
 	}
 	return Judgement{Go, known}
 }
@@ -306,7 +307,7 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	if own.held {
 		t.Known = own.known(now)
 	} else if t.since == t.began {
-		t.Known = Known{} // this attempt alone caused the doubt, and it ended
+		t.Known = Known{} // only this attempt caused the doubt, and SQS did not store the event
 	}
 	t.began, t.counted = 0, false
 	return duplicate
@@ -348,8 +349,8 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. Release frees the record of an event if this submission created the record and
-// SQS refused all attempts (Clear), because SQS does not remember a refused send (F-023).
+// under way. If SQS refused all attempts (Clear), the submission with Ticket.opened frees
+// the record of the event, because SQS does not remember a refused send (F-023).
 func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	if !t.opened {
 		return

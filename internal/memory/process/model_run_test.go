@@ -20,7 +20,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	mem := process.NewAt(o, clocks)
 	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
 	var actors []*actor
-	var edges []process.Instant // instants just before and after a limit, to be visited
+	var edges []process.Instant // limits of events in time, where later steps set the clock
 	ids := 0
 	payloads := func(msg message) process.Event {
 		var sum [32]byte
@@ -91,7 +91,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			kind, k := m.admit(now, a, anyway, func(s slot) bool {
 				live := m.live(mem.Horizon(now))
 				if m.slots[s].live(mem.Horizon(now)) {
-					live-- // the new record takes its place
+					live-- // the slot is already counted, so nothing is added
 				}
 				if m.full > 0 && live >= m.full && v.Kind != process.Full {
 					t.Fatalf("step %d: a full memory admitted", step)

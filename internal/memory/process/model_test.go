@@ -16,7 +16,7 @@ type model struct {
 	full    int                                       // Options.MaxKeys
 	horizon func(now process.Instant) process.Instant // Memory.Horizon of the tested memory
 	trust   bool
-	step    int // orders events of one instant
+	step    int // number of starts and ends of attempts so far
 	slots   map[slot]*history
 	marks   map[string]int64
 }
@@ -37,17 +37,17 @@ type history struct {
 
 	state    process.State // Stored or Altered; otherwise derived from tries
 	id       string
-	from, to process.Instant // from also applies to Clear
+	from, to process.Instant // from is also set if the state is Clear
 }
 
 type try struct {
 	start, end       process.Instant
-	startStep, endAt int // steps; endAt is zero while under way
+	startStep, endAt int // values of model.step; endAt is zero while under way
 	lost             bool
 	of               *history
 
-	counted bool            // the event was not stored when the attempt started
-	since   process.Instant // start of the doubt as known when the attempt started
+	counted bool            // false if the event was already stored at the start
+	since   process.Instant // start of the doubt, as of the start of the attempt
 }
 
 // known holds the fields and method results of a process.Known.
@@ -55,7 +55,7 @@ type known struct {
 	state       process.State
 	underWay    bool
 	since, over process.Instant
-	kept        process.Instant // with InDoubt and Stored
+	kept        process.Instant // result of KeptUntil; zero if Unknown or Clear
 }
 
 func knownOf(k process.Known) known {
@@ -327,7 +327,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		}
 		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
 		if ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)) {
-			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS reports an earlier time
+			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS accepted the message earlier
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
 		m.marks[a.group] = max(m.marks[a.group], ms)

@@ -33,7 +33,8 @@ const (
 	// oneAttempt is added to the answer once for each attempt under way.
 	oneAttempt answer = 8
 
-	// answered is set in every message ID hash.
+	// answered distinguishes the hash of a message ID from the other answers. The bit is
+	// set in every hash.
 	answered answer = 1 << 63
 )
 
@@ -67,9 +68,9 @@ type record struct {
 	at   window.Place // position of key in the window
 
 	// The field from is the start of the first attempt that SQS may have stored. The
-	// field to belongs to the last such attempt. It is the end of this attempt or,
-	// without proof, the latest time at which this attempt can arrive at SQS. The field
-	// to is zero while an attempt is under way, or if SQS cannot have stored an attempt.
+	// field to is the end of the last such attempt. Without proof of its result, to is
+	// the latest time at which this attempt can arrive at SQS. The field to is zero while
+	// an attempt is under way, or if SQS cannot have stored an attempt.
 	from, to Instant
 	value    remembered
 }
@@ -152,13 +153,13 @@ func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
 	*a &^= crowded
 	switch {
 	case *a == 0:
-		t.opened = true // the submission whose Release frees the record
+		t.opened = true // SQS refused all attempts: Release of t frees the record
 	case alone && !mayBeStored:
 		r.to = t.to
 	case alone:
 		r.to = t.arrivesBy(now)
 	default:
-		r.to = now.Add(window.Request) // all overlapping attempts have begun by now
+		r.to = now.Add(window.Request) // every overlapping attempt arrives by then
 	}
 }
 
@@ -171,9 +172,9 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record of key k. The record is empty if SQS has forgotten the event
-// at the instant given by the parameter at. For an altered event, the record is also
-// empty if SQS has forgotten the other message by now. SQS does not have the event
-// itself, so another attempt does no harm.
+// at the instant given by the parameter at. For an altered event, SQS has another message
+// in place of the event. The record is then also empty if SQS has forgotten this message
+// at the instant now, because a resend can no longer be dropped as its duplicate.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {

@@ -41,11 +41,11 @@ func parseSequence(text string) sequence {
 	return sequence(low)
 }
 
-// isNotAfter reports whether a message was certainly stored no later than another message
-// of its group. Their sequence numbers are s and mark. Numbers increase within a group
-// (F-009 b, F-041). If s is smaller than mark by a deduplication interval or more, the
-// result is false. SQS would have forgotten a message with such a number, so the
-// numbering must have restarted, as in an emulator.
+// isNotAfter reports whether the message with the number s was stored no later than the
+// message of its group with the number mark. Numbers increase within a group (F-009 b,
+// F-041). If s is smaller by a whole deduplication interval or more, the result is false:
+// SQS would have forgotten such a message, so the numbering must have restarted, as in an
+// emulator.
 func (s sequence) isNotAfter(mark sequence) bool {
 	return s != 0 && s <= mark && mark-s < sequenceSpan
 }
@@ -56,9 +56,9 @@ func (s sequence) acceptedAt() time.Time {
 	return time.UnixMilli(int64(s / perMilli)) // #nosec G115 -- less than 2^47
 }
 
-// acceptedBefore reports whether SQS accepted the message within a period. The period
-// begins memorySpan before now, and ends window.Slack before the time given by the
-// parameter first (F-009 c). The number must not be zero.
+// acceptedBefore reports whether SQS accepted the message before the time first, with a
+// margin of window.Slack, and not so long ago that SQS may have forgotten the message
+// (F-009 c). The number must not be zero.
 func (s sequence) acceptedBefore(first, now time.Time) bool {
 	accepted := s.acceptedAt()
 	return accepted.Before(first.Add(-window.Slack)) && accepted.After(now.Add(-memorySpan))

@@ -22,9 +22,9 @@ type Ticket struct {
 
 	// State of the current attempt; began is zero without an attempt.
 	began   Instant
-	since   Instant // the record's field from when the attempt was admitted
-	stored  answer  // the record's answer if the event was already stored, else zero
-	to      Instant // the record's field to before the attempt
+	since   Instant // record.from when the attempt was admitted
+	stored  answer  // message ID hash if the event was already stored, else zero
+	to      Instant // record.to before the attempt
 	counted bool    // the record counts the attempt
 
 	// Idle: at Conclude, no attempt of the submission was under way.
@@ -33,8 +33,9 @@ type Ticket struct {
 	concluded bool // no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt, and no duplicate was proved
 
-	// opened means that this submission created the record, so its Release frees the record
-	// if SQS refused all attempts.
+	// opened means that this submission created the record, or that SQS refused its
+	// attempt as the last of all attempts. Its Release then frees the record if SQS
+	// refused all attempts.
 	opened bool
 }
 
@@ -53,9 +54,9 @@ func (t *Ticket) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may have freed the record. That k has no doubt does not prove that
-		// the doubt has ended. As long as the memory has not freed the record, only an
-		// answer of SQS ends a doubt.
+		// By this time the memory may have freed the record, so a state k without doubt
+		// proves nothing, and Known keeps the doubt. Before this time, only an answer of
+		// SQS could have ended the doubt.
 		return
 	}
 	t.Known = k
@@ -69,7 +70,7 @@ func (t *Ticket) captureCollision(now, horizon Instant, ev *Event, own, first *r
 	case !own.held && first.held:
 		t.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.held, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		t.collision = Judgement{} // the other record is missing because SQS refused that message
+		t.collision = Judgement{} // SQS refused the other message, or took this event
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // A submission waits while another submission of the event is in doubt. Later the memory
-// has no record of the event. This proves that SQS did not store the event, unless the
-// memory may have freed the record after a long time.
+// has no record of the event. This proves that SQS did not store the event, unless so
+// much time has passed that the memory may have freed the record.
 func TestWhatATicketKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -29,7 +29,8 @@ func TestWhatATicketKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, waits.tk.Known.State)
 	waits.release()
 
-	// The same steps, at a time when the memory may have freed the record.
+	// The steps are repeated, but more time passes, so the memory may have freed the
+	// record.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()

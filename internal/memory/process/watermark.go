@@ -65,8 +65,8 @@ func (w *watermarks) raise(group uint64, number sequence) {
 	}
 }
 
-// place returns the group's mark if the set has one, else a free mark, else the mark with
-// the lowest number.
+// place returns the entry of the group if the set has one, else a free entry, else the
+// entry with the lowest number.
 func (s *markSet) place(group uint64) *mark {
 	lowest := &s[0]
 	for i := range s {
@@ -80,8 +80,8 @@ func (s *markSet) place(group uint64) *mark {
 	return lowest
 }
 
-// grow doubles the number of sets. The entries of each set are divided between two sets,
-// so every entry has a place.
+// grow doubles the number of sets. The entries of each set go to two sets, so both have
+// room for all of them.
 func (w *watermarks) grow() {
 	old := w.sets
 	w.sets = make([]markSet, 2*len(old))
@@ -94,5 +94,5 @@ func (w *watermarks) grow() {
 	}
 }
 
-// clear drops all marks and frees their memory.
+// clear drops all entries and frees their memory.
 func (w *watermarks) clear() { w.sets = nil }

@@ -95,7 +95,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	for range 2 { // the second round claims with fingerprints of the records' specs
+	// The first round may find records with fingerprints of another fingerprint spec. The
+	// second round then claims with the fingerprints of these records.
+	for range 2 {
 		if len(requests) == 0 {
 			return
 		}
@@ -114,7 +116,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, mostWait) // unless the second round replaces this judgement
+					judgements[i] = k.wait(errSpec, mostWait) // final only if there is no further round
 					continue
 				}
 			}
@@ -127,9 +129,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 }
 
 // Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. The next Ask then often needs no call of the store. It returns Granted if
-// Prepare granted the claim and the lease still covers an attempt. It returns Other if
-// the record has other bytes. In all other cases, Ask calls the store.
+// first Ask. The next Ask then often needs no call of the store: Ask returns Granted if
+// Prepare granted the claim and the lease still covers an attempt, and Other if the
+// record has other bytes. In all other cases, Ask calls the store.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -179,8 +181,9 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 
 // claim writes the requests in one call of the store. After ErrAmbiguous, the store may
 // or may not have taken the claims, and claim makes a second call. With a Writer, each
-// call also writes queued endings. begin is the start of the last call: leases count from
-// begin. ambiguous reports whether a call returned ErrAmbiguous.
+// call also writes queued endings: results of events, and releases of claims. begin is
+// the start of the last call: leases count from begin. ambiguous reports whether a call
+// returned ErrAmbiguous.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isDown() {
 		return 0, nil, false, errDown
@@ -199,9 +202,9 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, ambiguous, err
 }
 
-// claimOnce claims the requests in one call of the store. If the call also writes queued
-// endings, claimOnce passes their results to applyAnswers, even if the store ends the
-// goroutine (runtime.Goexit).
+// claimOnce claims the requests in one call of the store. With a Writer, the call also
+// writes queued endings (the last writes for other claims). claimOnce passes their
+// results to applyAnswers, even if the store ends the goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var along []*ending
 	if c.writer != nil {

@@ -33,9 +33,9 @@ type Options struct {
 	Store  idempotency.Store
 	Policy idempotency.Policy
 
-	// Attempt is the longest time between the grant of an attempt and the departure of
-	// its last byte. The policy's lease must be longer than the sum of Attempt, the store
-	// timeout and [window.Arrival].
+	// Attempt is the longest time from the judgement Granted until the last byte of the
+	// request has left. The policy's lease must be longer than the sum of Attempt, the
+	// store timeout and [window.Arrival].
 	Attempt time.Duration
 
 	// FailOpen permits attempts without a claim while the store does not answer.
@@ -110,7 +110,7 @@ type Claim struct {
 	prepared bool // granted by Prepare and not yet used by Ask
 
 	resumed   bool // resume was called
-	ambiguous bool // the store has not answered and may have granted the claim
+	ambiguous bool // a claim got no answer, and the store may have granted it
 
 	adopted uint8 // number of adopted messages
 
@@ -288,13 +288,13 @@ func (k *Claim) clear() {
 // doubt records that another claimant's attempt may have stored the event.
 func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
-	if r.DoubtSince.IsZero() { // the other claimant has just claimed; its times are not known
+	if r.DoubtSince.IsZero() { // claimed a moment ago: the record has no times yet
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
 	over := r.LeaseUntil
 	if out.Decision.Granted() {
-		over = r.ReadAt // the other claimant's lease has ended by then
+		over = r.ReadAt // granted to us, so the other lease has ended
 	}
 	k.learn(func(known *Known) {
 		*known = Known{

@@ -93,7 +93,7 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		r.slow = lease - oneAttempt - window.Arrival + 1 // the store ignores its context
+		r.slow = lease - oneAttempt - window.Arrival + 1 // the store answers so late, despite the store timeout
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
 		require.ErrorContains(t, v.Err, "lease")

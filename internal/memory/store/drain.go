@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// take removes endings from the queue for one write, at most l.most.
+// take removes endings (last writes for claims) from the queue for one write, at most
+// l.most.
 func (l *endings) take() []*ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,8 +26,8 @@ func (l *endings) take() []*ending {
 	return batch
 }
 
-// drain writes endings until the queue is empty. Meanwhile claimOnce may remove endings
-// from the queue and write them together with claims.
+// drain writes endings until the queue is empty. Meanwhile calls for new claims
+// (claimOnce) may write queued endings, too.
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
@@ -50,9 +51,9 @@ func (c *Claimant) drain() {
 	}
 }
 
-// stopped reports whether drain must end: the queue is empty, or ctx has ended. If ctx
-// has ended, stopped drops all queued endings and returns their waiters. The caller holds
-// mu.
+// stopped reports whether drain must end: the queue is empty, or Close waits no longer
+// (ctx has ended). In the latter case stopped drops all queued endings and returns their
+// waiters. The caller holds mu.
 func (l *endings) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
@@ -69,7 +70,8 @@ func (l *endings) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle closes idle if Close was called and no endings are left. The caller holds mu.
+// signalIdle closes the channel idle, for Close, if Close was called and all endings are
+// written or dropped. The caller holds mu.
 func (l *endings) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
@@ -94,9 +96,9 @@ func (l *endings) sleep(d time.Duration) {
 	}
 }
 
-// finish writes endings in a call without claims. Without a Writer, it calls Finish
-// concurrently and repeats each ambiguous call once. If the store ends the goroutine of a
-// call (runtime.Goexit), the call's endings get errEnded.
+// finish writes endings in a separate call, without claims. A store without a Writer gets
+// concurrent calls of Finish, each repeated once after ErrAmbiguous. If the store ends
+// the goroutine of a call (runtime.Goexit), the endings of the call get errEnded.
 func (c *Claimant) finish(batch []*ending) []error {
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
@@ -126,8 +128,8 @@ func (c *Claimant) finish(batch []*ending) []error {
 	return errs
 }
 
-// firstFailure returns the first of errs that does not show an answer of the store, or
-// nil.
+// firstFailure returns the first error after which the store counts as failing (see
+// isAnswer), or nil.
 func firstFailure(errs []error) error {
 	for _, err := range errs {
 		if !isAnswer(err) {
@@ -166,9 +168,10 @@ func finishings(batch []*ending) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers handles the result errs[i] of the write of batch[i]. It removes the
-// endings that the store took or refused, queues the endings without an answer again, and
-// calls the waiters of the removed endings.
+// applyAnswers handles the result errs[i] of the write of batch[i]. It removes endings
+// that the store took or refused, and drops endings older than keepTrying. All other
+// endings are queued again. Then applyAnswers calls the waiters of the removed endings,
+// and of all failed endings if the store refuses every write (ErrUnwritable).
 func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false

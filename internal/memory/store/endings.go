@@ -56,8 +56,8 @@ type endings struct {
 	mu       sync.Mutex
 	queue    []*ending
 	results  map[idempotency.KeyID]*ending // results that are queued or being written, by event
-	missing  recent[struct{}]              // events that SQS stored and the store has no result for
-	tokens   recent[idempotency.Token]     // tokens of ended submissions: see resume
+	missing  recent[struct{}]              // events stored by SQS, without a result in the store
+	tokens   recent[idempotency.Token]     // tokens of ended submissions, for their successors: see resume
 	awaited  map[*ending]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                   // timer for the oldest of awaited; nil before first use
 	watching bool                          // overdue is running
@@ -86,8 +86,8 @@ func (l *endings) init(most int) {
 	l.awaited = map[*ending]struct{}{}
 }
 
-// pending returns Duplicate if a result of the same event and message is queued for the
-// store or is being written. Otherwise it returns the zero Judgement.
+// pending returns the judgement Duplicate if SQS stored the same event and message, and
+// the result is still on its way to the store. Otherwise it returns the zero Judgement.
 func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,9 +104,9 @@ func (c *Claimant) pending(k *Claim) Judgement {
 }
 
 // AwaitRecord reports whether the store lacks the result of an event that SQS stored. If
-// the result is queued or being written, AwaitRecord adds the waiter, unless the waiter
-// is nil. If the claimant has dropped the result or never had a claim for it, AwaitRecord
-// ignores the waiter.
+// the result is still on its way to the store, AwaitRecord adds the waiter, unless the
+// waiter is nil. AwaitRecord ignores the waiter if the store will never get the result:
+// the claimant dropped the result, or sent the event without a claim.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,8 +159,8 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting calls Recorded(false) for the waiters of endings that are older than the
-// store timeout. The endings stay queued.
+// giveUpWaiting calls Recorded(false) for waiters whose result is not in the store after
+// the store timeout. The results stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -194,7 +194,7 @@ func callWaiters(waiters []Waiter, ok bool) {
 	}
 }
 
-// end queues an ending for the store. The waiter w may be nil.
+// end queues the last write for a claim (ending). The waiter w may be nil.
 func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	c.mu.Lock()
 	e := &ending{claim: k, ending: with, since: time.Now()}
@@ -225,7 +225,9 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
-		go callWaiters(dropped, false) // in a goroutine, because the caller of end may hold a lock that the waiter takes
+		// A separate goroutine calls the waiters, because the caller of end may hold a
+		// lock that a waiter takes.
+		go callWaiters(dropped, false)
 	}
 }
 

@@ -100,7 +100,7 @@ func TestWaiters(t *testing.T) {
 	})
 }
 
-// writing is a store with a Writer.
+// writing is a store that implements idempotency.Writer.
 type writing struct {
 	*idempotency.Memory
 	writes, along atomic.Int32
@@ -119,8 +119,8 @@ func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, cl
 	return errs, outs, err
 }
 
-// Queued endings are written in the same store call as the next claims. Without a next
-// claim, they are written in a separate call.
+// Queued results of events are written in the same store call as the next claims. Without
+// a next claim, they are written in a separate call.
 func TestEndingsRideWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		s := &writing{Memory: new(idempotency.Memory)}
@@ -190,7 +190,8 @@ func TestAmbiguousResult(t *testing.T) {
 }
 
 // The lease of a claim ends, and another claimant takes over the event. The result of the
-// first claim then has no effect on the record, and its waiter is called with false.
+// first claim then does not change the record, and the waiter for this result is called
+// with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter

@@ -48,11 +48,11 @@ func (l *endings) noteMissing(k *Claim, is bool) {
 	}
 }
 
-// resume is for a new submission of an event, if an earlier submission ended before its
-// first attempt and without an answer to its claim. The store may have granted the claim
-// of the earlier submission. resume gives the new submission the token of the earlier
-// submission, so the new submission renews that claim. Without the token, it would wait
-// for the end of the lease. The caller holds mu.
+// resume lets a new submission of an event continue a claim of an earlier submission. The
+// earlier submission ended before its first attempt and without an answer to its claim,
+// so the store may have granted the claim. With the token of the earlier submission, the
+// new submission renews this claim. Otherwise it would wait for the end of the lease. The
+// caller holds mu.
 func (l *endings) resume(k *Claim) {
 	if k.resumed {
 		return
@@ -64,7 +64,8 @@ func (l *endings) resume(k *Claim) {
 	}
 }
 
-// leave keeps the token of an ended submission for the next submission of the event.
+// leave keeps the claim token of an ended submission for the next submission of the
+// event, which can then renew the claim.
 func (c *Claimant) leave(k *Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

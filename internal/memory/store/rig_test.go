@@ -149,7 +149,7 @@ func (r *rig) record(key string) idempotency.Record {
 	return records[0]
 }
 
-// waitForEndings waits until the claimant has written all endings.
+// waitForEndings waits until the claimant has written all results and releases.
 func (r *rig) waitForEndings() {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()

@@ -6,7 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Stats counts a claimant's claims, endings and errors since New.
+// Stats counts a claimant's claims, the last writes for claims (endings), and errors
+// since New.
 type Stats struct {
 	New, Renewed, Reclaimed                        int64 // claims granted
 	Duplicates, Conflicts, Waits, Unresolved, Full int64 // claims not granted
@@ -14,11 +15,12 @@ type Stats struct {
 	Drifts                                         int64
 
 	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
-	// counts endings that the store refused because another claimant had taken over.
+	// counts results and releases that the store refused because another claimant had
+	// taken over the claim.
 	Unclaimed, Errors, Stale int64
 
-	// Recording counts endings currently queued or being written. Lost counts dropped
-	// endings.
+	// Recording counts results and releases currently queued or being written. Lost
+	// counts dropped results and releases.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts that the producer reported although the store has no
