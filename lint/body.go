@@ -96,8 +96,8 @@ func firstDifference(text string, canonical []byte) Finding {
 		at, quote(shorten(text[at:], context)), want))
 }
 
-// checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because the
-// rule about JSON reports invalid UTF-8.
+// checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because rule
+// SF030 (invalid JSON) reports it.
 func checkCharacters(b body) []Finding {
 	// Canonical JSON has no unescaped control character. All other characters that SQS
 	// refuses begin with the byte 0xEF in UTF-8.
@@ -110,8 +110,9 @@ func checkCharacters(b body) []Finding {
 	return nil
 }
 
-// firstRefused returns the first character refused by SQS (F-072) and its offset, or -1 if
-// there is none. A Go string cannot contain surrogates.
+// firstRefused returns the first character that SQS refuses, such as a control character
+// (F-072), and its offset, or -1 if there is none. A Go string cannot contain surrogates,
+// which SQS also refuses.
 func firstRefused(text string) (int, rune) {
 	for at, c := range text {
 		switch {

@@ -12,12 +12,12 @@
 //
 // # Guarantee
 //
-// [Check] checks one outgoing message against the table below. It names each violation
-// by rule, field, position, consequence and fix. In a message without findings, the body
+// [Check] checks one outgoing message against the table below. It names each violation by
+// rule, field, position, consequence and fix. In a message without findings, the body
 // contains the value of each attribute whose name announces an identity, and is the
-// contract's envelope in canonical form. The message keeps the limits of SQS in F-017,
-// F-018, F-072 to F-074 and F-077 to F-079. The findings depend on the message alone.
-// Every input gets an answer.
+// contract's envelope in canonical form. The message also keeps the limits of SQS on IDs,
+// size, characters and attributes (F-017, F-018, F-072 to F-074, F-077 to F-079). The
+// findings depend on the message alone, and Check returns a result for any input.
 //
 // # Limits
 //

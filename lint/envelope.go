@@ -34,7 +34,7 @@ var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source
 func (c Contract) checkEnvelope(b body) []Finding {
 	switch {
 	case !b.wellFormed:
-		return nil // the rule about JSON has reported this body
+		return nil // SF030 has reported the invalid JSON
 	case !b.object:
 		at := skipBlank(b.text, 0)
 		return []Finding{inBody(envelopeMembers, "", at, fmt.Sprintf(
@@ -85,8 +85,8 @@ func checkMembers(ms []member) []Finding {
 		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
 	}
 
-	// A body other than an envelope may have many other members. The finding lists only the
-	// first eight of them.
+	// A body that is not an envelope may have many unknown members. The finding names only
+	// the first eight.
 	const named = 8
 	var unknown []string
 	var first member

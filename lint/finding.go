@@ -20,9 +20,10 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 
 	// Field is the part of the message, under its name in the SQS API: "MessageBody",
-	// "MessageGroupId", "MessageDeduplicationId", "DelaySeconds", "MessageAttributes"
-	// or, with the name in Go quotes, `MessageAttributes["unique_key"]`. [CheckSource]
-	// and [CheckDedupeKey] have no message and name the envelope's member.
+	// "MessageGroupId", "MessageDeduplicationId", "DelaySeconds", "MessageAttributes" or,
+	// with the name in Go quotes, `MessageAttributes["unique_key"]`. Findings of
+	// [Contract.CheckSource] and [CheckDedupeKey] are about a value without a message;
+	// there Field is the name of the envelope's member.
 	Field string `json:"field"`
 
 	// Pointer is the RFC 6901 pointer of the value within the body, of any length.
@@ -87,7 +88,7 @@ func sortFindings(fs []Finding) {
 const (
 	excerptBody  = 120
 	excerptValue = 64
-	excerptName  = 256 // SQS allows no longer name
+	excerptName  = 256 // the longest name that SQS allows
 )
 
 // shorten returns s with at most limit bytes, cut between two characters, and marks the

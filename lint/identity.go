@@ -12,11 +12,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// Benign reports whether an attribute of this name never bears identity: trace context
-// (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*), the description of
-// the format (Content-Type, *Version, *SchemaId) or the run of a replay
-// (sqsfifo-replay-run). Case does not count. Two messages that differ only in such
-// attributes are the same event: a retry may carry other values.
+// Benign reports whether an attribute of this name never bears identity. Such an attribute
+// has the trace context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*),
+// describes the format (Content-Type, *Version, *SchemaId), or names the replay that sent
+// the message (sqsfifo-replay-run). Case does not count. Two messages that differ only in
+// such attributes are the same event: a retry may have other values.
 func Benign(name string) bool { return attrname.Benign(name) }
 
 // checkIdentity searches the values of the body for the identities in the attributes.

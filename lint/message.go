@@ -52,10 +52,10 @@ type Attribute struct {
 }
 
 const (
-	defaultMaxSize   = 1 << 20 // F-073
+	defaultMaxSize   = 1 << 20 // bytes (F-073)
 	maxAttributes    = 10      // F-079
-	maxAttributeName = 256     // F-078, also for data types
-	maxID            = 128     // F-017, F-018
+	maxAttributeName = 256     // characters (F-078); also for data types
+	maxID            = 128     // characters (F-017, F-018)
 )
 
 // Check checks a message against every rule about single messages (see [OnMessage]). It
@@ -128,8 +128,8 @@ func checkDeduplicationID(id string) []Finding {
 	return checkID("MessageDeduplicationId", id)
 }
 
-// checkID reports an ID with a character that F-017 does not allow, or with more than 128
-// characters. F-017 allows each ASCII character from "!" to "~".
+// checkID reports an ID that SQS refuses (F-017, F-018): an ID with more than 128
+// characters, or with a character other than the ASCII characters from "!" to "~".
 func checkID(field, id string) []Finding {
 	for at, c := range id {
 		if c <= ' ' || c > '~' {

@@ -20,8 +20,8 @@ type module struct {
 }
 
 // corpus lists modules that send to SQS or SNS, and controls: modules that use only
-// standard queues. Every proxy for public modules has the modules not marked git;
-// modules marked git are programs and libraries that a proxy may refuse.
+// standard queues. Every proxy for public modules has the modules without the mark git.
+// Modules marked git are programs and libraries that a proxy may refuse.
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},

@@ -133,9 +133,9 @@ const (
 	declaration                   // the declaration of the function, type or variable with the error
 )
 
-// add records which code has type errors in packages below a folder. This code is left
-// out in the next load. If an error persists, add increases the amount of code around the
-// error. It reports whether it recorded or increased anything.
+// add records the places of type errors in packages below a folder, so that the next load
+// leaves out the code there. If an error is at a recorded place again, more code around it
+// will be left out. add reports whether it changed anything.
 func (o omissions) add(dir string, loaded []*packages.Package) bool {
 	more := false
 	packages.Visit(loaded, nil, func(p *packages.Package) {

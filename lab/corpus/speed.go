@@ -97,7 +97,7 @@ func measure(ctx context.Context, dir string, args []string) (measurement, error
 	m.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		err = nil // the exit code of a run with findings
+		err = nil // exit code 1 means findings, not a failure
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, stderr.String())

@@ -62,10 +62,10 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels and compares the findings with the map
-// known. Each of these is a fault: a finding without an entry or without a judgement in
-// known, an error judged false, a finding of the module in known that was not found, and
-// a finding in a control. In a control, SF015 is not a fault.
+// add prints a module's findings with their labels, and compares the findings with the
+// labels in known. A fault is a finding without an entry or judgement in known, an error
+// judged false, and an entry of known for this module without a finding. Any finding in a
+// control except SF015 is also a fault.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.looked[m.path] = true

@@ -54,9 +54,9 @@ func newUser(t *testing.T) user {
 		"HOME":        home,
 		"GOPATH":      filepath.Join(home, "go"),
 		"GOPROXY":     "file://" + proxy + ",file://" + downloaded + "," + goEnv("GOPROXY"),
-		"GONOSUMDB":   modules[0].path, // and the modules below its path; the go command verifies all other modules
+		"GONOSUMDB":   modules[0].path, // also exempts the modules below this path; all others are verified
 		"GOCACHE":     goEnv("GOCACHE"),
-		"GOFLAGS":     "-modcacherw -trimpath", // packages compile once for all caches
+		"GOFLAGS":     "-modcacherw -trimpath", // -trimpath: a compiled package does not depend on the folder of its cache
 		"GOTOOLCHAIN": "local",
 	} {
 		u.env = append(u.env, name+"="+value)

@@ -28,11 +28,12 @@
 //   - A deduplication ID that is nil on some path to the send is missing on this path.
 //     Branches that exclude each other are not on one path.
 //   - The identity of a request, an attempt, a host or a setting is not the identity of
-//     an event. If a member of the body is the event's ID, no attribute is the identity.
-//     If a member is another ID, an attribute is the identity only if its name is an
-//     event's identity.
-//   - Within one function, one cause is one finding; its text and related positions
-//     name the other places. Another function has a separate finding.
+//     an event. If the body has the event's ID, an attribute that the body lacks is only
+//     an info. If the body has another ID, the attribute is an info unless its name is
+//     that of an event's identity.
+//   - Several findings in one function with the same cause, such as one call of a random
+//     source, are reported as one; its text and related positions name the other places.
+//     Each further function has a separate finding.
 //   - Tests are exempt: files named _test.go, files with a build tag for integration or
 //     end-to-end tests, and functions that take a testing.TB.
 //
@@ -41,15 +42,14 @@
 // no right site, and warnings at 2 % of the right sites or fewer.
 //
 // The analyzer knows SendMessage, SendMessageBatch, DeleteMessageBatch, Publish and
-// PublishBatch of the AWS SDK for Go, v1 and v2, called on the client or on an
-// interface with these methods, and the Identity, Config, Message and Producer of this
-// project. Only packages that can send or return a random value get an SSA form; other
-// packages cost a check of their types.
+// PublishBatch of the AWS SDK for Go, v1 and v2, called on the client or on an interface
+// with these methods. It also knows the types Identity, Config, Message and Producer of
+// this project. Of a package that can neither send nor return a random value, it looks only
+// at the types, and builds no SSA form.
 //
 // Each diagnostic has the rule's ID as its category. The rules and their wording are in
-// package lint. A diagnostic with a lower severity than its rule's has the severity
-// after the ID: "SF002: warning: ...". Infos are reported only for the rules named by
-// -enable.
+// package lint. If a diagnostic has a lower severity than its rule, the severity follows
+// the ID: "SF002: warning: ...". Infos are reported only for the rules named by -enable.
 //
 // # Ignoring a finding
 //
@@ -85,8 +85,10 @@
 //   - Files, databases, contexts, reflection and channels of other functions end the
 //     search.
 //   - The analyzer cannot decide whether the fields in a deduplication ID identify an
-//     event. The rules on messages and the compliance tests do.
-//   - The setting of content-based deduplication is not in the source. Without an
-//     explicit ID the analyzer assumes the setting.
-//   - If only a name is known, the name decides.
+//     event. The rules on messages and the compliance tests check the messages
+//     themselves.
+//   - The source does not show whether content-based deduplication is on. For a message
+//     without an explicit ID, the analyzer assumes that it is on.
+//   - If the analyzer knows only the name of a function or variable, it decides by the
+//     name.
 package fifovet

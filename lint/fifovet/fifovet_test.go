@@ -65,7 +65,7 @@ func line(pass *analysis.Pass, pos token.Pos) string {
 }
 
 // Code without a violation has no finding, not even an info. Code with unknown values has
-// none either. The analysis of both ends.
+// none either. For both, the analysis terminates.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/quiet")

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/md5" // #nosec G501 -- what SQS answers with
+	"crypto/md5" // #nosec G501 -- SQS answers with MD5 sums
 	"encoding/hex"
 	"encoding/json"
 	"io"

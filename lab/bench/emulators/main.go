@@ -5,8 +5,8 @@
 // the target. If an emulator cannot be installed, it is skipped and the reason is
 // printed.
 //
-// Client and emulator share the machine. The client needs the same time for each
-// emulator, so the emulators differ more than the measured rates. The rate of the bare
+// Client and emulator share the machine. The client's time for each message is the same for
+// all emulators, so the rates differ less than the emulators do. The rate of the bare
 // server is the highest possible rate. Where /proc exists, the output also has the
 // emulator's processor time per message.
 //

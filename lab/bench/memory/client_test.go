@@ -2,7 +2,7 @@ package memory
 
 import (
 	"context"
-	"crypto/md5" // #nosec G501 -- SQS answers with it
+	"crypto/md5" // #nosec G501 -- SQS answers with MD5 sums
 	"encoding/hex"
 	"io"
 	"net/http"

@@ -104,7 +104,7 @@ func (tb *table) queued(size, text string, n, groups int, bound float64, was str
 		}
 		bodies += len(m.Body)
 	}
-	done := func(sqsfifo.Receipt, error) {} // the events fail when the producer closes
+	done := func(sqsfifo.Receipt, error) {} // ignores the outcome: Close below makes all events fail
 	before := heap()
 	for i := range n {
 		p.SendAsync(tb.Context(), event{i, text}, done)

@@ -69,9 +69,9 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 }
 
 // compare measures the conditions in turn and prints their rates relative to the first
-// condition. In each measurement a few events end late, because several attempts in a row
-// failed. The column "ratio of the first 99 %" compares the rates at which 99 % of the
-// events ended, without these late events.
+// condition. A few events get their outcomes late, because several attempts in a row
+// failed, and lower the whole rate. The column "ratio of the first 99 %" therefore has the
+// rates until 99 % of the events had an outcome.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {

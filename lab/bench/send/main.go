@@ -105,10 +105,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound to the highest rate that the order of the message groups
-// and the round trips permit. A side that reaches 70 % of bound meets its target, even if
-// the loop is much faster. On a fast machine, the loop without order may be faster than
-// any ordered sender.
+// boundBy sets the field bound to the highest rate that the order of the message groups and
+// the round trips permit. A side that reaches 70 % of bound meets its target, even if the
+// hand-written loop is much faster: the loop does not keep the order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

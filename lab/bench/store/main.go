@@ -1,7 +1,7 @@
-// Command bench measures claims in one run: claims with shared commits, claims with one
+// Command bench measures claims: calls that record the start of an operation under a key,
+// so that it runs once. One run measures claims with shared commits, claims with one
 // transaction each, and duplicates (claims of finished keys). There are 64 writers, the
-// commits are durable, the bodies have 300 bytes, and 6 percent of the claims are
-// repeated.
+// commits are durable, the bodies have 300 bytes, and 6 percent of the claims are repeated.
 //
 //	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N] [-quota]
 //

@@ -3,10 +3,11 @@
 //
 // Each side is a process with one processor. The sides take turns of a few milliseconds to
 // seconds. The measure is the processor time of the process, including garbage collection,
-// so the ratios are stable on a busy machine. The load simulates one queue: each claim is
-// later than the previous one, at a rate with n live IDs. Every answer is checked: a
-// tracker that treats a live ID as new would make SQS drop an event, and so would a tracker
-// that still knows an ID after the interval.
+// so the ratios are stable on a busy machine. A claim asks whether an ID was seen in the
+// last five minutes, and remembers it. The times of the claims are simulated, such that n
+// IDs are remembered (live) at a time. Every answer is checked: a tracker that treats a
+// live ID as new would make SQS drop an event, and so would a tracker that still knows an
+// ID after the interval.
 //
 // The exit code is 1 if a target is missed. The command needs Linux.
 package main
@@ -55,7 +56,7 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		defer p.stop()
 		processes = append(processes, p)
 	}
-	const expiring = 90_000 // number of claims in a second; as many IDs expire in this second
+	const expiring = 90_000 // claims in one second; the same number of IDs expires in this second
 	for _, phase := range phases {
 		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {

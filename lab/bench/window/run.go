@@ -20,15 +20,16 @@ import (
 
 var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
 
-// order tells a worker to do a phase for a number of IDs.
+// order makes a worker run a phase with a number of IDs.
 type order struct {
 	Phase string // one of phases
 	Count int
 }
 
 // phases are the parts of the measurement, in order. In phase "again" each new ID is
-// claimed twice. In phase "inside" the worker asks for the oldest live IDs, which will
-// expire next. In phase "outside" the worker asks for the IDs that expired last.
+// claimed twice. The phases "inside" and "outside" test the end of the five minutes: the
+// worker asks for the oldest IDs that are still remembered, or for the IDs that expired
+// last.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is a worker's answer to an order.
@@ -47,7 +48,7 @@ type report struct {
 // down the other sides.
 type worker struct {
 	memory memory
-	step   time.Duration // time between two claims, so that n IDs are live
+	step   time.Duration // simulated time between two claims: five minutes divided by n
 	n      int
 	next   uint64
 	random uint64
@@ -74,14 +75,15 @@ func work(side string, n int, in io.Reader, out io.Writer) error {
 	}
 }
 
-// id returns the ID with the number n. To compute the ID takes the same time for all sides,
-// and this time is subtracted.
+// id returns the ID with the number n. All sides need the same time to compute it, and this
+// time is subtracted from the results.
 func (w *worker) id(n uint64) id {
 	binary.BigEndian.PutUint64(w.text[:], n)
 	return sha256.Sum256(w.text[:])
 }
 
-// live returns the number of older IDs that are still live when the newest ID is claimed.
+// live returns the number of earlier IDs that are less than five minutes old when the
+// newest ID is claimed.
 func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
 
 func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }

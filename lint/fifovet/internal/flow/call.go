@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues a backward slice at a call: at the given result of the called
-// function.
+// followCall continues a trace at a call: at the called function's result with the index
+// result.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
@@ -89,8 +89,7 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	}
 }
 
-// followReturns continues a backward slice at the return statements of the called function
-// fn.
+// followReturns continues a trace at the return statements of the called function fn.
 func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
 	l.Frame = t.Enter(site, fn, l.Frame)
 	for _, block := range fn.Blocks {
@@ -149,7 +148,7 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 }
 
 // followReceiver follows the receiver of a method, such as a hash or a buffer, and the
-// earlier writes to the receiver.
+// writes to the receiver before the call.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
@@ -180,10 +179,9 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call of a function of another package. The fact names the parts of
-// the function's results that are clock readings or random values. If such a part
-// overlaps the part that the slice follows, the slice ends at the call and endAtFact
-// returns true.
+// endAtFact handles a call of a function of another package. The function's fact lists the
+// parts of its results, such as struct fields, that are clock readings or random values. If
+// the trace follows one of these parts, it ends at the call and endAtFact returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

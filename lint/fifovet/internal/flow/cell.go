@@ -6,8 +6,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// CellOf returns the variable whose address is addr, or nil. The address may be used in a
-// closure.
+// CellOf returns the variable at the address addr, or nil if addr is not the address of a
+// variable. For a variable captured by a closure, it returns the enclosing function's
+// variable.
 func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

@@ -10,10 +10,10 @@ import (
 )
 
 // followRounding handles the methods of time.Time that round a time, for example to a day
-// or to five minutes. It reports whether it handled the call. A retry nearly always has
-// the same rounded time as the first attempt, so the backward slice ends there with the
-// kind FromBucket. The result of a method such as Hour repeats. There the slice
-// continues, and Wraps is true for the new origins.
+// or to five minutes, and reports whether it handled the call. A retry nearly always has
+// the same rounded time as the first attempt, so the trace ends at such a call with an
+// origin of kind FromBucket. A method such as Hour returns the same number again the next
+// day. At such a call the trace continues, and its origins are marked with Wraps.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -26,7 +26,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			return false // a retry may be in another second, so this is not a bucket
+			return false // a time rounded to a second or less usually differs in a retry
 		}
 		return bucket()
 	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":
@@ -46,15 +46,15 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit has the unit, in seconds, of the results of functions and methods of
-// package time.
+// secondsPerUnit has functions and methods of package time that return a number, and the
+// seconds that the number 1 stands for.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minBucket is the shortest bucket, in seconds. A time rounded to a shorter unit counts as
-// a clock reading.
+// minBucket is the shortest rounding, in seconds, in integer arithmetic such as
+// time.Now().Unix()/300. The result of a shorter rounding counts as a clock reading.
 const minBucket = 60
 
 func unitOf(v ssa.Value) float64 {
@@ -104,7 +104,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		l.settled = true // the order of the addends does not change the sum
+		l.settled = true // addition: the order of the values does not matter
 	}
 	t.Value(v.X, l)
 	t.Value(v.Y, l)

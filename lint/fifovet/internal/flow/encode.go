@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded follows the argument of a JSON encoder. The encoder omits unexported fields and
-// fields with the tag json:"-", so Encoded does not follow these fields.
+// Encoded continues a trace at the argument of a JSON encoder. It leaves out unexported
+// fields and fields with the tag json:"-", because the encoder omits them.
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false

@@ -22,8 +22,8 @@ type nondetResult struct {
 	Mixed  bool
 }
 
-// DerivedFact marks a function that is named like a generator of identifiers, but
-// computes its results from its arguments alone.
+// DerivedFact marks a function with the name of a generator of identifiers that computes
+// its results from its arguments alone. The same arguments then give the same identifier.
 type DerivedFact struct{}
 
 // CallsFact describes a function that calls its arguments.
@@ -62,8 +62,8 @@ func (f *NondetFact) String() string {
 	return strings.Join(parts, " ")
 }
 
-// SourceSeparator joins two names in [Origin].Text: a function of another package, and
-// the clock, random source or generator that this function calls.
+// SourceSeparator joins two names in [Origin].Text: a function of another package, and the
+// clock or random source that this function calls, as in "ids.New calling uuid.New".
 const SourceSeparator = " calling "
 
 // nondetOf returns the known fact about the results of a function of another package,
@@ -143,9 +143,9 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// ExportCalls exports facts about the functions that call an argument again until success,
-// and about functions with a retry name that call an argument only once. It reports whether
-// it exported any fact.
+// ExportCalls exports a fact about each function that calls an argument again until
+// success. A function that calls an argument once, although its name contains a word such
+// as Retry, also gets a fact. ExportCalls reports whether it exported any fact.
 func (p *Program) ExportCalls() bool {
 	var found bool
 	for _, fn := range p.Fns {

@@ -13,7 +13,7 @@ type loop struct {
 	succeeded *ssa.BasicBlock // next block after a successful send
 }
 
-// LoopOf returns the loop around the block of a source and the call of a send, if a
+// LoopOf returns the loop that contains both the block source and the call send, if a
 // failure of the send leads to another round of the loop. Otherwise it returns nil.
 func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
@@ -32,10 +32,10 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the loop l is a retry: the next round sends the same message
-// after a failed send, but not after a successful send. A loop that continues with the
-// next message in both cases does not retry. A loop that sends a heartbeat does not retry
-// either.
+// Again reports whether the loop l is a retry: the next round sends the same message after
+// a failed send, but not after a successful send. A loop that continues with the next
+// message in both cases is not a retry. A loop that sends the same message in both cases,
+// such as a heartbeat, is not a retry either.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {
@@ -156,10 +156,10 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// branchesOfTest does the work of Branches if the condition calls a function with the
-// send's error, such as errors.Is. The result failed is the next block if this function
-// returns true, because the send has then failed. The result other is the next block if it
-// returns false.
+// branchesOfTest is like Branches for a condition that passes the send's error to a
+// function, such as errors.Is. If the function returns true, the send has failed, so the
+// result failed is the next block in this case. The result other is the next block if the
+// function returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

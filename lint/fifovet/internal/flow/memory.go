@@ -13,11 +13,11 @@ import (
 type writeKind uint8
 
 const (
-	Stored   writeKind = iota // the memory becomes the value
-	fed                       // a call adds the value to the memory, for example Write or Encode
-	filled                    // a function of unknown effect writes to the memory
-	minted                    // a random source fills the memory
-	shuffled                  // an encoder writes a map into the memory in a random order
+	Stored   writeKind = iota // an assignment stores the value
+	fed                       // a call such as Write or Encode appends the value
+	filled                    // a call of a function that may write anything
+	minted                    // a call fills a buffer with random bytes
+	shuffled                  // an encoder writes a map in random order
 )
 
 // write is one write to a variable or to the target of a pointer. A pointer and its
@@ -47,9 +47,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the path element of a map key. If the key is a parameter of an entered
-// function, boundKey uses the argument of the entered call. The last element of calls is
-// the innermost entered call.
+// boundKey returns the map key as an element of an AccessPath. calls are the nested calls
+// that lead to the map update, the innermost last. If the key is a parameter of a called
+// function, boundKey uses the argument of the call.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -135,17 +135,17 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a reference to the memory at addr. A reference
-// in a local variable, or in a field of a local variable, is followed. If the reference is
-// stored anywhere else, unknown code may write to the memory.
+// escape handles an instruction that stores a reference to the memory at the address addr.
+// If addr is a local variable or one of its fields, the search continues with the uses of
+// the variable. If the reference is stored anywhere else, unknown code may write to the
+// memory.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Each load of this field of this variable counts as a load of the reference. A
-		// function may get the variable and change the field; the search does not see
-		// such a change.
+		// Every load of this field counts as a load of the stored reference. A called
+		// function may store another reference in the field; the search ignores this.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)
@@ -282,8 +282,8 @@ func isTextEncoder(obj *types.Func) bool {
 	return obj.Name() == "Encode" && obj.Pkg() != nil && obj.Signature().Params().Len() == 2 && strings.HasPrefix(obj.Pkg().Path(), "encoding/")
 }
 
-// StaticBody returns the callee if its body is available: a function of this package or
-// a literal.
+// StaticBody returns the callee if its body is available: a function of this package or a
+// function literal.
 func StaticBody(c *ssa.CallCommon) *ssa.Function {
 	if fn := c.StaticCallee(); fn != nil && len(fn.Blocks) > 0 {
 		return fn
@@ -340,8 +340,8 @@ func FieldName(t types.Type, i int) string {
 	return "?"
 }
 
-// isMutator reports whether a function of an otherwise pure package writes to its
-// arguments, such as hex.Encode and the Set of url.Values.
+// isMutator reports whether a function writes to its arguments, such as hex.Encode or the
+// method Set of url.Values, although IsPure counts its package as pure.
 func isMutator(obj *types.Func) bool {
 	if !IsPure(obj) {
 		return false

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// noteMapOrder ends a backward slice at the order of a map, unless later code removes the
-// influence of the order, for example by sorting.
+// noteMapOrder ends a trace at a range over a map, because the order of a map is random. If
+// later code sorts the values, the order does not matter, and noteMapOrder does nothing.
 func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
 	if !l.settled {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)
@@ -21,7 +21,7 @@ func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	if load, ok := v.(*ssa.UnOp); ok { // the slice may be sorted through another load
+	if load, ok := v.(*ssa.UnOp); ok { // v is loaded from a variable: look for a sort of the same variable
 		return sortedAt(load.X)
 	}
 	return anySorts(Referrers(v))

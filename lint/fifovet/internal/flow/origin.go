@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// originKind is the kind of an origin. A backward slice follows a value backwards through
-// the program; an origin is a place where it ends.
+// originKind is the kind of an origin. A trace follows a value backwards through the
+// program; an origin is a place where it ends.
 type originKind uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	FromSource                    // a clock, a random source, a generator of identifiers
 	FromOrder                     // the order of a range over a map
 	FromPath                      // a parameter, variable, field, or result of an unknown call
-	FromBucket                    // a clock reading rounded to a bucket
+	FromBucket                    // a rounded clock reading, equal for some time
 	FromUnknown                   // the analysis does not follow the value any further
 )
 
@@ -27,22 +27,23 @@ type Origin struct {
 	Path  AccessPath // fields of Root, for FromPath
 	Text  string     // the constant, or the name of the source
 	Pos   token.Pos
-	Under AccessPath // affected part of the traced value
+	Under AccessPath // part of the traced value that the origin affects
 	Mixed bool       // the traced value is computed from the origin
 	Wraps bool       // the origin is a second, minute or hour of a clock, so it repeats
 	Clock bool
 
-	Choice bool // the traced value is one of a fixed set; the origin selects it
+	Choice bool // the origin selects one of a fixed set of values
 	Seeded bool // the origin has the same value within one process
 	Top    bool // the origin is in the traced function, not in a called one
 	Frame  *Frame
 
 	Encoded types.Type // type of the JSON encoder's argument, or nil
-	Part    AccessPath // affected part of the encoded value
+	Part    AccessPath // part of the encoder's argument that the origin affects
 }
 
-// At returns the instruction of the traced function that leads to the origin: the
-// outermost entered call, or the origin itself if the slice entered no call.
+// At returns the instruction of the function with the traced value that leads to the
+// origin: the outermost call that the trace entered, or the origin itself without such a
+// call.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -64,7 +65,8 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the first entered call. It is in the traced function.
+// outermost returns the first call that the trace entered. This call is in the function
+// with the traced value.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
 		f = f.Parent
@@ -82,9 +84,9 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place describes a value that a backward slice has reached. Path is the part of this
-// value that matters. Under is the part of the traced value that this value affects.
-// Frame is the innermost call that the slice has entered.
+// Place describes the state of a trace at a value. Path is the part of this value that the
+// trace follows. Under is the part of the traced value that this part affects. Frame is the
+// innermost call that the trace has entered.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

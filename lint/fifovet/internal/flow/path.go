@@ -14,7 +14,7 @@ type AccessPath []string
 
 const (
 	anyKey    = "[*]"    // a variable key
-	keysOfMap = "[keys]" // the keys of a map, in place of its values
+	keysOfMap = "[keys]" // all keys of a map, when a trace follows keys and not values
 )
 
 // mapKey returns the path element of a map's value under key.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followGlobal follows a package-level variable only if all its values are known and no other
-// package can set it.
+// followGlobal continues a trace at the values of a package-level variable. If another
+// package can set the variable, or if its values are not all known, the trace ends there.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
 	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
@@ -54,8 +54,8 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// followWrites continues a backward slice at the writes to the memory at v. If own is true,
-// no other code can write to this memory, so memory without a write has the zero value.
+// followWrites continues a trace at the writes to the memory at v. If own is true, no other
+// code can write to this memory, so memory without a write has the zero value.
 func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {
@@ -116,8 +116,8 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	}
 }
 
-// IsLater reports whether a write comes after all calls in t.Until, the calls with the
-// traced value as argument. Such a write does not influence the value.
+// IsLater reports whether a write comes after all calls in t.Until, the calls that use the
+// traced value. Such a write does not influence the value at the calls.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false

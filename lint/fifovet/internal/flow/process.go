@@ -25,17 +25,18 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue follows a package-level variable that is set once in a process. It
-// drops the origins found there, except sources (see SourceOf), and reports whether it
-// found a source.
+// followProcessValue continues a trace at the value of a package-level variable that is set
+// once in a process. It keeps only origins that are sources, such as a clock (see
+// SourceOf), and reports whether it found one.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes all origins after the first n, except sources. It marks the sources
-// that remain there as constant within one process, and reports whether there are any.
+// keepSources removes the origins after the first n, except sources such as a clock or a
+// random generator. It sets Seeded in these sources: their value is constant within one
+// process. It reports whether there are any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -165,9 +166,9 @@ func prints(t types.Type) bool {
 	return false
 }
 
-// followMarshal follows the encoding methods of a type, for example MarshalJSON, if they
-// belong to this package. It keeps only the sources: a clock reading in MarshalJSON is part
-// of the body.
+// followMarshal continues a trace at the results of a type's encoding methods, for example
+// MarshalJSON, if they belong to this package. It keeps only sources: for example, a clock
+// reading in MarshalJSON becomes part of the body.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
@@ -183,8 +184,8 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	}
 }
 
-// followPrinted follows the Error and String methods of the arguments of a call of package
-// fmt. It keeps only the sources.
+// followPrinted continues a trace at the results of the Error and String methods of a fmt
+// call's arguments. It keeps only sources, such as a clock reading.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -194,8 +195,9 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod follows the results of a type's first method with one of the names, if
-// the method belongs to this package. It keeps only the sources.
+// followFirstMethod continues a trace at the results of a type's first method with one of
+// the names, if the method belongs to this package. It keeps only sources, such as a clock
+// reading.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

@@ -15,12 +15,12 @@ type Program struct {
 	sources Sources
 	options Options
 
-	Fns        []*ssa.Function // in source order, each followed by its literals
+	Fns        []*ssa.Function // in source order, each followed by its function literals
 	closures   map[*ssa.Function][]*ssa.MakeClosure
 	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in each field
 	globals    map[*ssa.Global][]ssa.Value // values stored in each package-level variable
 	loose      map[*ssa.Global]bool        // variables whose address is used, so other code may set them
-	Calls      []Call                      // calls of declared functions, in source order
+	Calls      []Call                      // calls with a known callee, in source order
 	Direct     map[*ssa.Function][]ssa.CallInstruction
 	exempted   map[*token.File]bool
 
@@ -54,9 +54,9 @@ type Call struct {
 	Body   *ssa.Function // nil for a function of another package
 }
 
-// Build makes the SSA form of the analysed package only. Functions of other packages
-// have types and facts. The buildssa pass would make the SSA form of every package,
-// although most packages need no analysis.
+// Build makes the SSA form of the analysed package only. Of other packages it uses the
+// types and the facts. The buildssa pass of go/analysis would make the SSA form of every
+// package, although most packages need no analysis.
 func Build(pass *analysis.Pass, options Options) *Program {
 	p := &Program{
 		Pass: pass, sources: options.Sources, options: options,
@@ -129,7 +129,7 @@ func (p *Program) index() {
 			}
 		}
 	}
-	for _, c := range calls { // needs the closures and variables from above
+	for _, c := range calls { // after the loop above, because p.Callee uses its results
 		c.Callee, c.Body = p.Callee(c.Instr.Common()), p.Body(c.Instr.Common())
 		if c.Callee == nil && c.Body != nil {
 			c.Callee, _ = (&heldFunction{c.Body}).of()

@@ -11,7 +11,7 @@ import (
 // Two reads of a variable that may change between them are not the same value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
-	Varies bool // an equal pair depends on unknown input, such as a parameter
+	Varies bool // equal values were found that depend on input, such as a parameter
 }
 
 func (c *Comparison) Same(a, b ssa.Value) bool {

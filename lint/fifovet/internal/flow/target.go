@@ -57,9 +57,10 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	return fn
 }
 
-// implementation returns the method that a call through an interface runs. The
-// interface must belong to this program and have one implementation in this package and
-// the imported packages of the program.
+// implementation returns the method that a call through an interface runs, or nil. The
+// interface must belong to this program and have exactly one implementation, in this
+// package or in an imported package of the program. SameProgram guesses from the import
+// path whether a package belongs to the program.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
 		return nil // a method of a client for a network service
@@ -71,7 +72,7 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			return nil // the package of the interface has exported a fact about the implementation
+			return nil // the fact about the interface's method already describes the implementation
 		}
 	case *types.Interface:
 	default:

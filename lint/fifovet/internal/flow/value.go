@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Tracer makes one backward slice.
+// Tracer makes one trace: it follows a value backwards to its origins.
 type Tracer struct {
 	p *Program
 
@@ -19,8 +19,8 @@ type Tracer struct {
 	// follows only known influences.
 	Inputs bool
 
-	// Until are the calls that use the value, if they are known. Writes that come after all
-	// of these calls in their function do not count.
+	// Until are the calls that use the traced value, if they are known. The tracer ignores
+	// writes that come after all of these calls in their function.
 	Until []ssa.CallInstruction
 
 	// Notes makes the tracer record in Places each visited value with its place.
@@ -34,7 +34,7 @@ type Tracer struct {
 	Origins []Origin
 }
 
-// NotedPlace is a visited value with its place in the backward slice.
+// NotedPlace is a visited value with the state of the trace there.
 type NotedPlace struct {
 	V ssa.Value
 	Place
@@ -44,14 +44,14 @@ func (p *Program) NewTracer() *Tracer {
 	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
 }
 
-// Trace makes a backward slice and returns the tracer with the origins. The traced value is
-// the part of v at path.
+// Trace follows the part of v at path backwards, and returns the tracer with the origins of
+// this part.
 func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
 
-// TraceUntil makes the same backward slice as Trace. The calls in until use the value, so
-// writes after all of these calls do not count.
+// TraceUntil is like Trace, but ignores writes that come after all calls in until. These
+// calls use the value.
 func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	t := p.NewTracer()
 	t.Inputs, t.Until = inputs, until
@@ -69,8 +69,8 @@ func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
 	return Origin{}, false
 }
 
-// Constant reports whether all origins are constants, and returns the joined constants.
-// An element of a table does not count as constant, because it varies.
+// Constant reports whether all origins are constants, and returns the joined constants. A
+// value selected from a table does not count as constant, because the selection varies.
 func (t *Tracer) Constant() (string, bool) {
 	for _, v := range t.InOrder {
 		if isPicked(v) {
@@ -89,9 +89,9 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is an element that an index or a variable key
-// selects. The analysis treats all elements of a slice as one, but distinguishes
-// constant keys of maps.
+// isPicked reports whether a value is an element of a table, selected by an index or by a
+// key that is not constant. A trace does not distinguish the elements of a slice, but it
+// distinguishes the values of a map by constant keys.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:
@@ -112,8 +112,7 @@ func (t *Tracer) unknown(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromUnknown, Root: v}, l)
 }
 
-// endAtName ends a backward slice at a value with a name in the source, such as a
-// parameter.
+// endAtName ends a trace at a value with a name in the source, such as a parameter.
 func (t *Tracer) endAtName(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 }
@@ -229,9 +228,9 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked handles an element of a constant table, selected by an index, for example a
-// letter from an alphabet. Such an element is as random as the index, so followPicked
-// follows the index.
+// followPicked handles an element of a table of texts or numbers, selected by an index, for
+// example a letter from an alphabet. Such an element is as random as the index, so the
+// trace continues at the index.
 func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -274,7 +273,8 @@ func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followFreeVar follows a captured variable of a closure, in the enclosing function.
+// followFreeVar continues a trace of a closure's captured variable in the enclosing
+// function.
 func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	fn := v.Parent()
 	i := slices.Index(fn.FreeVars, v)
@@ -285,9 +285,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
-		// Leave the entered calls up to the call of the enclosing function. If the slice
-		// has not entered the enclosing function, it ends at the parameters of this
-		// function.
+		// The variable belongs to the enclosing function, so leave the calls that the trace
+		// entered after it. If the trace did not enter the enclosing function by a call,
+		// leave all of them: the trace then ends at the function's parameters.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}
@@ -295,9 +295,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive follows a value received from a channel. For a local channel it continues with
-// the values that are sent to the channel. For any other channel, the backward slice
-// ends with the channel's name.
+// followReceive continues a trace at a value received from a channel. For a local channel
+// it continues with the values that are sent to the channel. For any other channel, the
+// trace ends with the channel's name.
 func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

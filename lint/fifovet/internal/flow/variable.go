@@ -30,9 +30,9 @@ func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	return nil
 }
 
-// of returns the declared function, or nil for a literal, and the function with its body,
-// or nil if the body is unknown. CalleeOf and StaticBody return the same for a direct
-// call.
+// of returns the held function in two forms, as CalleeOf and StaticBody do for a direct
+// call: the declaration (nil for a function literal), and the SSA form (nil without a
+// body).
 func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	fn := h.fn
 	if origin := fn.Origin(); origin != nil {

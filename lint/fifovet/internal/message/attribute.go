@@ -34,8 +34,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry that cannot exist. A trace of this path finds no
-// entry and therefore ends at the maps themselves.
+// noEntry is the path to a map entry that no program sets. A trace of this path finds no
+// entry, so it ends at the maps themselves: the parameters and variables that hold the
+// message's attributes.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -56,7 +57,8 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	return found
 }
 
-// CollectAttributes adds to found the entries of the map at path in v.
+// CollectAttributes adds to found the attributes in a map: the map at path within the value
+// v.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
@@ -95,9 +97,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds to found the attributes set by map updates m[key] = value. If the
-// list fields is empty, m is the map at the given place. Otherwise the value at this
-// place is a struct, and m is one of its listed fields.
+// collectUpdates adds to found the attributes set by statements of the form m[key] = value.
+// Without fields, m is the value at the given place. With fields, this value is a struct,
+// and m is any of these fields.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

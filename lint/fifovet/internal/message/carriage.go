@@ -11,8 +11,8 @@ import (
 )
 
 // Variable returns the origins of an attribute's value that may differ between messages:
-// all origins except constants and rounded times (flow.FromBucket). known is false if
-// some origin is unknown.
+// all origins except constants and rounded times, which are equal for many messages. known
+// is false if some origin is unknown.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {

@@ -15,12 +15,12 @@ type Letter struct {
 	call ssa.CallInstruction
 
 	Evidence     evidence
-	ContentBased bool // no deduplication ID on some path
+	ContentBased bool // may be sent without a deduplication ID
 	unless       given
 
 	Attributes AttributeSet
 	body       []flow.Origin
-	made       []ssa.Value // values in the body
+	made       []ssa.Value // values that the body is made from
 }
 
 // Key identifies the letter: all findings about one letter have an equal Key.
@@ -42,8 +42,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// A round may record further parameters. The next round then finds the calls of their
-	// functions.
+	// A letter at a call may show that parameters of the calling function become attributes
+	// too. The next round then makes letters of that function's calls.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -74,7 +74,8 @@ func (p *Index) sinkCount() int {
 }
 
 // letterOf returns a message as a letter. It returns nil for a batch, and for a message
-// without a body or without attributes.
+// without a body or without attributes. It also returns nil if no evidence shows a FIFO
+// queue, unless the callers name the queue.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -156,8 +157,8 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 	return l
 }
 
-// raiseAttributes records the parameters that become attributes, so that the calls of the
-// function are checked as well.
+// raiseAttributes records the parameters that become attributes of the letter. The rules
+// then also check the arguments in the calls of this function.
 func (p *Index) raiseAttributes(l *Letter) {
 	sink := paramSink{
 		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless.Param, UnlessPath: l.unless.Path,
@@ -168,7 +169,7 @@ func (p *Index) raiseAttributes(l *Letter) {
 	}
 	for _, a := range l.Attributes.Known {
 		if l.Carriage(a) != notKnown {
-			continue // the attribute was checked in this function
+			continue // this function shows whether the body has the attribute, so its callers need no check
 		}
 		variable, _ := a.Variable()
 		for _, o := range variable {

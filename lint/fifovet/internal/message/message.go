@@ -22,17 +22,17 @@ type Message struct {
 	// assignment in this function may then be set.
 	open bool
 
-	// leaves is true if the function returns the message, so callers may change it.
+	// leaves is true if the function returns a pointer to the message, so callers may
+	// change it.
 	leaves bool
 
 	// byValue is true if the function returns a copy of the message. Callers may add
 	// fields.
 	byValue bool
 
-	// Related messages are the same message in other functions. The messages in bases are
-	// in called functions that return the message. The messages in Derived are in the
-	// callers of this function. The messages in callees are in called functions that get
-	// the message as an argument.
+	// These fields connect a message with the same message in other functions: bases are in
+	// called functions that return it, Derived are in callers that get it as a result, and
+	// callees are in called functions that get it as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -215,7 +215,7 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	for _, arg := range c.Args { // also finds messages made by helpers
+	for _, arg := range c.Args { // records messages that are results of helper functions
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
 			at(arg, fn)
@@ -233,9 +233,10 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets the marks open and copied of a message if a related message has them.
-// It ignores the marks of related messages that are parameters. It also adds the message
-// to the field Derived of each message in m.bases.
+// inheritMarks sets the fields open and copied if the same message has them in a function
+// that returns it or gets it. Messages that are parameters do not count, because a
+// parameter is always open. inheritMarks also adds m to the field Derived of each message
+// in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -267,10 +268,10 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message. A later copy of a message m is
-// another message of the same type whose mark open or copied is set. Normally it is in
-// the same outermost function as m. It may be in any function if m's function returns a
-// copy of m or a slice of messages.
+// setLaterFields sets the field later of each message. Another message value of the same
+// type may be a copy of message m if its origin is unknown (open or copied). This is so if
+// it is in the same function as m, including function literals. If m's function returns m
+// by value or in a slice, a copy may be in any function.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {
@@ -309,8 +310,8 @@ func outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// linkBatches connects the entries of batches with the batch inputs, and so with the queue
-// and the sending call.
+// linkBatches connects each entry of a batch with its batch input. The entry then has the
+// queue and the sending call of the batch.
 func (p *Index) linkBatches(messages []*Message) {
 	for _, batch := range messages {
 		if !batch.Shape.Batch {

@@ -27,8 +27,8 @@ const (
 )
 
 // nameIn returns the kind and the name of a queue from the origins of its URL. Empty
-// constants do not count. If another origin is not a complete constant, the kind is
-// unknown: for example, code may append a suffix for some queues only.
+// constants do not count. The kind is unknown unless every other origin is a complete URL
+// or name: for example, code may append ".fifo" for some queues only.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -63,8 +63,9 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns the kind and the name of a queue. It uses complete constants, a
-// constant end of the URL, or the name in a GetQueueUrl call.
+// kindAndName returns the kind and the name of a queue. They are known if the URL is a
+// constant or ends in a constant, or if it is the result of GetQueueUrl with a constant
+// name.
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -125,7 +126,7 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				if name.Kind != flow.FromUnknown || name.Root != arg { // GetQueueUrl itself does not change its input
+				if name.Kind != flow.FromUnknown || name.Root != arg { // leave out writes by GetQueueUrl itself: it does not change its input
 					names = append(names, name)
 				}
 			}
@@ -181,9 +182,9 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
-// contentBased reports whether, on some path, the message is sent without a deduplication
-// ID to a queue of type FIFO or of unknown type. Only the body then distinguishes the
-// message.
+// contentBased reports whether some path sends the message without a deduplication ID to a
+// queue that is or may be FIFO. If it is not certainly FIFO, the path must set a message
+// group. Only the body then distinguishes the message.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -202,8 +203,8 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send sets a field of the second role, but no
-// field of the role r. If the second role is RoleNone, the path need only leave out r.
+// leavesOut reports whether some path to the send sets a field of the role with, but no
+// field of the role r. If with is RoleNone, any path without a field of the role r counts.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -316,8 +317,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. A call may have several results,
-// one nil and another not nil.
+// isResult reports whether a value is a result of a call. Two results of one call may be
+// nil in different cases, so they say nothing about each other.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -38,8 +38,8 @@ func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// followUses sets the marks open, copied, leaves and byValue of a message from the uses of
-// ref, a reference to the message.
+// followUses sets the fields open, copied, leaves and byValue of a message, from all uses
+// of ref, a reference to the message.
 func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	if seen[ref] {
 		return
@@ -119,9 +119,9 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// usesOfCopy reports two facts about a copy of a message: whether the function returns
-// the copy, and whether it passes the copy on in another way. Storing the copy in a slice
-// does not count as passing on.
+// usesOfCopy reports whether the function returns a copy of a message, and whether the copy
+// reaches unknown code in another way, for example as an argument. Storing the copy in a
+// slice does not count.
 func usesOfCopy(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {
@@ -199,14 +199,16 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	return made, len(made) > 0
 }
 
-// isOwn reports whether a call is a static call of a method outside of AWS's SDKs. Such a
-// method may set further fields of the message.
+// isOwn reports whether a call is a direct call of a function or method outside of AWS's
+// SDKs. Such a function may set further fields of the message, even if it has the name of a
+// send.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// isLiteral reports whether a slice element is a literal and never changed.
+// isLiteral reports whether the first value of a slice element is known: the slice is a
+// literal or a local array, or the code stores an empty value in the element.
 func isLiteral(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

@@ -19,19 +19,19 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // number of the argument, from 1, if Pos is the position of a call
+	Arg   int // number of the argument, from 1; for a Pos at a call
 	Instr ssa.Instruction
 
 	M   *Message    // nil for arguments
 	via *types.Func // the function with the argument; nil for a field
 
 	Evidence     evidence
-	Alone        bool // only constants are added to the value
+	Alone        bool // the field has only this value and constants
 	ContentBased bool // for a body: the message has no deduplication ID
 	unless       given
 	many         bool // the value is in several messages
 	NoGroup      bool // for a URL: the messages have no message group
-	Payload      bool // for a body: a producer of this SDK encodes this event
+	Payload      bool // for a body: the value is the event of a call to Producer.Send
 	encoded      bool // the value is encoded as JSON afterwards
 
 	Slice *flow.Tracer
@@ -45,8 +45,8 @@ func (u *Use) Key() any {
 	return u.Instr
 }
 
-// Uses returns every value that becomes part of a message in this package, with the
-// sources of each value. It also records the parameters that become parts of messages.
+// Uses returns every value that becomes part of a message in this package, with the origins
+// of each value. It also records the parameters that become parts of messages.
 func (p *Index) Uses(messages []*Message) []*Use {
 	var queue []*Use
 	for _, m := range messages {
@@ -125,8 +125,8 @@ type given struct {
 	Path  flow.AccessPath
 }
 
-// dedupParameter returns the parameter whose unchanged value is the deduplication ID of
-// a message.
+// dedupParameter returns the parameter that the message's function uses unchanged as the
+// deduplication ID.
 func (p *Index) dedupParameter(m *Message) given {
 	sets := m.Sets[RoleDedup]
 	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
@@ -147,10 +147,10 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the callers of this function decide if the
-// deduplication ID is missing. This is so if the ID is a single parameter, or if the
-// function sets no ID. An ID of any other origin may depend on the caller in an unknown
-// way; concernsCallers then returns false.
+// concernsCallers reports whether the calls of this function must be checked for a missing
+// deduplication ID too. This is so if the function sets no ID, or if the ID is one of its
+// parameters. For an ID of any other origin it returns false, because the origin may depend
+// on the caller in an unknown way.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -216,13 +216,13 @@ func (p *Index) argument(c flow.Call, s paramSink) *Use {
 	return u
 }
 
-// isAlwaysEmpty reports whether a value is always empty.
 func isAlwaysEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns the evidence about the queue at a call. It is the evidence in the
-// called function, unless the call passes the name of the queue.
+// evidenceAt returns the evidence that the queue of a call's message is FIFO. If the call
+// passes a queue's known name, the name decides. Otherwise the evidence is that of the
+// called function.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -253,9 +253,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter that is an origin of u's value: the argument of
-// this parameter becomes part of a message. It returns a use for each argument that the
-// calls in this package pass to such a parameter.
+// raiseParameters records each parameter that is an origin of u's value: its arguments
+// become parts of messages. It returns a use for each such argument in the calls of this
+// package.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -368,14 +368,14 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether several messages contain the same minted value, such as one
-// fresh UUID: the value was minted outside of the loop that makes or sends the
-// messages, or outside of the function literal that makes a message. A value of the
-// whole process, such as a seed, is shared.
+// Shared reports whether several messages contain the same value of a clock or random
+// source, such as one fresh UUID: the call of the source is outside of the loop that makes
+// or sends the messages, or outside of the function literal that makes a message. A value
+// of the whole process, such as a seed, is shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
 	if at == nil || at.Block() == nil {
-		return true // for example a seed, set once in a process
+		return true // no call in this package, for example a seed of the process
 	}
 	if u.M == nil {
 		if u.many {
@@ -385,7 +385,7 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		return at.Parent() != u.Fn && o.Frame == nil // minted outside of the message's function literal
+		return at.Parent() != u.Fn && o.Frame == nil // the source is called outside of the message's function literal
 	}
 	made, ok := u.M.Root.(ssa.Instruction)
 	if !ok || at.Parent() != made.Parent() {

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// pathSearch searches a function for a path from the creation of a message to its send. On
-// one path, a condition has the same result each time, so no path has two branches with
-// opposite conditions.
+// pathSearch searches a function for a path of basic blocks from the creation of a message
+// to its send. It assumes that a condition has the same result at each test, so a path
+// never takes opposite branches of one condition.
 type pathSearch struct {
 	p     *Index
 	m     *Message
@@ -74,8 +74,8 @@ func (w *pathSearch) find() bool {
 	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// searchFrom continues the search at block b. It reports whether there is a path. A path
-// may contain a block twice, before and after the creation of the message, because the
+// searchFrom continues the search at block b and reports whether there is a path. A path
+// may contain a block before and also after the creation of the message, because the
 // creation may be in a loop.
 func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
@@ -92,7 +92,7 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 	}
 	w.on[at] = true
 	was, again := w.came[b]
-	if again { // in the next round of a loop, a value may differ
+	if again { // next round of a loop: conditions in this block may have another result
 		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b
@@ -196,9 +196,9 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. This path
-// does not set the message's field of the role w.role, so a value read from this field is
-// empty. If the code replaces an empty text by a default, the default is not empty.
+// isEmpty reports whether a text or a pointer is empty on the current path. A path of this
+// search does not set the message's field of the role w.role, so a value read from this
+// field is empty. A default that replaces an empty text is not empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true

@@ -2,8 +2,8 @@ package rules
 
 // These constants limit the searches of the rules.
 const (
-	maxPassOn  = 4   // nested callers of a sending function, in the search for a retry
-	maxLift    = 3   // callers of a sending function, in the search for a retry
+	maxPassOn  = 4   // nested functions of a package that return each other's results
+	maxLift    = 3   // nested callers of a sending function, in the search for a retry
 	maxRelated = 10  // related positions in one finding
-	maxKept    = 200 // values visited in the search for a stored ID
+	maxKept    = 200 // values visited in the search for a call that may store an ID
 )

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// causeOf returns the cause of a faulty value with the origin o. Findings with an equal
-// cause are reported as one. The cause is usually the value at the origin, such as one
-// call of a source. If the value comes from a function in another package of this
+// causeOf returns the cause of a faulty value with the origin o. Several findings with an
+// equal cause are reported as one. The cause is usually the value at the origin, such as
+// one call of time.Now. If the value comes from a function in another package of this
 // program, the function is the cause, so all its calls have one cause.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {

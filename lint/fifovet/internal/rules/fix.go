@@ -16,7 +16,7 @@ type fixKind uint8
 const (
 	fixNone   fixKind = iota
 	fixRemove         // delete the field from the literal
-	fixHoist          // move the statement with the source before the loop
+	fixHoist          // move the call of a clock or random source before the loop
 )
 
 func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
@@ -62,9 +62,10 @@ func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// hoist returns the edit that moves a statement with a call of a source in front of the
-// loop. There is such an edit only if the statement defines exactly one variable, from
-// operands declared outside of the loop.
+// hoist returns the edit that moves a statement with a call of a clock or random source in
+// front of the loop. The statement must be directly in the loop's body and define exactly
+// one variable, from operands declared outside of the loop. For any other statement hoist
+// returns nil.
 func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	_, path := r.enclosing(f.pos)
 	var stmt *ast.AssignStmt

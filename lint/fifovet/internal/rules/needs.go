@@ -17,7 +17,7 @@ type depth uint8
 
 const (
 	nothing depth = iota // nothing: no SSA form is built
-	sources              // only functions with results from sources
+	sources              // functions may return values of clocks or random sources
 	all
 )
 
@@ -87,17 +87,16 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	return nothing, reach
 }
 
-// isStandard reports whether a package belongs to the standard library. The analyzer
-// skips the standard library: it has no findings, and the analyzer has a list of its
-// sources, such as time.Now.
+// isStandard reports whether a package belongs to the standard library. The analyzer skips
+// the standard library: it has no findings, and the analyzer knows its clocks and random
+// sources, such as time.Now, by name.
 func isStandard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A module outside of the standard library may also have a path without a dot, and
-	// some drivers leave pass.Module empty. A package with an import whose path has a
-	// host name does not belong to the standard library.
+	// The path of another module may have no dot either, and some drivers leave pass.Module
+	// empty. But the standard library imports no path with a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -184,10 +183,10 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// returnsMinted reports whether an exported function may return a value from a source. It
-// follows calls within the package. The map random has the known sources. returnsMinted
-// adds functions of the package that may return a value from a source. It also adds all
-// package-level variables of a function type.
+// returnsMinted reports whether an exported function may return a value from a clock or
+// random source, directly or through other functions of the package. The map random has the
+// known sources. returnsMinted adds the functions that it finds, and all package-level
+// variables of a function type.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
@@ -196,7 +195,7 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	var bodies []body
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
-			random[v] = true // the value of the variable is checked later
+			random[v] = true // possibly a source; a trace in the SSA form decides
 		}
 	}
 	for _, file := range pass.Files {

@@ -107,8 +107,9 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a cause within one function. Findings with the same cause in another function
-// belong to another group, because a change in one function does not correct the other.
+// group is the key of findings that are reported as one: the same cause in one function.
+// Another function gets a separate finding, because a change in one function does not
+// correct the other.
 type group struct {
 	cause any
 	fn    *ssa.Function
@@ -174,8 +175,8 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence is the order of the rules for findings with the same cause and severity.
-// Only the finding of the earliest rule is reported, because it explains the cause
+// precedence is the order of the rules. Of findings with the same cause and severity, only
+// the finding of the first rule in this order is reported, because it explains the cause
 // best.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,

@@ -64,10 +64,9 @@ func (p *audit) checkConfig(r *reporter, fn *ssa.Function) {
 }
 
 // outsideBody returns the origin of an attribute's value if the body lacks the value. The
-// origin is a field of the event omitted by encoding/json, or a source. A source counts
-// only if the attribute has the name of an event's identity. If the value also has
-// another origin that is not constant, such as a region, the attribute counts as routing
-// and is permitted.
+// origin is a field of the event that encoding/json omits. It may also be a clock or random
+// source, if the attribute has the name of an event's identity. An attribute with any other
+// varying origin, such as a region, is permitted: it is for routing.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false

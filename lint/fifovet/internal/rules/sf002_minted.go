@@ -22,8 +22,8 @@ func (p *audit) nondetDedupID() {
 	}
 }
 
-// mintedIdentity returns the first source in the value of a use, if the value is a
-// deduplication ID, or the EventID or Time of an event's identity.
+// mintedIdentity returns the first clock or random source that the value of u comes from,
+// if the value is a deduplication ID, an EventID or a Time.
 func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return flow.Origin{}, false
@@ -31,7 +31,8 @@ func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	return u.Slice.Any(flow.FromSource)
 }
 
-// dedupIDs returns the uses of deduplication IDs without a value from a source.
+// dedupIDs returns the deduplication IDs, of messages to a FIFO queue, without a value from
+// a clock or random source. SF002 reports the other IDs.
 func (p *audit) dedupIDs() []*message.Use {
 	var ids []*message.Use
 	for _, u := range p.uses {
@@ -42,10 +43,11 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// checkMinted reports SF002 for the use u, whose value comes from the source o.
+// checkMinted reports SF002 for a value u of a message that comes from the clock or random
+// source o.
 func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
-		return // the date beside the hour distinguishes repeated hours
+		return // an hour with a date in the same ID does not repeat
 	}
 	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o)}
 	switch {
@@ -89,13 +91,15 @@ func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
 	r.report(f)
 }
 
-// constantBeside reports whether a value consists only of sources and constants.
+// constantBeside reports whether a value has no parts except constants, and values of
+// clocks or random sources.
 func constantBeside(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other
 }
 
-// isFallback reports whether the message has the minted ID only if the caller gives no ID.
+// isFallback reports whether the random ID is a default: the message has another ID if the
+// caller gives one.
 func (p *audit) isFallback(u *message.Use) bool {
 	if u.M != nil {
 		for _, s := range u.M.All(u.Role) {
@@ -144,7 +148,8 @@ func (p *audit) isFallback(u *message.Use) bool {
 	return false
 }
 
-// isInBody reports whether the body of the same message contains the minted value.
+// isInBody reports whether the body of the same message also contains the value from the
+// source o.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
 		return false
@@ -152,16 +157,17 @@ func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// isInAttribute reports whether an attribute of the same message contains the minted value.
+// isInAttribute reports whether an attribute of the same message also contains the value
+// from the source o.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 	})
 }
 
-// mayBeStored reports whether the program also passes the minted value to a function, which
-// may store it. A stored value is the event's own ID from then on, and a retry can use it
-// again.
+// mayBeStored reports whether the program also passes the fresh ID from the source o to a
+// function that may store it. A retry can then use the stored ID again, so the ID
+// identifies the event.
 func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

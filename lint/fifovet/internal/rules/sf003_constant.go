@@ -13,7 +13,7 @@ func (p *audit) constantDedupID() {
 	}
 }
 
-// constantID reports SF003 if the deduplication ID of the use u is a constant.
+// constantID reports SF003 if u, the deduplication ID of a message, is a constant.
 func (p *audit) constantID(r *reporter, u *message.Use) {
 	text, ok := u.Slice.Constant()
 	if !ok || !u.Alone {

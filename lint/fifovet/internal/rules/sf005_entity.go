@@ -16,8 +16,7 @@ func (p *audit) entityKey() {
 	}
 }
 
-// entityID reports SF005 if the deduplication ID of the use u is the group ID of the
-// message.
+// entityID reports SF005 if u, the deduplication ID of a message, is also its group ID.
 func (p *audit) entityID(r *reporter, u *message.Use) {
 	if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
 		return
@@ -32,9 +31,9 @@ func (p *audit) entityID(r *reporter, u *message.Use) {
 	})
 }
 
-// mintedByCaller reports whether a value is a parameter to which some call of this
-// package passes a minted ID. The fault is then the minted ID. SF005 is about another
-// fault: the name of an entity, such as an account, in place of an event.
+// mintedByCaller reports whether a value is a parameter to which some call of this package
+// passes a fresh random ID. SF005 does not report such a value: it is about the name of an
+// entity, such as an account, in place of an event's ID.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -12,15 +12,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// remintedOnRetry checks rule SF006: an ID is minted inside the loop that retries the send.
+// remintedOnRetry checks rule SF006: a loop that retries a send makes a new ID for each
+// attempt.
 func (p *audit) remintedOnRetry() {
 	for _, u := range p.uses {
 		p.checkRetry(p.r, u)
 	}
 }
 
-// checkRetry reports SF006 for the use u if the event's identity is minted again between
-// two attempts to send.
+// checkRetry reports SF006 for the value u of a message if a clock or random source gives
+// the event another identity in the next attempt to send.
 func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return
@@ -42,7 +43,7 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 				continue
 			}
 			once := "call it once, before the first attempt"
-			if u.Role == message.RoleBody { // even before the loop, a retry by the caller has another body
+			if u.Role == message.RoleBody { // a call before the loop is no help: a retry by the caller would repeat it
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -58,18 +59,18 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	}
 }
 
-// attempt is one attempt to send a message: minted is the call of the source, send is the
-// sending call in the same function, and values are the values in the message.
+// attempt is one attempt to send a message: minted is the call of the clock or random
+// source, send is the sending call in the same function, and values are the values in the
+// message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
 	values []ssa.Value
 }
 
-// attempts returns the attempts to send the message of a use. Either the function that
-// contains minted also sends the message, or it returns the message and its caller sends.
-// In the second case, the attempt has the caller's call of the function in place of
-// minted.
+// attempts returns the attempts to send the message of a use. If the function that contains
+// minted returns the message, and its caller sends the message, then the attempt is in the
+// caller: its field minted is the call of the function.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -97,10 +98,10 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// isRetried reports whether a failed send is repeated with a newly minted value. The
-// repetition is a loop, a repeated call of a function argument, a recursive call, or a
-// retry by a caller. The parameter lift limits the number of nested callers. If the loop
-// is around the send itself, isRetried also returns the loop's position.
+// isRetried reports whether a failed send is repeated with a new value from the source.
+// There are four forms: a loop, a function argument that the callee calls again, a
+// recursive call, and a retry by a caller, up to lift callers away. If the loop is around
+// the send itself, isRetried also returns the loop's position.
 func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -120,7 +121,8 @@ func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	return token.NoPos, false
 }
 
-// callers returns the calls of a function in this package.
+// callers returns the calls of a function in this package, without the function's calls of
+// itself.
 func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
 	var calls []ssa.CallInstruction
 	for _, c := range p.Direct[fn] {

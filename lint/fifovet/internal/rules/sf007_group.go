@@ -12,16 +12,16 @@ import (
 // randomGroupID checks rule SF007: a clock or a random source reaches the group ID.
 func (p *audit) randomGroupID() { p.checkGroups(p.r, p.uses) }
 
-// checkGroups reports SF007 for a minted group ID if each message gets a different group. A
-// group of several messages, such as the messages of one call or session, is permitted, and
-// so is a group from a fixed set.
+// checkGroups reports SF007 for a group ID from a clock or random source if each message
+// gets a different group. A group of several messages, such as the messages of one call or
+// session, is permitted, and so is a group from a fixed set.
 func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
 	type groupUse struct {
 		u *message.Use
 		o flow.Origin
 	}
 	var minted []groupUse
-	messages := map[ssa.Instruction]map[any]bool{} // messages with the value of one call of a source
+	messages := map[ssa.Instruction]map[any]bool{} // the messages that contain the value of one call
 	for _, u := range uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {
 			continue

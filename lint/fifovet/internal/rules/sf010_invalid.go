@@ -28,9 +28,9 @@ func (p *audit) invalidID() {
 	}
 }
 
-// legalParts checks an ID that consists of several parts. It reports a constant part
-// with a character that SQS refuses, and parts that are too long together if their
-// lengths are known.
+// legalParts checks an ID joined from several parts. It reports a constant part with a
+// character that SQS refuses. It also reports an ID that is too long, if the known lengths
+// of its parts show this.
 func (p *audit) legalParts(u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return // a dedupe key may be longer, because it is not sent as an ID

@@ -18,8 +18,9 @@ func (p *audit) volatileBody() {
 	}
 }
 
-// checkBody reports each minted value in a body, and a body in the random order of a
-// map. A host name is permitted, because a retry comes from the same host.
+// checkBody reports each value from a clock or random source in a body, and a body in the
+// random order of a map. A host name is permitted, because a retry comes from the same
+// host.
 func (p *audit) checkBody(r *reporter, u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

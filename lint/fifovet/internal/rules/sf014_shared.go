@@ -12,8 +12,8 @@ import (
 // sharedConstantKey checks rule SF014: one constant dedupe key for several types of events.
 func (p *audit) sharedConstantKey() { p.checkShared(p.r, p.uses) }
 
-// checkShared reports SF014 for each use of a constant key that an earlier use gives to an
-// event of another type.
+// checkShared reports SF014 for each event with a constant key that the code above gives to
+// an event of another type.
 func (p *audit) checkShared(r *reporter, uses []*message.Use) {
 	first := map[string]types.Type{}
 	for _, u := range uses {

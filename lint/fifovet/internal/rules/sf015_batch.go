@@ -53,7 +53,8 @@ func isBatch(obj *types.Func) bool {
 }
 
 // readsFailures reports whether the output of a batch reaches code that may read the
-// refused entries. Comparing the number of stored entries counts as reading.
+// refused entries. Code that compares the number of stored entries also counts: it notices
+// a refused entry.
 func readsFailures(call ssa.CallInstruction) bool {
 	v := call.Value()
 	if v == nil {

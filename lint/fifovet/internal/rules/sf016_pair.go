@@ -130,7 +130,7 @@ func follows(first, second ssa.CallInstruction) bool {
 	}
 	loop := flow.Cycle(first.Block())
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
-		return false // the sends are in different rounds of a loop
+		return false // the second send follows only in a later round of the loop
 	}
 	return !afterError(second, first) // after an error, the second send is another attempt
 }
