@@ -46,8 +46,8 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit has functions and methods of package time that return a number, and the
-// seconds that the number 1 stands for.
+// secondsPerUnit is the length in seconds of one unit of the result, for functions and
+// methods of package time.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,

@@ -57,9 +57,8 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value changes in each round of the loop, because
-// it comes from one of these: an element of a range, a receive from a channel, or the
-// result of a call.
+// hasNewValue reports whether the traced value changes in each round of the loop. Such a
+// value is an element of a range, a value received from a channel, or the result of a call.
 func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {

@@ -41,8 +41,8 @@ type Origin struct {
 	Part    AccessPath // part of the encoder's argument that the origin affects
 }
 
-// At returns the instruction of the function with the traced value that leads to the
-// origin: the outermost call that the trace entered, or the origin itself without such a
+// At returns the instruction that leads to the origin, in the function with the traced
+// value. It is the first call that the trace entered, or the origin itself without such a
 // call.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {

@@ -70,8 +70,8 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource reports the same as SourceOf, except for a function with a DerivedFact: its name
-// is like that of a generator of IDs, but the ID depends only on its arguments.
+// isSource reports the same as SourceOf, except for a function with a DerivedFact. Such a
+// function has the name of an ID generator, but its result depends only on its arguments.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false

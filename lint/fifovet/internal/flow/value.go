@@ -286,8 +286,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	for _, m := range made {
 		outer := l
 		// The variable belongs to the enclosing function, so leave the calls that the trace
-		// entered after it. If the trace did not enter the enclosing function by a call,
-		// leave all of them: the trace then ends at the function's parameters.
+		// has entered since the call of this function. If the trace has not entered this
+		// function, leave all calls; the trace then ends at the function's parameters.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

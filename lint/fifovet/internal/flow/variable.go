@@ -30,9 +30,9 @@ func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	return nil
 }
 
-// of returns the held function in two forms, as CalleeOf and StaticBody do for a direct
-// call: the declaration (nil for a function literal), and the SSA form (nil without a
-// body).
+// of returns the held function in two forms: its declaration (nil for a function literal),
+// and its SSA form (nil without a body). CalleeOf and StaticBody return them for a direct
+// call.
 func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	fn := h.fn
 	if origin := fn.Origin(); origin != nil {

@@ -43,7 +43,7 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 				continue
 			}
 			once := "call it once, before the first attempt"
-			if u.Role == message.RoleBody { // a call before the loop is no help: a retry by the caller would repeat it
+			if u.Role == message.RoleBody { // even with a call before the loop, a retry by the caller has another body
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
