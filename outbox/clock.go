@@ -12,9 +12,10 @@ import (
 // watchClock checks whether the database's clock was set back by more than five seconds.
 // It compares the time of the transaction (now) with the largest time in the leader's row
 // (seen). After such a step, the time since each first attempt is unknown. watchClock
-// then makes all marked messages late, and sets the end of the leader's lease to
-// leaseUntil. Runs in flight continue, because their deadlines follow the clock of their
-// process. The transaction holds the lock on the leader's row.
+// then makes all possibly sent messages late (too old for a safe resend), and sets the
+// end of the leader's lease to leaseUntil. Sends in flight continue, because their
+// deadlines follow the clock of their process. The transaction holds the lock on the
+// leader's row.
 func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {

@@ -114,9 +114,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 	return p.runs, nil
 }
 
-// pick reads the first rows of up to n groups that have rows and that busy does not
-// return. It begins after the last group of the previous call (t.cursor), so that every
-// group has its turn. The result cursor is the value of t.cursor for the next call.
+// pick reads the first rows of up to n groups. It skips the groups returned by busy. It
+// begins after the last group of the previous call (t.cursor), so that every group has
+// its turn. The result cursor is the value of t.cursor for the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -160,7 +160,8 @@ func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, b
 	return out, rows.Err()
 }
 
-// anyWaiting reports, without a write, whether a group that is not busy has rows.
+// anyWaiting reports whether a group has rows to send, except the groups returned by
+// busy. It only reads the database.
 func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -179,7 +180,7 @@ type plans struct {
 	runs    []*run
 	marks   []change
 	settled []completion
-	late    []pickedRow // late first rows of groups that LateHold stops
+	late    []pickedRow // late first rows of groups, to be held
 	bytes   int         // total size of the messages in runs
 }
 
@@ -200,7 +201,7 @@ func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p p
 		left := t.outbox.config.ResendFor
 		if !fresh {
 			left -= time.Duration(now-head.first) * time.Microsecond
-			for len(group) > 1 && group[len(group)-1].position > head.to { // these rows follow when the marked rows are confirmed
+			for len(group) > 1 && group[len(group)-1].position > head.to { // unmarked rows wait until the marked rows are confirmed
 				group = group[:len(group)-1]
 			}
 		}

@@ -29,7 +29,8 @@ func (e *LateError) Error() string {
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
 }
 
-// LateRow is a late message.
+// LateRow is a message that SQS may have stored so long ago that it may not recognise
+// another attempt.
 type LateRow struct {
 	Group        string
 	Position     int64
@@ -42,8 +43,9 @@ type LateRow struct {
 // the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
 // database and needs no relay.
 //
-// One commit may mark several messages of a group. If the first of them is late, the
-// others are late too, because the database does not record how many of them were sent.
+// One commit may record several messages of a group as possibly sent. If the first of
+// these messages is late, the others are also late, because the database does not record
+// the number of sent messages.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.read(ctx, func(q queryer) (err error) {
@@ -127,7 +129,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	var left sql.NullInt64 // microseconds until the message is late; 0 or less if it is late, 0 if it is unmarked
+	var left sql.NullInt64 // microseconds until the message is late; at most 0 if it is late or was never tried
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}

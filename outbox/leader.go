@@ -9,10 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// campaign waits until this relay leads, and returns an error only if the relay must
-// end. It returns the fence and the end of the lease on the relay's clock. The lease
-// counts from before the request to the database, so it ends no later than the lease in
-// the database.
+// campaign waits until this relay leads, and returns an error only if the relay must end.
+// It returns the fence (the number of the takeover) and the end of the lease on the
+// relay's clock. The lease counts from before the request to the database, so it ends no
+// later than the lease in the database.
 func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := s.pause(ctx, wait); err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // leadership is the state of this relay while it leads: from the takeover until the lease
-// ends or Run returns. The goroutine of Run owns all fields. A separate goroutine passes
-// the messages of all runs to the sender, because the sender's callbacks must not wait
-// for room in the sender's buffer.
+// ends or Run returns. Only the goroutine of Run changes the fields. A separate goroutine
+// passes all messages to the sender: this call may wait for room in the sender's buffer,
+// and neither Run nor a callback of the sender may wait for room.
 type leadership struct {
 	*shared
 	fence int64
@@ -27,7 +27,7 @@ type leadership struct {
 	inFlight  map[string]*run
 	steps     chan *run // runs ready for the next row; has room for all runs
 	ends      chan *run
-	shortened map[string]int64 // shorter ends of groups' marks, for the next commit
+	shortened map[string]int64 // last positions possibly sent, by group, for the next commit
 	cursor    string           // last group of the last pick
 	more      bool             // the last pick did not return all waiting groups
 	failures  int              // consecutive database errors
@@ -88,11 +88,12 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by pick, with the mark of its group.
+// pickedRow is a row read by pick, with the mark of its group: the range of rows that may
+// have been sent.
 type pickedRow struct {
 	group string
 	row
-	from, to, first int64 // range of the group's mark, and time of its first attempt
+	from, to, first int64 // range of the mark, and time of its first attempt
 }
 
 // recordLate adds the groups whose first row is late to the stopped groups.

@@ -14,9 +14,10 @@ import (
 // processes, may run on one outbox: one relay leads and sends, the others wait for the
 // end of its lease.
 //
-// Each commit of the leader removes the messages confirmed since the previous commit, and
-// marks the messages to send next. Commits follow each other while messages are in
-// flight. Groups do not wait for each other.
+// Each commit of the leader removes the messages confirmed since the previous commit. It
+// also marks the messages to send next, so that after a crash another leader knows the
+// possibly sent messages. Commits follow each other while messages are in flight. Groups
+// do not wait for each other.
 //
 // The leader has these instruments:
 //
@@ -70,8 +71,8 @@ var ErrRan = errors.New("outbox: the relay runs or ran before; make another one"
 // Run returns nil; otherwise it returns the cause of ctx. Run retries after database
 // errors, and Stats reports them.
 //
-// When ctx ends, Run withdraws the messages in flight and commits known outcomes within
-// five seconds. Close instead waits for the outcomes of messages in flight.
+// When ctx ends, Run cancels the sends in flight and commits known outcomes within five
+// seconds. Close instead waits for the outcomes of messages in flight.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		if r.stopping() {
@@ -94,9 +95,9 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 // Close ends Run. The relay sends no more messages, but waits for the outcomes of
-// messages in flight until its lease ends. Another relay can lead immediately
-// afterwards. If ctx ends first, the messages in flight are withdrawn, and after the
-// end of Run Close returns the cause of ctx. The producer stays open.
+// messages in flight until its lease ends. Another relay can lead immediately afterwards.
+// If ctx ends first, Close cancels the sends in flight, waits for the end of Run and
+// returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
 	if r.running.CompareAndSwap(false, true) { // Run has not been called, and cannot begin any more

@@ -46,9 +46,9 @@ type RelayConfig struct {
 	// Groups is the number of message groups with concurrent sends. Zero means 256.
 	Groups int
 
-	// GroupRows is the number of messages of one group that a commit marks and the relay
-	// then sends in sequence. Zero means 10. After a crash, up to GroupRows messages of
-	// each group may be sent again.
+	// GroupRows is the number of messages of one group that one commit records as
+	// possibly sent. The relay then sends them in sequence. Zero means 10. After a crash,
+	// up to GroupRows messages of each group may be sent again.
 	GroupRows int
 
 	// Logger records the start and end of leadership, database errors, and each message

@@ -19,7 +19,8 @@ type row struct {
 	hash     []byte
 }
 
-// run is a sequence of marked rows of one group that the relay sends one after another.
+// run is a sequence of rows of one group. The relay sends the rows one after another. The
+// database already records the rows as possibly sent (marked).
 type run struct {
 	group    string
 	rows     []row
@@ -28,9 +29,9 @@ type run struct {
 	ctx context.Context // ends at the deadline, or with the lease
 	end context.CancelFunc
 
-	// fresh is true if no earlier run has tried a row of this run. A row's mark can then
-	// be removed if this run certainly did not send the row, or if SQS certainly did not
-	// store its message.
+	// fresh reports that no earlier run has tried a row of this run. A row then counts as
+	// never sent again (unmarked) if this run certainly did not send it, or SQS certainly
+	// did not store it.
 	fresh bool
 
 	// receipts has the receipts of the first rows, in order. err is the error of the row

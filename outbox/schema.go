@@ -51,7 +51,7 @@ var schema = &sqldb.Schema{
 // Positions begin at 1 in each group. Times are microseconds since 1970. A row of
 // outbox_attempts belongs to a group: the group's messages from from_position to
 // to_position may have been sent, and first_attempt is the time of the first attempt. If
-// to_position is less than from_position, no message was tried.
+// to_position is less than from_position, no message of the group may have been sent.
 const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL

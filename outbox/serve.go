@@ -48,7 +48,7 @@ func (t *leadership) serve(ctx context.Context) {
 }
 
 // finish waits for all messages in flight until the context of Close ends. Then it
-// withdraws the messages that are still in flight.
+// cancels the sends still in flight, and waits for their outcomes.
 func (t *leadership) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
@@ -95,7 +95,7 @@ func (t *leadership) work(ctx context.Context) error {
 		if t.sends.Err() != nil {
 			return context.Cause(t.sends)
 		}
-		select { // clears an earlier signal: the next look at the database finds its messages
+		select { // this pass serves a signal that is already waiting
 		case <-t.wake:
 			look = true
 		default:
@@ -166,8 +166,8 @@ func (t *leadership) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. A fresh run sends no
-// further row after it has used a quarter of ResendFor for its earlier rows. Its
+// mayBegin reports whether the next message of a run may be sent. A run whose rows were
+// never tried before (fresh) sends no further row after a quarter of ResendFor. Its
 // remaining rows then wait for another commit, which marks them again with a full
 // ResendFor.
 func (t *leadership) mayBegin(u *run, next int) bool {

@@ -64,7 +64,7 @@ type RelayStats struct {
 	Database time.Duration
 
 	// ClockSteps counts how often this relay found the database clock set back by more
-	// than five seconds. Each such step makes all marked messages late.
+	// than five seconds. Each such step makes all possibly sent messages late.
 	ClockSteps int64
 
 	DatabaseErrors    int64
