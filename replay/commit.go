@@ -31,9 +31,9 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit first writes to the journal: the outcomes since the last commit, and a mark for
-// each of up to n items that will be sent now (tries). When the marks are durable, commit
-// sends the items.
+// commit chooses up to n items to send now (tries). It first writes to the journal: the
+// outcomes since the last commit, and one entry for each try. When the entries are
+// durable, commit sends the items.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var tries []*try
@@ -135,10 +135,10 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 	return kept, nil
 }
 
-// recheck decides about an item again if the source's present record f is more certain
-// than the record in the plan. For example, f may say that the item was delivered. If an
-// earlier attempt is in doubt, or the item was resolved with ResolutionNoEffect, the
-// decision stays. recheck returns the try to send, or nil.
+// recheck decides about an item again if the source's present record f says more about
+// its delivery than the plan, for example that SQS confirmed it. If an earlier attempt is
+// in doubt, or the item was resolved with ResolutionNoEffect, the decision stays. recheck
+// returns the try to send, or nil.
 func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {

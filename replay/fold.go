@@ -5,9 +5,9 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants groups the items of a plan by event and message. For each event, the map first
-// lists the first item with each different message. The items are listed as indices in
-// the slice all.
+// variants finds different messages of one event. For each event, the field first has one
+// item for each different message: the first such item. The numbers are indices in the
+// slice all.
 type variants struct {
 	all   []PlannedItem
 	first map[eventKey][]int
@@ -51,7 +51,7 @@ next:
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// A pending item was not sent, so it has no bounds for the time of the send.
+	// A pending item was never sent, so its record does not limit the time of the send.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status

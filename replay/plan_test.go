@@ -122,7 +122,7 @@ func TestFilters(t *testing.T) {
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
-		line(t, "d", "h"), // the record has an older event
+		line(t, "d", "h"), // no send time; the filter uses its older event_time
 	}
 	for name, tc := range map[string]struct {
 		filter replay.Filter

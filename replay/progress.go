@@ -16,8 +16,9 @@ type progress struct {
 	resolution idempotency.Resolution
 
 	// doubt is the start of the first attempt that may have stored the item and has no
-	// answer. It is zero if there is no such attempt. The field earlier is true if the
-	// last markTry began another attempt after this one.
+	// answer. It is zero if there is no such attempt. The field earlier reports that the
+	// last attempt is a later one: a refusal of the last attempt then leaves the item in
+	// doubt.
 	doubt    time.Time
 	earlier  bool
 	noResend bool // SQS stored other content in place of the item
@@ -30,7 +31,7 @@ func (p *progress) done() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }
 
-// apply changes the state of the item according to a mark.
+// apply changes the state of the item according to a mark, an entry of the journal.
 func (p *progress) apply(m *mark) {
 	switch m.Kind {
 	case markTry:

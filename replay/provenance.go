@@ -31,8 +31,8 @@ type provenance struct {
 // are one item, in the position of the first record.
 //
 // A record has the time of the outcome, but not the earliest time at which SQS may have
-// accepted the message. An item is therefore never inside the window. An item of the last
-// minutes is at the edge.
+// accepted the message. A plan therefore never has [LabelInside] for an item: SQS may
+// have forgotten the message earlier. Items of the last minutes have [LabelEdge].
 func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
 	return &provenance{name, records, bodies}
 }
@@ -89,7 +89,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				it.Status, it.Sent.To = StatusDelivered, r.Time
 			case sqsfifo.ProvenanceNotStored:
 				it.Status = StatusPending
-			default: // an altered item too, because SQS may confuse it with other content
+			default: // in doubt, or altered: SQS may have stored some content
 				it.Status, it.Sent.To = StatusInDoubt, r.Time
 			}
 			if first, again := at[it.Position]; again {

@@ -98,8 +98,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// An item in doubt is inside the window when the plan is made, and outside when the run
-// begins. The run does not send it.
+// SQS still recognises an item in doubt when the plan is made, and may have forgotten it
+// when the run begins. The run does not send the item.
 func TestDoubtThatGrowsOld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sourceOf(t, line(t, "a", "g", doubtAt(time.Now())), line(t, "b", "g"))

@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, q.Suppressed())
 }
 
-// The journal has a mark for an item before the item is sent. At most one item per
-// group has a mark without an outcome.
+// The journal records each item before the item is sent. In each group at most one
+// recorded item has no outcome yet.
 func TestMarkedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
@@ -269,7 +269,7 @@ func TestConflictAtTheSend(t *testing.T) {
 	p := newProducer(t, q, q.URL())
 	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
 	require.NoError(t, err)
-	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // c was sent to another group before, which is a drift
+	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // sent to group g; the source has it in group h, a drift
 	require.NoError(t, err)
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {
 		l := line(t, "c", "g")

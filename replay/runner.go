@@ -105,7 +105,7 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	now := time.Time{} // zero, so no item in doubt counts as resendable by this run
+	now := time.Time{} // zero: without another resend, items in doubt are unresolved
 	if interrupted {
 		now = r.config.Now()
 	}
@@ -261,8 +261,8 @@ func (r *runner) queueDue(now time.Time) {
 	}
 }
 
-// abort withdraws the sends in flight after an error that prevents the recording of
-// outcomes.
+// abort cancels the sends in flight after an error that prevents the recording of
+// outcomes. It returns the error after the last answer.
 func (r *runner) abort(err error) error {
 	r.withdraw(err)
 	for r.inFlight > 0 {

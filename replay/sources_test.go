@@ -107,7 +107,8 @@ func TestLinesAreStrict(t *testing.T) {
 	}
 }
 
-// A file with plain messages does not say whether they were sent; Assume says it.
+// A file of plain messages does not record whether they were sent. Assume sets the
+// missing records.
 func TestAssume(t *testing.T) {
 	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
 	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
