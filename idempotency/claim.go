@@ -42,9 +42,9 @@ const (
 )
 
 // NewTokenOf returns a token for a claimant in the process of an owner. The owner is a
-// process name that survives restarts; began is the start of the process. If an earlier
-// process of the owner has a lease of a key, a claim of this key by a later process ends
-// the lease, because the earlier process can no longer run: see [Token.Succeeds]. Tokens
+// process name that survives restarts; began is the start of the process. After a
+// restart, a claim of a key by the new process ends the lease of an earlier process of
+// the owner, because the earlier process can no longer run: see [Token.Succeeds]. Tokens
 // of one process differ, so two claimants of one process never share a claim.
 func NewTokenOf(owner string, began time.Time) Token {
 	t := NewToken()

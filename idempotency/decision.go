@@ -127,7 +127,7 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		case found.Status == Absent && found.Generation > 0: // keep the generation of the released claim
+		case found.Status == Absent && found.Generation > 0: // the released claim has already counted this generation
 		default:
 			r.Generation++
 		}

@@ -65,10 +65,10 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// The test makes random sequences of claims and endings. A running operation, or an
-// operation with an unknown outcome, never begins again as New. Fences grow. A later
-// claim keeps the stored bytes. After an effect without a proof, the outcome stays
-// unknown.
+// The test makes random sequences of calls: claims and ends of claims. A running
+// operation, or an operation with an unknown outcome, never begins again as New. Fences
+// grow. A later claim keeps the stored bytes. After an effect without a proof, the
+// outcome stays unknown.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -77,7 +77,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		effect := false // an attempt of this generation may have taken effect
+		effect := false // an attempt may have taken effect, and there is no proof
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -118,7 +118,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			case 1: // a release must not hide the effect of an earlier claim
+			case 1: // if this claim had the effect, a release would be wrong
 				if effect && r.Prior.Status != idempotency.Running {
 					continue
 				}

@@ -103,8 +103,8 @@ func (e *UnresolvedError) Error() string {
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the fingerprint of the record has another spec, so fingerprints cannot
-// be compared. The operation did not run.
+// UnjudgedError: the fingerprints of the record and of the claim were computed by
+// different methods (specs), so they cannot be compared. The operation did not run.
 type UnjudgedError struct {
 	Place
 	Stored string // spec of the record

@@ -366,8 +366,9 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A guard with a newer fingerprint spec computes the fingerprint of the stored request
-// again, so an equal request is not a conflict.
+// A new release computes fingerprints by another method (spec). The guard computes the
+// fingerprint of the stored request by this method, so an equal request is a duplicate
+// and not a conflict.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)

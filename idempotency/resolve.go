@@ -46,7 +46,7 @@ func (r Resolution) Check() error {
 // claim with t. If the operation was claimed or ended since found was read, Resolve
 // changes nothing and returns a [*StaleClaimError], or an [*InProgressError] during the
 // other claimant's lease. After a crash, or an error wrapping [ErrAmbiguous], the
-// operation is unchanged, claimed for at most a minute, or ended with t: look the record
+// operation is unchanged, claimed for at most a minute, or ended with t. Look the record
 // up, and call Resolve again if the operation is still in progress.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {

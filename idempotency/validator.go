@@ -29,9 +29,10 @@ type ValidatorConfig struct {
 	Formula func(Dataset) (string, error)
 }
 
-// Validator decides whether a pipeline run proceeds or is a no-op. The validator
-// recomputes the dataset's key, compares it with the event's key, and looks the key up
-// (KFM key specification v10.3.1). Validator is safe for concurrent use.
+// Validator decides whether a pipeline run proceeds or is a no-op. As the key
+// specification v10.3.1 of the Kansas Frontier Matrix (KFM) requires, the validator
+// recomputes the dataset's key, compares it with the event's key, and looks the key up.
+// Validator is safe for concurrent use.
 type Validator struct {
 	config ValidatorConfig
 	guard  *Guard

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// formula is the formula of the key specification.
+// formula computes the key of a dataset.
 func formula(d idempotency.Dataset) (string, error) {
 	return sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI}.IdempotencyKey()
 }
@@ -23,7 +23,7 @@ var storms = idempotency.Dataset{
 	ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "public", ReplaySafe: true,
 }
 
-// stormsKey is the SHA-256 in the example of the KFM key specification.
+// stormsKey is the SHA-256 in the example of the key specification.
 const stormsKey = "sha256:7fd365dc3a22bccf2f7e584b28fa6bbb1730d8db5c5b7eb6d3a0e6d73743b6ea"
 
 func newValidator(t testing.TB) *idempotency.Validator {

@@ -16,8 +16,8 @@ import (
 // item is a record in the form of a DynamoDB item. Attributes without a value are absent.
 type item map[string]types.AttributeValue
 
-// keepFor is the time between a record's expiry and its removal, so that a repeated
-// ending still finds the record.
+// keepFor is the time between a record's expiry and its removal. A repeated call of
+// Finish still finds the record.
 const keepFor = time.Hour
 
 // itemOf returns the record r as an item with the attribute version_token. Each write

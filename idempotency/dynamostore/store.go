@@ -108,8 +108,8 @@ func checkSize(field string, b []byte) error {
 	return nil
 }
 
-// attempts is the number of times that a call tries a claim or an ending while other
-// calls change the record.
+// attempts is the number of times that a call tries to claim, finish or extend while
+// other calls change the record.
 const attempts = 10
 
 // claim reads the record, decides, and writes the granted record unless another call has

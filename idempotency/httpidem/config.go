@@ -13,7 +13,7 @@ import (
 // Defaults of [Config] and [Limits].
 const (
 	DefaultOperation    = "http.request"
-	DefaultLease        = time.Minute // with a TTL of idempotency.TTLRequest, 24 hours
+	DefaultLease        = time.Minute // the default TTL is idempotency.TTLRequest, 24 hours
 	DefaultRequestBody  = 1 << 20
 	DefaultResponseBody = 64 << 10
 	DefaultBuffered     = 64 << 20

@@ -37,11 +37,12 @@
 // before the claim. An answer after the end of the context counts as a time-out, even with
 // status 200: a handler that returns because its context ended looks the same.
 //
-// A request is refused before the handler runs, with an RFC 9457 problem document of a
-// [ProblemType], if its key is missing, malformed or repeated, its scope is empty, its
-// body is too large, buffer memory is used up, the key belongs to another payload or is in
-// progress, or the store does not answer. The quoted key "k" (a structured-field string)
-// and the bare key k are the same key. Requests with safe methods pass through.
+// A request may be refused before the handler runs. The answer is then an RFC 9457
+// problem document with a [ProblemType]: the key is missing, malformed or repeated; the
+// scope is empty; the body is too large; buffer memory is used up; the key belongs to
+// another payload or is in progress; or the store does not answer. The quoted key "k" (a
+// structured-field string) and the bare key k are the same key. Requests with safe
+// methods pass through.
 //
 // # Use
 //

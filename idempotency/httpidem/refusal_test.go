@@ -172,7 +172,8 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// The handler sees the client's request. Its ResponseWriter does not support streaming.
+// The handler gets the client's whole request and the headers of outer handlers. Its
+// ResponseWriter does not support streaming.
 func TestHandlersView(t *testing.T) {
 	g := newRig(nil)
 	mux := http.NewServeMux()

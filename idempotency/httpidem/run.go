@@ -29,9 +29,10 @@ func NotDone(ctx context.Context) {
 }
 
 // Claimed returns the outcome of the claim under which the handler runs. Pass the fence
-// in its record to targets that check fences. The decision is idempotency.Reclaimed if an
-// earlier run may have had an effect; this happens only if the policy allows another run.
-// ok is false outside of a run, for example for a request without a key.
+// of the outcome's record to targets that refuse smaller fences: a later claimant of the
+// key has a greater fence. The decision is idempotency.Reclaimed if an earlier run may
+// have had an effect; this happens only if the policy allows another run. ok is false
+// outside of a run, for example for a request without a key.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -102,7 +103,7 @@ type session struct {
 	ended    bool  // Complete was called
 	finished bool  // the transaction was rolled back
 	commit   error // the error of Complete, or nil
-	failure  error // error of the last failed ending
+	failure  error // error of the last Finish without a result, or nil
 }
 
 // Claim implements idempotency.Store.
@@ -113,9 +114,9 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Finish implements idempotency.Store. In a transaction, Finish stores a completion and
-// commits. For any other ending in a transaction Finish does nothing, and the method
-// finish later rolls the transaction back.
+// Finish implements idempotency.Store. In a transaction, Finish stores a result and
+// commits. Without a result Finish does nothing in a transaction, and the method finish
+// later rolls it back.
 //
 // If the store refuses a result of at most idempotency.MaxResponse bytes as too large,
 // Finish tries once more with the smaller result that s.smaller returns.

@@ -134,8 +134,8 @@ type Entry struct {
 	Generation, Fence, Attempts int64
 
 	// Status is the record's status after the event, as text in the form that package
-	// sqlstore stores. "released" means that the key has no record again. "" means that
-	// the event changed no record.
+	// sqlstore stores. "released" means that the claim was taken back: the key has no
+	// record, as before the claim. "" means that the event changed no record.
 	Status string
 
 	// RunAgain reports that the claim asked to repeat an operation with an unknown

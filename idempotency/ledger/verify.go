@@ -46,7 +46,7 @@ func Verify(lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, anchors: slices.DeleteFunc(slices.Clone(anchors), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.anchors, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.checkAnchors(0) // compare the anchors up to the parameter after
+	v.checkAnchors(0) // compare the anchors of seals up to this head
 	for l, err := range lines {
 		var fault *TamperError
 		switch {

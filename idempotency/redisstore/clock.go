@@ -12,9 +12,9 @@ import (
 )
 
 // clocks has the largest times that a store has read from its servers, in microseconds.
-// On a single server, one such time serves all records. In a cluster each bucket has its
-// own time: the buckets are on different servers, and a script can use the keys of one
-// bucket only.
+// On a single server, one such time serves all records. In a cluster each bucket (all key
+// IDs with the same first twelve bits) has a separate time: the buckets are on different
+// servers, and a script can use the keys of one bucket only.
 type clocks struct {
 	largest []clock.Largest
 	steps   atomic.Int64
@@ -34,10 +34,10 @@ func (c *clocks) seen(bucket int64) string {
 // so far.
 func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
 
-// watchClocks finds out whether one clock record serves all records, or each bucket needs
-// a separate clock record. A cluster needs separate clock records, because it refuses
-// scripts with keys of several slots. A single server of a cluster and a proxy for a
-// cluster refuse them too.
+// watchClocks finds out whether one clock record (a Redis hash with the largest time)
+// serves all records, or each bucket needs a separate clock record. A cluster needs
+// separate clock records, because it refuses scripts with keys of several slots. A single
+// server of a cluster and a proxy for a cluster also refuse such scripts.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)

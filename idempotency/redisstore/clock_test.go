@@ -11,12 +11,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back, so it is unknown whether the time for resends of an
-// operation in progress has ended. The operation becomes unresolved and is not sent
-// again. This holds in the store that saw the later time, in a store opened afterwards,
-// and in a cluster's bucket that was in use. The operation stays unresolved after the
-// clock has caught up. Its claimant can still finish it. Operations claimed after the
-// step are not affected.
+// The server's clock is set back while operations are in progress. The time since their
+// first attempts is then unknown. The operations are therefore unresolved, even after the
+// clock has caught up, unless a second run is always safe. Their claimants can still
+// finish them. Operations claimed after the step are not affected. The test uses the
+// store that saw the later time, a store opened afterwards, and buckets of a cluster.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -89,10 +88,10 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			claim(t, s, again(recent), idempotency.InProgress) // a claim makes the bucket detect the step
+			claim(t, s, again(recent), idempotency.InProgress) // in a cluster, this claim detects the step in its bucket
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
-			if name != "a bucket of a cluster" { // in the cluster, the bucket of this key may not have been in use before the step
+			if name != "a bucket of a cluster" { // a cluster counts a step once for each bucket
 				if n := s.Stats().ClockSteps; n != 1 || strings.Count(log.String(), "set back") != 1 {
 					t.Errorf("%d steps of the clock, want 1; the log is %s", n, log.String())
 				}
@@ -105,7 +104,7 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			advance(8 * time.Minute) // the clock shows a time after the lease of recent, within its time for resends
+			advance(8 * time.Minute) // only the lease of recent is over; without the step it could run again
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)
 			resend.Resend = true

@@ -28,14 +28,15 @@
 // time in milliseconds if larger. After a failover with lost fences, fences still grow if
 // the new primary's clock lags by no more than the duration of the failover.
 //
-// The server's clock determines leases and resend times. A backward clock step of more
-// than five seconds makes the operations claimed before it unresolved, unless their
-// claimants finish them: the time since their first attempts is unknown, so only an operator
-// can permit a resend. Leases last longer by the length of the step. To detect a step, each
-// claim compares the clock with the largest time in the server and in this store's earlier
-// calls. Claims write the time about once a second. The store cannot detect a step before
-// a claim is made while the clock shows an earlier time, and it forgets the times that a
-// failover loses. [Config.Logger] and [Store.Stats] report steps.
+// The server's clock determines leases and resend times. After a backward clock step of
+// more than five seconds, the time since the first attempt of an operation is unknown.
+// All operations in progress therefore become unresolved, unless their claimants finish
+// them: only an operator can permit a resend. Leases last longer by the length of the
+// step. To detect a step, each claim compares the clock with the largest time in the
+// server and in this store's earlier calls. Claims write the time about once a second.
+// The store cannot detect a step before a claim is made while the clock shows an earlier
+// time, and it forgets the times that a failover loses. [Config.Logger] and [Store.Stats]
+// report steps.
 //
 // In a cluster a script sees one bucket (see above), and the servers have different
 // clocks. The store then compares the times of each bucket. It detects a step only in a

@@ -65,8 +65,8 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the upper bits of a fence: the number that the bucket gave to the
-// fence. For a fence of another bucket it returns "0", a number never given.
+// sequence returns the upper bits of a fence: its number within the bucket. For a fence
+// of another bucket it returns "0", a number without a fence.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"

@@ -74,8 +74,8 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Lookup does not return the time of the ending. If the ending ended the
-				// lease, LeaseUntil is that time.
+				// Lookup does not return the server's time during Finish. If Finish ended
+				// the lease, LeaseUntil is that time.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {

@@ -130,7 +130,7 @@ func (s *Store) claimCall(c idempotency.Claim) call {
 	}
 }
 
-// endingCall returns the script call for an ending.
+// endingCall returns the script call for the end or the extension of a claim.
 func (s *Store) endingCall(ref idempotency.Ref, t idempotency.Ending) call {
 	n := s.nameOf(ref.Key)
 	c := call{keys: []string{n.record}, args: []any{n.sequence(ref.Fence)}}

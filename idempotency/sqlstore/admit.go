@@ -8,10 +8,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims in firsts that Capacity and Quota allow; firsts has at most one
-// claim of each key. For any other claim, admit sets the field refused in known. Before
-// admit refuses a claim over quota, it reads the record again, in tx. If the claim does
-// not begin a new operation, admit allows the claim.
+// admit returns the claims allowed by Capacity and Quota; firsts has at most one claim of
+// each key. For a refused claim, admit sets the field refused of the key in known. The
+// records in known were read before the transaction, so before a refusal by Quota admit
+// reads the record again. It allows the claim if the claim does not begin a new
+// operation.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)

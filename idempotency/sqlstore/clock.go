@@ -11,8 +11,8 @@ import (
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
 // a backward step it is unknown how long ago the operations in progress began. The method
-// hold then makes these operations wait for an operator before a resend, except
-// operations with ResendFor Forever. Leases keep their remaining length.
+// hold then forbids their resend without an operator. Operations with ResendFor Forever
+// are exempt. Leases keep their remaining length.
 //
 // If own is true, the store began the transaction; otherwise a caller did. About once a
 // second, a transaction of the store records the time.
@@ -86,6 +86,6 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 
 // started describes the start of a transaction.
 type started struct {
-	fence     int64 // first fence drawn by the engine, if the engine draws fences
+	fence     int64 // first reserved fence, on SQLite
 	now, seen int64 // current time; largest time recorded in the database
 }

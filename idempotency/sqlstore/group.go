@@ -9,27 +9,28 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// maxGroup limits the claims and endings of a transaction, so that early calls need not
-// wait for late ones. The claims of one call are never divided.
+// maxGroup limits the claims and endings of a transaction, because each caller waits for
+// the whole transaction. The claims of one call are never divided.
 const maxGroup = 1024
 
 // maxGroupBytes limits the total of the bodies and responses of a group, in bytes,
 // because the statements contain all of them. A single item may exceed the limit.
 const maxGroupBytes = 4 << 20
 
-// item is a call waiting for a commit.
+// item is a call that waits for its transaction: claims, or one ending (Finish or
+// Extend).
 type item struct {
 	claims   []claimOf // nil for an ending
 	outcomes []idempotency.Outcome
 	indexes  []int // claim indexes in the original call
-	held     []int // indexes of renewals to repeat: another transaction had locked the key
+	held     []int // indexes of renewals to repeat; see the method renew
 	granted  bool  // a claim was granted and committed
 
 	ending *endingOf // nil for claims
 	busy   bool      // not ended: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
-	taken bool // a committer has taken the item; guarded by Store.mu
+	taken bool // the method take removed it from the queue; guarded by Store.mu
 	done  chan struct{}
 	err   error
 }
@@ -64,7 +65,8 @@ func (it *item) ids(yield func(idempotency.KeyID) bool) {
 
 func (it *item) size() int { return max(len(it.claims), 1) }
 
-// submit queues a call for a committer and returns when the call is done or ctx ends.
+// submit queues a call for the next transaction. It returns when the call is done or ctx
+// ends.
 func (s *Store) submit(ctx context.Context, it *item) error {
 	if err := s.enqueue(ctx, it); err != nil {
 		return err
@@ -72,7 +74,7 @@ func (s *Store) submit(ctx context.Context, it *item) error {
 	return s.await(ctx, it)
 }
 
-// enqueue adds calls to the queue. The next group includes these calls if they fit.
+// enqueue adds calls to the queue. The next transaction includes these calls if they fit.
 func (s *Store) enqueue(ctx context.Context, items ...*item) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,8 +121,8 @@ func (s *Store) timedOut(ctx context.Context) error {
 	return fmt.Errorf("%w; the last write failed: %w", ctx.Err(), s.lastErr)
 }
 
-// start starts another committer, unless the queue is empty or s.committers committers run
-// already. The caller holds s.mu.
+// start starts another goroutine of commit, unless the queue is empty or s.committers
+// such goroutines run already. The caller holds s.mu.
 func (s *Store) start() {
 	if s.running < s.committers && len(s.queue) > 0 {
 		s.running++
@@ -128,8 +130,8 @@ func (s *Store) start() {
 	}
 }
 
-// commit takes groups from the queue and writes them, until the method take returns no
-// item.
+// commit writes groups from the queue, one transaction after another, until the method
+// take returns no item.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
@@ -167,11 +169,11 @@ func (s *Store) commit() {
 	}
 }
 
-// take removes the next group from the queue: items in order, up to maxGroup and
-// maxGroupBytes, and at most one ending for each key. If another committer is writing a
-// key of an item, the item stays in the queue. An item that stays also holds back the
-// later items with its keys, so later items cannot keep overtaking a batch. The caller
-// holds s.mu.
+// take removes the items of the next transaction from the queue, in order: up to maxGroup
+// and maxGroupBytes, and at most one ending for each key. If another goroutine is writing
+// a key of an item, the item stays in the queue. All later items with a key of this item
+// also stay; otherwise a batch with many keys could wait indefinitely. The caller holds
+// s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -210,7 +212,7 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is the committer's knowledge of a key.
+// finding is the known state of one key while a group is written.
 type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row
@@ -275,7 +277,8 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 
 func isOpen(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads records of claimed keys, skipping keys not found by a recent lookup.
+// readFirst reads the records of the claimed keys. It skips keys that a recent Lookup did
+// not find, because these keys are probably new.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*finding, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*finding{}
@@ -308,9 +311,9 @@ type openClaim struct {
 	i int
 }
 
-// openClaims sets the outcome of each claim that needs no write. It decides by the
-// records and refusals in known. For each key with claims that need a write, it returns
-// the first of these claims.
+// openClaims decides each claim by the record and the refusal of its key in known. A
+// claim without a write gets its outcome. Of the claims that need a write, openClaims
+// returns the first claim of each key.
 func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

@@ -25,10 +25,10 @@ func Schema(d Dialect) (string, error) { return schema.Text(d) }
 // Migrate brings the database to this version's schema, in a single transaction. It does
 // nothing if the schema is current. Processes may call Migrate concurrently.
 //
-// Running processes of an earlier version continue until a schema step, announced in the
-// CHANGELOG, ends support for them: after that step each of their writes fails, without a
-// change. Migrate and [Open] of that version then reject the database with an
-// [*idempotency.InvalidError].
+// Running processes of an earlier version continue to work, unless a schema step ends
+// support for their version; the CHANGELOG announces such a step. After the step each of
+// their writes fails, without a change. Migrate and [Open] of that version then reject
+// the database with an [*idempotency.InvalidError].
 //
 // In SQLite, Migrate makes a previously empty database file accessible only to its owner.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
@@ -51,9 +51,10 @@ var schema = &sqldb.Schema{
 	},
 }
 
-// Column names follow the KFM key specification and the design contract of idempotency
-// keys. Times are microseconds since 1970. The CHECK of column status has no IN list,
-// because SQLite would build a table from the list for each row.
+// Column names follow the key specification of the Kansas Frontier Matrix (KFM) and the
+// design contract of idempotency keys. Times are microseconds since 1970. The CHECK of
+// column status has no IN list, because SQLite would build a table from the list for each
+// row.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
   scope             {bytes} NOT NULL,

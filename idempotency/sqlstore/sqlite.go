@@ -18,7 +18,7 @@ type sqlite struct {
 	ledger     bool
 	hide       hider // hides the keys of ledger entries; may be nil
 	statements *statements
-	drawn      clock.Largest // greatest fence drawn by this store, committed or not
+	drawn      clock.Largest // greatest fence reserved by this store, committed or not
 	hit        atomic.Bool   // the last read of the database found a row
 }
 
@@ -176,9 +176,10 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete executes the completions by the last claims of their keys, without reading the
-// records. It returns the indexes of the other endings. With a ledger it returns all
-// indexes, because ledger entries need data of the record.
+// complete stores results without reading the records. This works if the ending's claim
+// is the last claim of its key and has not ended. complete returns the indexes of the
+// other endings. With a ledger it returns all indexes, because ledger entries need data
+// of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

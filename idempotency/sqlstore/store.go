@@ -53,9 +53,9 @@ type Config struct {
 	// without it, the entries of a key cannot be found.
 	LedgerSecret []byte
 
-	// Logger receives a record after a backward step of the database clock, when the
-	// store has reached 90 % of Capacity, and when a scope has used its quota; the last two
-	// at most once a minute each. Nil disables logging.
+	// Logger receives a record after a backward step of the database clock. It also
+	// receives a record, at most once a minute each, when the store has reached 90 % of
+	// Capacity and when a scope has used its quota. Nil disables logging.
 	Logger *slog.Logger
 
 	// AllowLoss accepts database settings under which acknowledged writes may be lost.
@@ -81,11 +81,11 @@ type Store struct {
 
 	mu       sync.Mutex
 	queue    []*item
-	running  int                        // number of running committers
+	running  int                        // number of running goroutines of commit
 	lastErr  error                      // of the last write, nil on success
 	inFlight map[idempotency.KeyID]bool // keys of groups being written
 	closed   bool
-	idle     sync.Cond // uses mu; signaled when a committer ends
+	idle     sync.Cond // uses mu; signaled when a goroutine of commit ends
 
 	opened           time.Time
 	nearFull, noRoom sink.OnceAMinute // limit the warnings about Capacity and about Quota
@@ -252,7 +252,7 @@ func (s *Store) Close() error {
 
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
-	Groups      int64 // transactions, each with the claims and endings of a group
+	Groups      int64 // transactions, each with the claims and endings of concurrent calls
 	Claims      int64 // claims that reached a transaction
 	Transitions int64
 	Reads       int64 // read-only statements
@@ -351,10 +351,9 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.held. With each of these claims, the current
-// claimant tried to renew its lease. The renewal failed because another claimant was
-// claiming the same key at that time. A current claimant therefore never gets InProgress
-// for a renewal.
+// renew repeats the claims listed in it.held. Each is a renewal by the current claimant,
+// and failed because another claimant was claiming the same key at that time. A current
+// claimant therefore never gets InProgress for a renewal.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {

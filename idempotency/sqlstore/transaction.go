@@ -11,8 +11,8 @@ import (
 )
 
 // transaction executes endings and claims, of distinct keys, in a single commit. It then
-// updates the map known with the results. An error not wrapping ErrAmbiguous means that
-// nothing was changed.
+// sets the results of the calls, and updates the records in known. An error not wrapping
+// ErrAmbiguous means that nothing was changed.
 func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
@@ -59,7 +59,8 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		return err
 	}
 	if err := own.Commit(); err != nil {
-		// The connection may still be in the transaction: close the connection.
+		// The connection may still be in the transaction, so ErrBadConn makes package sql
+		// close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
 	}
@@ -74,7 +75,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		c := o.claims[o.i]
 		r, made := byID[c.id]
 		if !made {
-			continue // admit refused the claim, and openClaims sets the outcome
+			continue // refused by admit: the next call of openClaims sets the outcome
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
@@ -90,9 +91,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	return nil
 }
 
-// connection is a committer's connection. If keep is set, the committer reuses the
-// connection for the next transaction. On SQLite the connection's cached pages then stay
-// valid, unless another connection has written.
+// connection is the database connection of one goroutine of commit. If keep is set, the
+// next transaction reuses the connection. On SQLite the connection's cached pages then
+// stay valid, unless another connection has written.
 type connection struct {
 	db   *sql.DB
 	conn *sql.Conn

@@ -253,7 +253,7 @@ func TestTwo(t *testing.T) {
 }
 
 // The command "promtool check metrics" accepts the output. It warns about some metric
-// names, which the KFM contract prescribes.
+// names, which the contract of the Kansas Frontier Matrix (KFM) prescribes.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

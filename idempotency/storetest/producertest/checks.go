@@ -67,9 +67,9 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that a result is a duplicate, with the data of the original send. The
-// receipt first is from the original send. original also checks how many findings the
-// result has about bytes that differ from the stored bytes.
+// original checks that r is a duplicate with the data of first, the receipt of the
+// original send. It also checks the number of findings, which report bytes other than the
+// stored bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -259,7 +259,7 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	w.pass(passed) // until the lease of a claim that reached the store late has ended
+	w.pass(passed) // until the lease of a claim granted during the outage has ended
 	r, err := closed.send(known)
 	if err := original(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
 		return fmt.Errorf("known event, after the outage: %w", err)

@@ -80,7 +80,7 @@ func (p promise) hold(s Storage) error {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	if s.Volatile { // an open store keeps the records
+	if s.Volatile { // without an open store, the records would be lost
 		kept, err := s.Open()
 		if err != nil {
 			return err
