@@ -36,10 +36,10 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each ten waiting deletes. If the argument
-// now is true, it also starts a call for the remaining deletes. It does the same if no
-// further delete will come soon: no handler and no delete call is running, and no
-// messages wait for a handler. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. If now is true, it
+// also starts a call for the remaining deletes. It does the same when no handler or
+// delete call is running and no message waits for a handler, because further deletes are
+// then unlikely soon. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return

@@ -20,10 +20,10 @@ const (
 	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// startupRetry is the time for which a consumer that never had an answer to a receive
-	// repeats receives even if SQS denies access or the queue does not exist: the network
-	// and the credentials of a new pod may be late. After the first answer, the consumer
-	// repeats such receives without a limit.
+	// startupRetry is the time for which a new consumer repeats its first receive if SQS
+	// denies access or the queue does not exist: the network and the credentials of a new
+	// pod may be late. After the first successful receive, the consumer repeats such
+	// receives without a limit.
 	startupRetry = 15 * time.Second
 )
 

@@ -118,10 +118,9 @@ var errCameBack = errors.New("replay: the message came back after this run had s
 // There is no plan beforehand: SQS shows at most ten messages of a group until they are
 // deleted. Instead [QueueConfig].DryRun shows the first message of each group.
 //
-// RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends. Another
-// call with the same ID and the same store continues: a message that was sent and not
-// deleted is deleted, and a message without an answer is sent again while SQS recognises
-// it.
+// RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends.
+// Another call with the same ID and the same store continues. It deletes the messages
+// already sent, and sends messages without an answer again while SQS recognises them.
 func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	if err := c.check(); err != nil {
 		return QueueReport{}, err
