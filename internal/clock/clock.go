@@ -93,7 +93,7 @@ type sleepReading struct {
 
 const (
 	sleepReadEvery = 100 * time.Millisecond // longest time between two system calls
-	sleepWallGrain = time.Millisecond       // a larger change of the wall clock needs a system call
+	sleepWallGrain = time.Millisecond       // larger changes of the wall clock may come from a suspension
 )
 
 // read returns the duration of all suspensions. It calls the function suspended, a system

@@ -59,7 +59,8 @@ func (t *Timer) Over() bool {
 	return t.clock.Now() >= t.end
 }
 
-// Reset moves the end. After the call of f, or after Stop, f is not called again.
+// Reset changes the instant of the call of f. After the call of f, or after Stop, f is
+// not called again.
 func (t *Timer) Reset(end Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +107,7 @@ type deadlineContext struct {
 	awake           time.Time
 	stop            func() // cancels Context
 	timer           *Timer
-	expired         atomic.Bool // expire ended Context, before the timer of Context fired
+	expired         atomic.Bool // expire ended Context, so Err returns DeadlineExceeded
 }
 
 func (d *deadlineContext) Err() error {
@@ -119,8 +120,8 @@ func (d *deadlineContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// expire ends the context if the timer of Context, which stops in suspensions, has not
-// fired yet.
+// expire ends the context at its deadline, if the timer of Context has not fired yet.
+// That timer is late after a suspension, because it stops during suspensions.
 func (d *deadlineContext) expire() {
 	if time.Now().Before(d.awake) && d.Context.Err() == nil {
 		d.expired.Store(true)

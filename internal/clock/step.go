@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// StepTolerance is the longest backward step of a store's clock that stores and the outbox
-// ignore. Limits for resends leave half a minute for differences between clocks, which is
-// well above StepTolerance.
+// StepTolerance is the longest backward step of a store's clock that stores and the
+// outbox ignore. For sends to SQS, the limits for resends leave at least as much time
+// (window.Slack) for differences between clocks.
 const StepTolerance = 5 * time.Second
 
-// SetBack is the text of the field Reason for an operation that was in progress when the
-// store's clock was set back.
+// SetBack is the reason recorded for an operation that was in progress when the store's
+// clock was set back (idempotency.Failure.Reason).
 const SetBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // Largest is the largest of the numbers given to Raise, such as times in microseconds. The

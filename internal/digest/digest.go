@@ -1,9 +1,9 @@
-// Package digest computes the MD5 digests in SQS's answer to a send: of the body, and
-// of the attributes in a separate form (F-085 to F-087).
+// Package digest computes the MD5 digests that SQS returns for a sent message: one of the
+// body (F-085), one of the attributes (F-086), and one of the system attributes (F-087).
 //
 // The producer compares the digests with its message, and the fake returns the digests.
-// Digests detect damage on the way, not forgery; the protocol requires MD5. All
-// functions are pure and accept any input without an error.
+// Digests detect damage on the way, not forgery; the protocol requires MD5. All functions
+// are pure and accept any input without an error.
 package digest
 
 import (

@@ -1,8 +1,8 @@
 // Package foreign hides the texts of errors and panics. The errors and panics come from
 // code outside of this module: a client, a wrapper of a client, a store. Such a text may
-// quote a part of an event in any form, so searching the text for the event proves
-// nothing. A hidden error's text has only constants, type names, numbers, addresses and
-// host names of AWS. The package imports nothing of this module.
+// quote a part of an event in any form, so a search of the text could miss the quote. A
+// hidden error's text has only constants, type names, numbers, addresses and host names
+// of AWS. The package imports nothing of this module.
 package foreign
 
 import (
@@ -129,8 +129,8 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// own describes err without the errors that it wraps. opaque is true if the text has only
-// the type of err.
+// own describes err alone, without the errors that it wraps. If only the type of err may
+// be shown, opaque is true.
 func (k Known) own(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // one layer at a time
 	case *net.OpError:
@@ -188,7 +188,7 @@ func (k Known) code(code string) string {
 	return "api error with an unknown code"
 }
 
-// words returns the database's text for an error code followed by the code. Without a
+// words returns the text for a database's error code, followed by the code. Without a
 // text, it returns only the code.
 func words(text, code string) string {
 	if text == "" {

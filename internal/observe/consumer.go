@@ -27,8 +27,8 @@ type ConsumerConfig struct {
 	Version    string // version of the library
 
 	// Snapshot is called by metric readers, under locks of the SDK and of this package,
-	// and once more by Close. If Snapshot takes a lock, do not hold this lock during
-	// NewConsumer and Close.
+	// and once more by Close. NewConsumer and Close take the same locks: do not call them
+	// while holding a lock that Snapshot takes, because of deadlocks.
 	Snapshot func() ConsumerSnapshot
 }
 

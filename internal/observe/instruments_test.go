@@ -91,7 +91,7 @@ func TestInstruments(t *testing.T) {
 	}
 	end(observe.Ended{Outcome: observe.Stored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
 	end(observe.Ended{Outcome: observe.Duplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
-	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")}) // never attempted: body not hashed
+	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")}) // no attempt, so no hash of a body is counted
 	r.Violated(ctx, "SF001", false)
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observables creates the instruments for one type of snapshot and collects them. Their
-// names start with prefix.
+// observables creates the instruments for the numbers of a snapshot. Their names start
+// with prefix.
 type observables struct {
 	meter  metric.Meter
 	prefix string
@@ -25,8 +25,8 @@ func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownC
 	return i
 }
 
-// count returns a counter for a number in the snapshots that never decreases. A tally
-// adds the increases of this number to the counter.
+// count returns a counter for a number in the snapshots that never decreases. The counter
+// gets only the increases of this number (see the type tally).
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)

@@ -73,7 +73,8 @@ type Config struct {
 
 	// Snapshot is called by metric readers from their own goroutines, under locks of the
 	// SDK and of this package, and once more by Close. Nil disables the snapshot
-	// instruments. If Snapshot takes a lock, do not hold this lock during New and Close.
+	// instruments. New and Close take the same locks: do not call them while holding a
+	// lock that Snapshot takes, because of deadlocks.
 	Snapshot func() Snapshot
 
 	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
@@ -98,7 +99,7 @@ type Observer struct {
 
 	mu      sync.Mutex
 	own     *Source
-	sources []*Source // the first element is the field own
+	sources []*Source // sources[0] is own
 
 	eventName  string
 	eventStart []trace.SpanStartOption
@@ -236,7 +237,7 @@ func (o *Observer) Describe(span trace.Span, event func() Event) {
 
 // Ended describes the outcome of an event, for metrics and for the event's span.
 type Ended struct {
-	Source  *Source // nil means the unnamed source
+	Source  *Source // nil means the telemetry of the whole queue
 	Outcome Outcome
 
 	Took                time.Duration // from submission to outcome

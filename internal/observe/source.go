@@ -41,11 +41,11 @@ var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attribute
 type Source struct {
 	name string
 
-	// Counts of the most frequent outcomes. A tally adds these counts to counters of
-	// OpenTelemetry's SDK.
+	// Counts of the most frequent outcomes. countSources adds their increases to counters
+	// of OpenTelemetry's SDK.
 	stored, duplicates atomic.Int64
 
-	attributes []attribute.KeyValue // attributes of the queue, and on a shared queue of the source
+	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name
 	collisions [len(collisionNames)][]metric.AddOption
 	durations  [len(outcomeNames)][]metric.RecordOption
 	tally      tally
@@ -92,9 +92,9 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. If the
-// queue has named sources, the unnamed source is left out until its first stored or
-// duplicate event.
+// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. On a
+// queue with named sources, the unnamed source usually has no events. It is left out
+// until its first stored or duplicate event, so that no empty series appears.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

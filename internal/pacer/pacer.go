@@ -66,21 +66,21 @@ const (
 )
 
 // These constants detect stray throttles, which come at any rate. With a quota, in
-// contrast, SQS throttles no call at a rate far below the quota. If SQS throttles about the
-// same share of the calls at a very low rate as before, a lower rate does not help. The
-// pacer then returns to the former rate, and from then on it treats this share as chance. A
-// share above strayMost is never treated as chance, because other producers that use the
-// same quota also cause throttles at any rate.
+// contrast, SQS throttles no call at a rate far below the quota. If SQS throttles about
+// the same share of the calls at a very low rate as before, a lower rate does not help.
+// The pacer then restores the rate from before the throttles, and treats this share of
+// throttles as chance from then on. A share above strayMost is never treated as chance,
+// because other producers that use the same quota also cause throttles at any rate.
 const (
-	strayBelow = 0.15 // a rate is very low below this share of the calls a second that passed at the alarm
+	strayBelow = 0.15 // a rate is very low below this fraction of the calls a second that passed before the rate was lowered
 	strayAlike = 0.5  // two shares are about the same if the later is at least this fraction of the former
 	strayMost  = 0.1  // largest share of throttled calls that may be chance
 	strayFade  = 2000 // calls over which the stray share is averaged
 
-	// The limits are higher if there are stray throttles. In evidence, the credit of a
-	// passed call is at least strayCredit times the stray share. In the first trial of a
-	// higher rate, the permitted throttles include strayTrial times the stray share of
-	// the passed calls.
+	// With stray throttles, the pacer needs more throttles for a decision. In the type
+	// evidence, the credit of a passed call is at least strayCredit times the stray
+	// share. In the first trial of a higher rate, the permitted throttles include
+	// strayTrial times the stray share of the passed calls.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
@@ -100,12 +100,12 @@ const (
 	// correct, so cutShare is below 1.
 	cutShare = 0.8
 
-	// These constants apply after a failed trial of a higher rate. The held rate is the
-	// rate before the trial. SQS accepted fewer calls a second than nearHeld times the held
-	// rate. The trial suggests a rate: trialKeep times the accepted calls a second. If the
-	// suggested rate is above the held rate, the pacer raises the held rate by trialWeight
-	// (a quarter) of the difference. Otherwise it keeps the held rate. The weight is small,
-	// because a trial has few calls.
+	// These constants apply after a failed trial of a higher rate, if SQS accepted fewer
+	// calls a second than nearHeld times the held rate (the rate before the trial). The
+	// trial suggests a rate: trialKeep times the accepted calls a second. If this is
+	// above the held rate, the pacer raises the held rate by trialWeight (a quarter) of
+	// the difference. Otherwise it keeps the held rate. The weight is small, because a
+	// trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -126,9 +126,10 @@ const (
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial takes trialCalls/rise² calls. The first trial is the longest: while the rate
-	// was held, the quota has saved up calls for a burst, and the trial must use up these
-	// calls.
+	// A trial raises the rate by a share, Pacer.rise. It ends after trialCalls/rise²
+	// passed calls, but not before trialTime. After trialMost, trialCalls calls are
+	// enough. The first trial is the longest: while the rate was held, the quota has
+	// saved up calls for a burst, and the trial must use up these calls.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
@@ -159,7 +160,8 @@ type Pacer struct {
 	base float64 // last held rate; 0 during the search after a large cut
 	rise float64 // share by which the current or next trial raises the rate
 
-	// These fields describe the current period, in which the rate is not raised.
+	// These fields describe the current period, the time since the last change of the
+	// rate.
 	since           time.Time
 	started         float64
 	lightRate       float64 // calls a second in the last light period
@@ -172,13 +174,15 @@ type Pacer struct {
 
 	// An alarm is a sign of a quota: more throttles than chance explains. The field alarm
 	// describes the alarm with the highest rate. Its rate is 0 if there was no alarm. The
-	// field is reset by restoreAlarmRate, by the end of the limit, and by an alarm with a
-	// share above heavyShare.
+	// field is reset when the pacer treats the throttles as stray, when it drops the
+	// limit, and by an alarm with a share above heavyShare.
 	alarm struct {
 		rate, share float64
 		limited     bool // the rate was limited at the alarm
 	}
-	stray, found float64 // share of stray throttles: the current average, and the share found by handleAlarm
+	// stray is the average share of calls with a throttle by chance. found is the largest
+	// permitted value of stray, set when the pacer detects stray throttles.
+	stray, found float64
 }
 
 // Rate returns the calls a second allowed by p, or 0 without a limit.

@@ -3,6 +3,6 @@
 //
 // It needs initdb and postgres on the machine; otherwise the test is skipped. A test that
 // runs as root also needs an operating-system user postgres, because the server refuses
-// to run as root. The test imports the driver github.com/jackc/pgx/v5 as "pgx". The
-// package works only on Unix.
+// to run as root. The test's package must import github.com/jackc/pgx/v5/stdlib, the
+// driver with the name "pgx". The package works only on Unix.
 package pgserver

@@ -150,7 +150,7 @@ func (q *Queue[R]) take() (r R, ok bool) {
 		return r, false
 	}
 	r = q.reading[q.next]
-	clear(q.reading[q.next : q.next+1]) // let the collector free the record
+	clear(q.reading[q.next : q.next+1]) // otherwise the record would stay in memory
 	q.next++
 	return r, true
 }

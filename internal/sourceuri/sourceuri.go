@@ -37,7 +37,7 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	}
 	u, err := url.Parse(uri)
 	if err != nil {
-		// The text of err quotes the URI.
+		// Do not return err: its text quotes the URI.
 		var escape url.EscapeError
 		if errors.As(err, &escape) {
 			return "", "contains a % that is not followed by two hexadecimal digits; write it as %25"
@@ -254,7 +254,8 @@ func unhex(c byte) byte {
 	}
 }
 
-// removeDotSegments implements RFC 3986 section 5.2.4 for absolute paths.
+// removeDotSegments resolves the segments "." and ".." of an absolute path, as in RFC
+// 3986 section 5.2.4.
 func removeDotSegments(path string) string {
 	segments := strings.Split(path, "/")
 	kept := make([]string, 0, len(segments))

@@ -75,8 +75,8 @@ func (c *checks) settings(ctx context.Context) error {
 	return c.sqlite(ctx)
 }
 
-// sqlite checks the settings of one connection to a SQLite database. Other connections
-// have the same settings if the settings come from the data source name.
+// sqlite checks the settings of one connection to a SQLite database. All connections have
+// these settings if the data source name contains them.
 func (c *checks) sqlite(ctx context.Context) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {

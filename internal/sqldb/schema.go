@@ -108,15 +108,17 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns an SQL expression. Its value is the argument for [Schema.CheckOldest].
-// The first statement of each writing transaction must select the expression.
+// Oldest returns an SQL expression for the oldest version of programs that may write, the
+// argument of [Schema.CheckOldest]. The first statement of each writing transaction must
+// select the expression.
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
 // CheckOldest returns an [*idempotency.InvalidError] if programs of this version may not
-// write to the database any more. A migration waits for the transactions that have read
-// row "oldest"; later transactions read the new number.
+// write to the database any more. A transaction that has read its argument (see Oldest)
+// may finish, because a migration waits for such transactions. Later transactions read
+// the new number.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -190,8 +192,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// The lock waits for the transactions that have read row "oldest". Later
-		// transactions wait for the lock.
+		// Wait for the transactions that have read row "oldest", because they may still
+		// write. Later transactions wait for this lock, and then read the new number.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

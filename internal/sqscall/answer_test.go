@@ -181,8 +181,8 @@ func TestProofInABatch(t *testing.T) {
 	}
 }
 
-// A batch with two equal bodies does not fail with ErrMixedUp, although the digest of
-// each entry also matches the other entry.
+// A batch has two equal messages, so the digest of each answer matches both entries. Both
+// entries count as stored, and not as mixed up (ErrMixedUp).
 func TestEqualBodiesAreNotMixedUp(t *testing.T) {
 	es := entries(2)
 	es[1] = es[0]

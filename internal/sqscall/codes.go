@@ -26,9 +26,9 @@ const (
 	// operator has repaired the cause.
 	access
 
-	// apart: SQS refused the whole batch because of one entry, or because of the number or
-	// size of the entries. Other entries may be accepted in another request (F-050 to
-	// F-057).
+	// apart: SQS refused the whole batch because of one entry, or because of the number
+	// (F-054) or size (F-057) of the entries. Other entries may be accepted in another
+	// request.
 	apart
 
 	// skew: SQS refused the signature. The next request has a new signature: the SDK

@@ -102,7 +102,7 @@ func (c *Caller) newPanicError(v any) *PanicError {
 	}
 	switch v.(type) {
 	case string, error, fmt.Stringer:
-		return &PanicError{fmt.Sprint(v)} // fmt survives a panic in v's methods
+		return &PanicError{fmt.Sprint(v)} // if a method of v panics, Sprint recovers
 	}
 	return &PanicError{fmt.Sprintf("%T", v)}
 }

@@ -105,7 +105,9 @@ func (p *progress) once() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
 
-// noteCall counts the calls of the SDK for a request. It is the outermost middleware.
+// noteCall counts the calls of the SDK for a request, and the calls that have not
+// returned. It is the outermost middleware, so a running call includes all work of the
+// SDK.
 var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 	func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if p, ok := ctx.Value(progressKey{}).(*progress); ok {
@@ -161,7 +163,7 @@ func (p *progress) receive(r *smithyhttp.Response) {
 	body, err := io.ReadAll(&limitedBody{r.Body, maxError})
 	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
-		rest = io.MultiReader(rest, failingReader{err}) // the SDK must also see this error
+		rest = io.MultiReader(rest, failingReader{err}) // so that the SDK's read of the body fails, too
 	} else if name, ok := errorType(body); ok {
 		p.failed.Store(&name)
 	}

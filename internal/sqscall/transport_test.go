@@ -194,7 +194,7 @@ func TestTimeout(t *testing.T) {
 			answers, _, err := send(t, c, 2)
 			require.Error(t, err)
 			assert.Equal(t, []want{doubt, doubt}, gotAll(answers))
-			if name == "silence" { // with the others, the SDK may be the first to close the connection
+			if name == "silence" { // in the other cases, a closed connection may cause another error
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 		})
@@ -249,7 +249,8 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server closes an idle connection that the client then uses for the next request.
+// The server closes an idle connection after a byte of the next request. The first entry
+// is stored, and the entry of the next request is in doubt.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {
@@ -257,9 +258,9 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		c := to(listen(t, func(c net.Conn) {
 			accepted.Add(1)
 			readRequest(c)
-			// The SDK closes the request's body after the answer. If the transport has
-			// not seen the end of the body by then, the transport closes the connection.
-			// The sleep gives the transport time to see the end.
+			// If the transport has not seen the end of the request's body before the
+			// answer, it closes the connection, and the client could not use the
+			// connection again. The sleep gives the transport time to see the end.
 			time.Sleep(5 * time.Millisecond)
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
 			_, _ = c.Read(make([]byte, 1)) // a byte of the next request
