@@ -171,7 +171,9 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		if from != last { // with rivals, another process may have sent the event that paused the group
+		// Another process with this source may have sent the event that paused the group
+		// (see world.rivals).
+		if from != last {
 			producer.Resume(group)
 			last = from
 		}

@@ -50,8 +50,9 @@ func Run(t *testing.T, usual, short int, storage NewStorage) {
 	}
 }
 
-// Find runs the simulation with the sabotage for the given number of seeds. The test
-// fails unless the checks detect the sabotage in at least one run.
+// Find runs the simulation with a sabotage, a deliberate fault of one part, for the given
+// number of seeds. The test fails unless the checks detect the sabotage in at least one
+// run.
 func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	for seed := range seeds {
 		found := ""

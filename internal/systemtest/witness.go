@@ -31,18 +31,19 @@ type witness struct {
 	anchors []ledger.Head
 }
 
-// claimed identifies one grant: the key, and the fence that the store gave the claim.
+// claimed identifies one granted claim: the key, and the store's number of the claim
+// (fence).
 type claimed struct {
 	key   idempotency.Key
 	fence int64
 }
 
-// changes are the changes for one granted claim that the store has confirmed.
+// changes has the changes of one granted claim, as confirmed by the store's answers.
 type changes struct {
 	granted idempotency.Record // record as of the first event
 	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
 	inDoubt int                // number of failures without proof; a repeated failure may change nothing
-	ends    []ledger.Event     // other ends of the claim; a repeated end changes nothing
+	ends    []ledger.Event     // completed, failed or released; a repeated end changes nothing
 	resend  bool
 }
 
@@ -229,7 +230,7 @@ func (c *changes) differ(entries []ledger.Entry) string {
 			ends = append(ends, e.Event)
 		}
 	}
-	slices.Sort(c.events) // two answers to one claimant may overtake each other
+	slices.Sort(c.events) // concurrent answers may have been recorded in another order
 	slices.Sort(grants)
 	switch {
 	case !slices.Equal(grants, c.events):

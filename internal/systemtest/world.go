@@ -187,8 +187,8 @@ func (w *world) fail(key, format string, args ...any) {
 	w.wrong = append(w.wrong, key+"\x00"+fmt.Sprintf(format, args...))
 }
 
-// finished reports whether every event has a receipt and an effect, or the world is
-// stuck.
+// finished reports whether every event has a receipt and an effect. It also returns true
+// if the run is stuck, that is, six hours after the last fault.
 func (w *world) finished() bool {
 	if time.Since(w.storm) > 6*time.Hour {
 		return true

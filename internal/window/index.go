@@ -2,10 +2,10 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key's record in the shard's ring. A slot has a position
-// of 20 bits and a tag of 12 bits. The tag is derived from the key and avoids most reads
-// of records of other keys. A key has its slot in one of two buckets; each bucket is a
-// cache line. The lookup of a key without a record reads two cache lines.
+// index finds the position of a key's record in the ring of records of a shard. A slot
+// has 32 bits: the position (20 bits) and a tag derived from the key (12 bits). Records
+// of keys with another tag are not read. A key has its slot in one of two buckets; each
+// bucket is a cache line. The lookup of a key without a record reads two cache lines.
 //
 // A slot becomes free when the head of the ring passes its position. An index therefore
 // needs no deletion, unlike a table with probing.
@@ -67,8 +67,9 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// Either the shard is small, or the new index became full before all records were
-		// copied. With random keys the second case practically never happens.
+		// Rebuild the index at once if the shard is small, or if the new index became
+		// full before all records were copied. The second case practically never happens
+		// with random keys.
 		s.rebuild(n)
 		return
 	}

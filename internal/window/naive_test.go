@@ -40,7 +40,8 @@ func (n *naive) len(now time.Time) (count int) {
 	return count
 }
 
-// sweep frees all due records and returns the number of remaining records.
+// sweep calls Sweep until it has freed all expired records, and returns the number of
+// remaining records.
 func sweep[V any](w *window.Window[V], now time.Time) int {
 	for {
 		if left, done := w.Sweep(now); done {
@@ -100,9 +101,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		place := places[p] // from an earlier lookup of this key
+		place := places[p] // hint from an earlier lookup of this key
 		if rng.IntN(3) == 0 {
-			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // the place of another key, or no place
+			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // hint for another key, or none
 		}
 		got, gotState, place := w.LookupAt(now, k, place)
 		if places[p] = place; rng.IntN(3) == 0 {
@@ -117,7 +118,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 			w.Delete(k)
 			delete(model.records, p)
 			continue
-		case state == window.Outside, op == 1: // a send, or a second acceptance
+		case state == window.Outside, op == 1: // a first record, or a replacement
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
 			if rng.IntN(l.late) == 0 {
 				want.To = time.Time{}
@@ -131,7 +132,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rng.IntN(2) == 0 { // otherwise the place becomes stale
+		if rng.IntN(2) == 0 { // otherwise the old hint stays, and is stale
 			places[p] = at
 		}
 		model.records[p] = want

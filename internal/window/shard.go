@@ -16,7 +16,7 @@ const (
 	farFuture offset = 1 << 62
 
 	unanswered offset = math.MaxInt64 // Record.To is zero: no answer yet
-	released   offset = math.MinInt64 // deleted or replaced
+	released   offset = math.MinInt64 // freed in its place: deleted, replaced, moved or swept
 )
 
 func (w *Window[V]) offset(t time.Time) offset {
@@ -99,8 +99,8 @@ type shard[V any] struct {
 
 	index index
 
-	// While an index grows, older is the previous index. The records at its positions from
-	// moved to moving - 1 are not yet in the new index.
+	// While an index grows, older is the previous index. The records at the positions
+	// from moved to moving - 1 are still only in older.
 	older         index
 	moved, moving uint64
 }
@@ -113,7 +113,8 @@ func newShards[V any](n int) []shard[V] {
 	return shards
 }
 
-// len counts all records in the ring, including released and expired records.
+// len counts all records in the ring, including expired records and records already
+// freed, for example by Delete.
 func (s *shard[V]) len() int { return int(s.tail - s.head) }
 
 func (s *shard[V]) at(position uint64) *record[V] {
@@ -127,8 +128,9 @@ func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
 }
 
-// all yields the records that are not released, oldest first. Each comes with the latest
-// arrival time in its chunk, an upper bound of the record's own arrival.
+// all yields the records that are not freed yet, oldest first. The time with each record
+// is the latest arrival time in its chunk: the record itself arrived at this time or
+// earlier.
 func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
@@ -225,7 +227,8 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 }
 
 // expire drops expired records from the oldest on, a limited number in each call. It
-// returns the number of dropped records that were not released.
+// returns the number of dropped records, without records already freed, for example by
+// Delete.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -238,10 +241,10 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks some records from the oldest on and drops expired records. If a call
-// replaced the oldest record after its arrival, the record may still be live. If its
-// chunk is due, sift then moves the record to the end of the ring. sift returns the
-// number of dropped records that were not released.
+// sift checks some records from the oldest on, and drops the expired ones. A record may
+// still be live although its chunk is due (see isDue). sift then moves the record to the
+// end of the ring. It returns the number of dropped records, without records already
+// freed, for example by Delete.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -286,7 +289,7 @@ func (s *shard[V]) advance(n int) {
 	if s.head-s.base < chunkLen {
 		return
 	}
-	clear(s.chunks[0][:]) // values may have pointers
+	clear(s.chunks[0][:]) // otherwise pointers in the values would keep memory in use
 	s.chunks[0] = nil
 	s.chunks, s.ages = s.chunks[1:], s.ages[1:]
 	s.base = s.head

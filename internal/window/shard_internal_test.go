@@ -143,9 +143,9 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// w.live, the count for Options.Limit, is the number of unreleased records in the
-// shards, also after late answers, repeated Puts of a key, deletions, and drops of whole
-// chunks.
+// w.live, the count for Options.Limit, is always the number of records in the shards that
+// are not freed. It stays exact after late answers, repeated Puts of a key, deletions,
+// and drops of whole chunks.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -154,7 +154,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		case i%20_000 > 15_000: // no record keeps a chunk from being dropped whole
+		case i%20_000 > 15_000: // only new keys from here on, so that whole chunks are dropped
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue

@@ -47,8 +47,8 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 }
 
 // sweep frees the records of the shard that are Outside at the time now. *budget is the
-// number of records that it may still check. sweep returns the number of freed records
-// that were not released before, and whether it finished the shard.
+// number of records that it may still check. sweep returns the number of records freed by
+// this call, and whether it finished the shard.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -86,7 +86,7 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		s.rebuild(s.len()) // only Puts copy the rest, and there may be no more Puts
+		s.rebuild(s.len()) // finish the copy to the new index now: there may be no further Put
 	}
 	return freed
 }

@@ -101,7 +101,7 @@ type Window[V any] struct {
 	origin  time.Time // zero of the records' offsets
 	begun   bool      // origin is set
 	shards  []shard[V]
-	live    int    // records neither released nor dropped
+	live    int    // number of records neither freed nor dropped
 	adds    uint64 // records added since New
 	swept   int    // the first shard of the next Sweep
 }

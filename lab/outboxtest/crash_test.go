@@ -116,7 +116,7 @@ type crashTest struct {
 
 	relays   [2]*exec.Cmd
 	started  int
-	kills    int // killed relays; leaders of them were the leader
+	kills    int // number of killed relays; the field leaders counts leaders among them
 	leaders  int
 	lateRows int
 }

@@ -26,7 +26,7 @@ func TestClockSetBack(t *testing.T) {
 				} else {
 					d = newSQLite(t)
 				}
-				d.store(t, sqlstore.Config{}) // before the clock is replaced
+				d.store(t, sqlstore.Config{}) // creates the tables with the real clock
 				advance, clock := advancing(t, d)
 				s := d.store(t, sqlstore.Config{Clock: clock, Ledger: true})
 				lost, kept := claimOf("lost"), claimOf("kept")

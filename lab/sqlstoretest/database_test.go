@@ -81,7 +81,8 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// sessions is the start of the application names of this process's sessions.
+// sessions is the prefix of the schemas and of the PostgreSQL application names of this
+// process.
 var sessions = fmt.Sprintf("sqlstore_%d_", os.Getpid())
 
 // waitForOthers waits until the open transactions of other processes have ended. A sealer

@@ -295,7 +295,7 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, claimOf("next"), idempotency.New) // in a group after the withdrawn call's group
+	claim(t, s, claimOf("next"), idempotency.New) // committed later than the withdrawn call would have been
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)
 	}

@@ -63,7 +63,7 @@ func TestLedgerSecret(t *testing.T) {
 				t.Errorf("purged %d, want 4", n)
 			}
 			advance(-time.Hour)
-			claim(t, s, of("g"), idempotency.New) // notices the step and holds c and f
+			claim(t, s, of("g"), idempotency.New) // the clock was set back, so c and f become unresolved
 
 			head := seal(t, sealer(t, s.Ledger()))
 			report := verify(t, s.Ledger(), head)
@@ -90,7 +90,7 @@ func TestLedgerSecret(t *testing.T) {
 			if got := fmt.Sprint(found); got != "map[claimed:1 completed:1 masked:1 purged:1]" || report.Entries != 19 {
 				t.Errorf("found %s of %d entries", got, report.Entries)
 			}
-			do(s.Close()) // formatting reads all fields
+			do(s.Close()) // the store has no goroutines when its fields are formatted
 			shown := file.String() + fmt.Sprintf("%v %+v %#v %+v %#v", s, s, s, *s.Ledger(), *s.Ledger())
 			for _, text := range []string{"tenant-7", "order-", secret, fmt.Sprint([]byte(secret)), fmt.Sprintf("%#v", []byte(secret))} {
 				if strings.Contains(shown, text) {

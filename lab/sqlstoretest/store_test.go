@@ -209,7 +209,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if out := outs[63]; out.Decision != idempotency.InProgress || out.RetryAfter() <= 0 {
 		t.Errorf("the key that is held: got %v, want in progress", out.Decision)
 	}
-	// The completion of a locked key waits, but not indefinitely.
+	// If another transaction has locked a key, the completion of the key waits for a
+	// limited time.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(('x' || encode(substring(key_id FROM 1 FOR 8), 'hex'))::bit(64)::bigint) FROM idempotency_keys WHERE key IN ('0', '3')`); err != nil {

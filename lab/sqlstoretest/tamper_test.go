@@ -179,7 +179,7 @@ func TestLedgerTampering(t *testing.T) {
 						want.Kind = ledger.Dropped // now no seal has the number 2
 						tampered(name, want, nil, `UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`)
 					case "epoch", "xid", "seq":
-						if table == "idempotency_ledger" { // moved, so missing from its place
+						if table == "idempotency_ledger" { // the edit moves the entry to another place in the ledger
 							tamperedPlace(t, s.Ledger(), name, db, restore, strings.ReplaceAll(fmt.Sprintf(`UPDATE %s SET %s = %s WHERE seq = {4}`, table, c.Name(), v), "{4}", fmt.Sprint(seqs[4])))
 							continue
 						}

@@ -75,7 +75,9 @@ func TestOneConnection(t *testing.T) {
 			wg.Go(func() {
 				for n := range 20 {
 					c := claimOf(fmt.Sprint(i, n))
-					if n%2 == 0 { // Claim itself reads the other keys before its transaction
+					// Look up every second key. For the other keys, Claim itself reads
+					// before its transaction.
+					if n%2 == 0 {
 						if _, err := s.Lookup(ctx, c.Key); err != nil {
 							t.Error(err)
 						}
