@@ -86,7 +86,7 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		s.rebuild(s.len()) // finish the copy to the new index now: there may be no further Put
+		s.rebuild(s.len()) // finish the copy to the new index now, because further Puts may not come
 	}
 	return freed
 }
