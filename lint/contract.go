@@ -22,8 +22,8 @@ func (c Contract) organization() string {
 	return c.Organization
 }
 
-// CheckOrganization returns nil if the name is a label of an event_source, else
-// findings of rule SF043. The empty name stands for [KFM].
+// CheckOrganization returns nil if the name is a label of an event_source, else findings of
+// rule SF043 (event-source). The empty name stands for [KFM].
 func (c Contract) CheckOrganization() []Finding {
 	if fault := labelFault(c.organization()); fault != "" {
 		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.organization())+fault)}
@@ -45,9 +45,9 @@ func (c Contract) checkBody(text string) (body, []Finding) {
 	return b, append(append(fs, checkCharacters(b)...), c.checkEnvelope(b)...)
 }
 
-// CheckSource checks an event source before an event exists. It returns nil if source
-// is fit for event_source, otherwise the SF043 findings of [Check] for a message with
-// this source.
+// CheckSource checks an event source before an event exists. It returns nil if source is
+// fit for event_source. Otherwise it returns the findings of rule SF043 (event-source) that
+// [Check] has for a message with this source.
 func (c Contract) CheckSource(source string) []Finding {
 	if fault := c.sourceFault(source); fault != "" {
 		return []Finding{found(invalidEventSource, "event_source", fault)}

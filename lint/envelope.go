@@ -34,7 +34,7 @@ var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source
 func (c Contract) checkEnvelope(b body) []Finding {
 	switch {
 	case !b.wellFormed:
-		return nil // SF030 has reported the invalid JSON
+		return nil // the rule invalid-json (SF030) has reported this body
 	case !b.object:
 		at := skipBlank(b.text, 0)
 		return []Finding{inBody(envelopeMembers, "", at, fmt.Sprintf(
@@ -168,9 +168,10 @@ func checkPayload(_ Contract, m member, text string) []Finding {
 		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
 }
 
-// CheckDedupeKey checks a dedupe key before it is put into an envelope. It returns nil
-// if key is fit for dedupe_key, otherwise findings of rule SF045. CheckDedupeKey
-// refuses invalid UTF-8; in a body, [Check] reports invalid UTF-8 as SF030.
+// CheckDedupeKey checks a dedupe key before it is put into an envelope. It returns nil if
+// key is fit for dedupe_key, otherwise findings of rule SF045 (dedupe-key). For invalid
+// UTF-8 it also returns SF045, while [Check] reports invalid UTF-8 in a body as SF030
+// (invalid-json).
 func CheckDedupeKey(key string) []Finding {
 	if fault := dedupeKeyFault(key); fault != "" {
 		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}

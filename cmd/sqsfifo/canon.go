@@ -23,7 +23,6 @@ type canonCmd struct {
 	File []string `arg:"" optional:"" help:"Files of JSON lines; - or none is standard input."`
 }
 
-// Help returns the manual of the command.
 func (*canonCmd) Help() string {
 	return `Writes each JSON text in its canonical form (RFC 8785): no white space, members in order, one spelling of each number and string. Equal values have equal bytes, and so the same deduplication ID.
 

@@ -65,9 +65,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 }
 
 // limits are the defaults of flags with durations. The keys are the names that the flags'
-// tags use. The command send has a shorter default of --retry-for (send_for) than other
-// commands: with a journal, NewQueue refuses retries up to the end of the deduplication
-// interval, because the idempotency store needs the last part of it.
+// tags use. The default of --retry-for is shorter for the command send (send_for): the
+// idempotency store of a journal needs the last part of the deduplication interval, so
+// NewQueue refuses longer retries.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),

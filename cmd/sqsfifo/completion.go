@@ -14,7 +14,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help returns the manual of the command.
 func (*completionCmd) Help() string {
 	return `Prints a script that completes commands, flags and their values.
 

@@ -22,7 +22,6 @@ type complianceCmd struct {
 	Command []string `arg:"" passthrough:"" help:"Producer to test, with its arguments."`
 }
 
-// Help is the manual of the command.
 func (*complianceCmd) Help() string {
 	return `Tests a producer in any language with the cases that the KFM contract requires in CI. A fake queue judges the messages of the producer. The exit code is 1 if a case fails, 2 if the suite cannot run.
 

@@ -31,7 +31,6 @@ type consumeCmd struct {
 	Command []string `arg:"" optional:"" passthrough:"" help:"Program to run for each message, with its arguments. Without it each message is printed."`
 }
 
-// Help returns the manual of the command.
 func (*consumeCmd) Help() string {
 	return `Receives from a FIFO queue with package consumer, in the order of each message group, and deletes each message after its success. Groups run at the same time, messages of one group never.
 

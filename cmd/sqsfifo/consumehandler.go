@@ -102,10 +102,10 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// If the consumer cannot extend a message's visibility timeout, it cancels the
-	// handler when a tenth of the timeout remains. At the end of the timeout another
-	// consumer may get the message. The program must end before that time, so it has half
-	// of the remaining tenth between SIGTERM and SIGKILL.
+	// The program must end before the visibility timeout, when another consumer may get the
+	// message. If the consumer cannot extend the timeout, it cancels the handler when a
+	// tenth of the timeout remains. Half of this tenth is the time between SIGTERM and
+	// SIGKILL.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

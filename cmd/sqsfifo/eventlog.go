@@ -172,7 +172,7 @@ type source struct {
 	order  int // of two messages with the same time, the source with the lower order is first
 
 	batches chan batch
-	spare   chan batch // returned batches, whose memory parse uses again
+	spare   chan batch // used batches; parse uses their memory again
 	done    chan struct{}
 	batch   batch
 	read    int // number of messages taken from the batch

@@ -17,7 +17,6 @@ type explainCmd struct {
 	Rule []string `arg:"" optional:"" help:"Rules, by ID or name; all are listed without one."`
 }
 
-// Help returns the manual of the command.
 func (*explainCmd) Help() string {
 	return `Prints what rules require and why, where they come from, what to do, and code that breaks and keeps them. A rule is named by its ID or by its name.
 
@@ -147,8 +146,8 @@ func indented(code string) string {
 	return b.String()
 }
 
-// unknownRuleError reports a rule that does not exist, with the rule whose name is most
-// similar.
+// unknownRuleError reports a rule that does not exist. nearest is the rule with the most
+// similar name.
 type unknownRuleError struct {
 	name    string
 	nearest lint.Rule

@@ -22,7 +22,6 @@ type helpCmd struct {
 	Topic []string `arg:"" optional:"" help:"A command, a topic, or all."`
 }
 
-// Help returns the manual of the command.
 func (*helpCmd) Help() string {
 	return "Prints the manual of a command, as --help does, or a topic: " + strings.Join(topics(), ", ") + `. "all" is every command and topic.`
 }

@@ -25,7 +25,6 @@ type keyCmd struct {
 	File []string `arg:"" optional:"" help:"Files of JSON lines, one dataset each, without --dataset-id; - or none is standard input."`
 }
 
-// Help returns the manual of the command.
 func (*keyCmd) Help() string {
 	return `Computes the idempotency key of a dataset, and shows what was done to each component before it was hashed (KFM key specification v10.3.1):
 

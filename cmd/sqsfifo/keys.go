@@ -20,7 +20,6 @@ type keysCmd struct {
 	Resolve keysResolveCmd `cmd:"" help:"Record the outcome of unresolved keys: of one, of many, or from receipts."`
 }
 
-// Help returns the manual of the commands.
 func (*keysCmd) Help() string {
 	return `Works on an idempotency store (package idempotency) in a database, such as the journal of "sqsfifo send". DATABASE is the file of a SQLite database or a URL such as postgres://USER@HOST/DATABASE?search_path=SCHEMA; a password is better kept in PGPASSWORD or ~/.pgpass than in the URL. The database must have its store already: nothing is created.
 
@@ -169,7 +168,6 @@ type keysListCmd struct {
 	Database   string       `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// Help returns the manual of the command.
 func (*keysListCmd) Help() string {
 	return `Lists keys, one on a line: ID, state, operation, scope, key, and the start of the doubt. "sqsfifo keys --help" explains the states.
 
@@ -272,7 +270,6 @@ type keysShowCmd struct {
 	ID       string `arg:"" help:"ID of the key, or its first digits."`
 }
 
-// Help returns the manual of the command.
 func (*keysShowCmd) Help() string {
 	return `Shows what the store knows of a key, without the body and the response. The state is the state that the next claim would find; "sqsfifo keys --help" explains the states.
 

@@ -27,7 +27,6 @@ type keysResolveCmd struct {
 	ID       []string `arg:"" optional:"" help:"IDs of keys, or their first digits."`
 }
 
-// Help returns the manual of the command.
 func (*keysResolveCmd) Help() string {
 	return `Records the outcome of unresolved keys, after somebody has found out whether the operation took effect, and that no attempt is still under way: a request that arrives later takes effect later.
 

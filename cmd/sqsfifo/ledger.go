@@ -16,7 +16,6 @@ type ledgerCmd struct {
 	Trim   ledgerTrimCmd   `cmd:"" help:"Delete the exported entries from the database."`
 }
 
-// Help returns the manual of the commands.
 func (*ledgerCmd) Help() string {
 	return `Works on the ledger of an idempotency store, as sqlstore.Ledger.Export writes it: JSON lines of seals and of the entries under them. Only trim needs a database.
 
@@ -92,7 +91,6 @@ type ledgerVerifyCmd struct {
 	JSON bool     `name:"json" help:"Print one JSON object: file, whole, head, seals, entries, anchored, and what is wrong."`
 }
 
-// Help returns the manual of the command.
 func (*ledgerVerifyCmd) Help() string {
 	return `Computes all hashes of an export again. Standard output has one line: how much was verified, or the first entry or seal that was altered, dropped, inserted, swapped with another, or cut off.
 
@@ -175,7 +173,6 @@ type headLine struct {
 	Head ledger.Head `json:"head"`
 }
 
-// Help returns the manual of the command.
 func (*ledgerHeadCmd) Help() string {
 	return `Verifies an export and prints the head of its last seal, the number of the seal and its hash. Keep it where those who can write to the database cannot: in a ticket, in another account, on paper. "ledger verify --head" compares with it.
 

@@ -23,7 +23,6 @@ type trimmedLine struct {
 	Trimmed int64       `json:"trimmed"`
 }
 
-// Help returns the manual of the command.
 func (*ledgerTrimCmd) Help() string {
 	return `Verifies an export, and deletes the entries of the database up to the export's last seal. The ledger then begins after that seal. The export is the only copy of the deleted entries: store it first where the users of the database cannot change it.
 

@@ -23,7 +23,6 @@ type lintCmd struct {
 	File []string `arg:"" optional:"" help:"Message logs; - or none is standard input."`
 }
 
-// Help returns the manual of the command.
 func (*lintCmd) Help() string {
 	return `Holds messages against the rules that keep an SQS FIFO queue from losing or doubling events. "sqsfifo explain" has the rules.
 

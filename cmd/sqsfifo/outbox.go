@@ -16,7 +16,6 @@ type outboxCmd struct {
 	Resolve outboxResolveCmd `cmd:"" help:"Decide what becomes of a message that the relay must not send."`
 }
 
-// Help returns the manual of the commands.
 func (*outboxCmd) Help() string {
 	return `Works on the outbox (package outbox) in a database, while its relay runs or without it. DATABASE is the file of a SQLite database or a URL such as postgres://USER@HOST/DATABASE?search_path=SCHEMA; a password is better kept in PGPASSWORD or ~/.pgpass than in the URL. The database must have its outbox already: nothing is created.
 
@@ -88,7 +87,6 @@ type outboxLagCmd struct {
 	JSON  bool `name:"json" help:"Print one JSON object for the outbox, then one for each group."`
 }
 
-// Help returns the manual of the command.
 func (*outboxLagCmd) Help() string {
 	return `Prints how many messages are in the outbox, in how many groups, how old the oldest is, how many are late and which relay leads; then the same of each group. An age is that of the first message of a group, since it was added.
 
@@ -174,7 +172,6 @@ type outboxStuckCmd struct {
 	JSON bool          `name:"json" help:"Print one JSON object for each group and for each late message behind its first one."`
 }
 
-// Help returns the manual of the command.
 func (*outboxStuckCmd) Help() string {
 	return `Prints the groups whose first message is late, or was added --age ago and is still there, with the reason as far as the database has it:
 

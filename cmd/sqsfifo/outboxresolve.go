@@ -20,7 +20,6 @@ type outboxResolveCmd struct {
 	JSON     bool   `name:"json" help:"Print one JSON object: group, position and resolution, or without --yes the group."`
 }
 
-// Help returns the manual of the command.
 func (*outboxResolveCmd) Help() string {
 	return `Decides about the first message of a group when the relay cannot: one that is late, or one that SQS refuses again and again. Look for its dedupe key at the consumer first.
 

@@ -18,7 +18,6 @@ type probeCmd struct {
 	JSON         bool       `name:"json" help:"Print one JSON object for each check: check, result, answer."`
 }
 
-// Help returns the manual of the command.
 func (*probeCmd) Help() string {
 	return `Asks a FIFO queue how it deduplicates, by sending to it: whether it hashes bodies, over which scope, whether an attribute distinguishes two messages, whether an explicit ID hides another body, and with --window how long it remembers.
 

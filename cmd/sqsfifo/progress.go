@@ -54,7 +54,7 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 }
 
 // terminal reports whether out is a terminal on which the cursor can be moved. Programs
-// whose terminal cannot do that, such as editors, set TERM to dumb.
+// without such a terminal, for example editors, set TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {

@@ -21,7 +21,6 @@ type replayCmd struct {
 	Resolve replayResolveCmd `cmd:"" help:"Decide about a message that stopped its group."`
 }
 
-// Help returns the manual of the commands.
 func (*replayCmd) Help() string {
 	return `Sends stored messages again, or for the first time, in the order of each group (package replay). A plan says for each message whether it is inside the deduplication window, where SQS suppresses it, or outside, where it is delivered again. A run follows the plan, and writes each message into a journal before it is sent, so that a second run continues a killed one and no message of a plan is stored twice. "replay queue" takes the messages of a parking queue or a dead-letter queue, without a plan.
 
@@ -66,7 +65,6 @@ type replayPlanCmd struct {
 	Plan string `arg:"" help:"File to write the plan to, which is not there yet."`
 }
 
-// Help returns the manual of the command.
 func (*replayPlanCmd) Help() string {
 	return `Reads a source, writes a plan, and prints how many messages it sends, skips or leaves unresolved, by their position in the deduplication window: new, inside, edge or outside. No request is made, and the plan holds no payload.
 

@@ -29,7 +29,6 @@ type replayQueueCmd struct {
 	Quiet        bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
 }
 
-// Help is the manual of the command.
 func (*replayQueueCmd) Help() string {
 	return `Sends the messages of a parking queue or a dead-letter queue to another queue, with their bodies and groups, and deletes each one after SQS has acknowledged its copy. Messages of a group are sent in their order. A group stops at its first message that is not sent: the message and the later ones stay in the source, and the other groups go on. SQS's own redrive replaces deduplication IDs.
 

@@ -21,7 +21,6 @@ type replayReportCmd struct {
 	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
 }
 
-// Help returns the manual of the command.
 func (*replayReportCmd) Help() string {
 	return `Prints what became of a plan over all its runs, also while one is under way: nothing is locked and nothing is sent. Messages that stopped their groups are named on standard error, with their numbers in the plan.
 
@@ -137,7 +136,6 @@ type replayResolveCmd struct {
 	Item int    `arg:"" help:"Number of the message in the plan, as the report prints it."`
 }
 
-// Help returns the manual of the command.
 func (*replayResolveCmd) Help() string {
 	return `Records in the journal a decision about an unresolved, conflicting, drifted or failed message, for the next "replay run". Nothing is sent. Look for its dedupe key at the consumer first.
 

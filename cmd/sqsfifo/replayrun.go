@@ -51,7 +51,6 @@ type replayRunCmd struct {
 	Plan   string `arg:"" help:"File that \"replay plan\" wrote."`
 }
 
-// Help returns the manual of the command.
 func (*replayRunCmd) Help() string {
 	return `Sends what a plan says: the stored bytes to the stored groups, each group in its order. A group stops at its first message that is a conflict, drifted, failed or is unresolved, and the others go on. Messages name the run in an attribute, never in the body.
 

@@ -219,9 +219,9 @@ func postgresServer() string {
 }
 
 // interpreters returns the paths of the installed interpreters of other languages, by the
-// names of the script conditions: "python" and "node". The python3 in PATH may be a
-// version manager's wrapper, which needs the home folder. Scripts have no home folder, so
-// the path is the one that Python itself reports.
+// names of the script conditions: "python" and "node". The python3 in PATH may be a version
+// manager's wrapper, which needs the home folder. Scripts have no home folder, so the
+// function asks Python for the path of its program.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {

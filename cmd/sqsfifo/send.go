@@ -55,7 +55,6 @@ func (f eventFlags) spec() input.Spec {
 	}
 }
 
-// Help returns the manual of the command.
 func (*sendCmd) Help() string {
 	return `Sends events, one JSON object on a line, with the guarantees of the library: the same event has the same bytes in each run, each has one receipt, the order within a message group is that of the lines, and no retry comes after the five minutes in which SQS recognises it.
 
@@ -130,9 +129,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	// sending.run has already closed the queue, and all submitted events have their
-	// outcomes. After a return before sending.run, there are no events. So this Close does
-	// not wait.
+	// Normally sending.run has closed the queue before, and after an earlier return there
+	// are no events. So this Close does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {

@@ -76,9 +76,9 @@ func (s *sending) run(ctx context.Context) (int, error) {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// A signal closes the queue from another goroutine than sendAll: while SQS does not
-	// answer, sendAll may wait for room in the producer's buffer, and only closing the
-	// queue ends this wait.
+	// A signal closes the queue from another goroutine than sendAll. While SQS does not
+	// answer, sendAll may wait for room in the producer's buffer; only closing the queue
+	// ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)

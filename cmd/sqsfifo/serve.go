@@ -23,7 +23,6 @@ type serveCmd struct {
 	Queues      string   `type:"path" placeholder:"FILE" help:"Queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]."`
 }
 
-// Help returns the manual of the command.
 func (*serveCmd) Help() string {
 	return `Serves a fake SQS on this machine, for any AWS SDK that speaks AWS JSON 1.0: point the SDK's endpoint at the printed address and give it any credentials. CreateQueue makes further queues. Nothing is persistent. SIGINT ends it.
 

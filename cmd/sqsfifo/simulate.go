@@ -29,7 +29,6 @@ type simulateCmd struct {
 	File []string `arg:"" optional:"" help:"Logs; - or none is standard input."`
 }
 
-// Help returns the manual of the command.
 func (*simulateCmd) Help() string {
 	return `Shows what a FIFO queue does with a log of messages: what it delivers, what it suppresses and because of which message, and where two events share a dedupe_key. Nothing waits: the times are those of the log.
 

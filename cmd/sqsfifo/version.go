@@ -15,7 +15,6 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
 
-// Help returns the manual of the command.
 func (*versionCmd) Help() string {
 	return "Prints the version of this command and of the Go release that built it."
 }

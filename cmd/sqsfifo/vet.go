@@ -40,7 +40,6 @@ type ruleSet struct {
 	Strict    bool     `help:"Report an ID that is minted where it is sent as an error even if the body carries it."`
 }
 
-// Help returns the manual of the command.
 func (*vetCmd) Help() string {
 	return `Reports Go code that makes SQS FIFO queues lose or duplicate events, and packages that construct a producer and have no compliance test (SF020). "sqsfifo explain" has the rules.
 
@@ -202,8 +201,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 }
 
 // failOn is the value of --fail-on: the lowest severity of a finding that makes the command
-// fail. With the default, warning, infos do not fail the command: an info does not report a
-// present loss, and is printed only on request.
+// fail. The default is warning, because an info does not report a present loss, and is
+// printed only on request.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -227,8 +226,8 @@ func coloured(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// disabled reports whether --disable names the rule. The command calls it for SF020,
-// because the analyzer does not check SF020.
+// disabled reports whether --disable names the rule. The command calls it for SF020 (a
+// package without a compliance test), because the analyzer does not check SF020.
 func (r ruleSet) disabled(id string) bool {
 	return slices.ContainsFunc(strings.Split(r.Disable, ","), func(s string) bool {
 		s = strings.TrimSpace(s)
@@ -243,7 +242,7 @@ func (r ruleSet) disabled(id string) bool {
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
-		// SF020 is not a rule of the analyzer.
+		// The analyzer refuses SF020, because only the command checks it.
 		ids = slices.DeleteFunc(ids, func(id string) bool { return strings.TrimSpace(id) == "SF020" })
 		given["disable"] = []string{strings.Join(ids, ",")}
 	}

@@ -35,8 +35,8 @@ type Untested struct {
 	Package, Path string
 }
 
-// compliance applies rule SF020 to the listed packages. It parses only packages that import
-// this module or mention SF020, and it loads no imported packages.
+// compliance applies rule SF020 (no compliance test) to the listed packages. It parses only
+// packages that import this module or mention SF020, and it loads no imported packages.
 func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	var findings []Finding
 	var untested []Untested
@@ -179,7 +179,7 @@ func isFunc(o types.Object, path string, names ...string) bool {
 }
 
 // suiteUse describes how the tests of a package use the compliance suite. The field runs is
-// true if a test has a reachable call of it.
+// true if a test calls the suite at a reachable place.
 type suiteUse struct {
 	runs bool
 
@@ -210,8 +210,8 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of a path in the syntax tree cannot run: it
-// comes after an unconditional return or Skip, or it is in a branch that a constant
+// unreachable reports whether the last node of a path in the syntax tree cannot run. Such a
+// node comes after an unconditional return or Skip, or is in a branch that a constant
 // condition excludes.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {

@@ -10,10 +10,10 @@ import (
 // analyzer of package fifovet uses the same name.
 const unusedIgnore = "unused-ignore"
 
-// ignore is a comment that suppresses SF020 on its own line and the next line. The
-// analyzer of package fifovet reads the same comments for its rules. It also reports
-// directives without a reason, even those that name only SF020. A directive without a
-// reason does not suppress SF020.
+// ignore is a comment that suppresses SF020 (no compliance test) on its own line and the
+// next line. A comment without a reason does not suppress SF020. The analyzer of package
+// fifovet reads the same comments for its rules, and reports each comment without a reason,
+// even if it names only SF020.
 type ignore struct {
 	at, end token.Position
 	used    bool

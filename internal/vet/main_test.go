@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 // so that loading the test module needs neither the AWS SDK nor a network.
 const module = "testdata/module"
 
-// withQuiet selects the analyzer without findings, so that Run can report only SF020, which
-// needs no analyzer.
+// withQuiet selects the analyzer without findings. Run can then report only SF020 (no
+// compliance test), which needs no analyzer.
 func withQuiet(o vet.Options) vet.Options {
 	o.Flags = []string{"-quiet"}
 	return o

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// Skeletons makes a skeleton for each package that SF020 reports in the test module.
-// Each skeleton compiles, whatever names its package declares; it fails when it runs,
-// and SF020 no longer reports the package.
+// Skeletons makes a skeleton of a compliance test for each package without such a test
+// (SF020) in the test module. Each skeleton compiles, whatever names its package declares;
+// it fails when it runs, and SF020 no longer reports the package.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// code is the parsed source of one package, with the type information that rule SF020
-// needs.
+// code is the parsed source of one package, with the type information that rule SF020 (no
+// compliance test) needs.
 type code struct {
 	name  string
 	fset  *token.FileSet
@@ -40,7 +40,8 @@ func (s sources) read(file string) ([]byte, error) {
 }
 
 // concern reports whether any of the files contains the import path of this module, in
-// quotes, or the text SF020. SF020 can report nothing about other files.
+// quotes, or the text SF020. Rule SF020 (no compliance test) can report nothing about other
+// files.
 func (s sources) concern(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {

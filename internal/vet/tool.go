@@ -19,8 +19,8 @@ import (
 //
 // The flag works around two faults in the cache of the go command (1.26) that lose
 // findings. First, the go command may ask for the facts of a package without its
-// diagnostics. It then uses the cached result, which has no diagnostics, even if a later
-// run asks for them. Second, the go command stores the facts before the result. A run
+// diagnostics. If a later run asks for the diagnostics, the go command uses the cached
+// result, which has none. Second, the go command stores the facts before the result. A run
 // killed between the two leaves a package without a result.
 //
 // With this flag every result has the diagnostics. If the added diagnostic is missing,

@@ -54,7 +54,8 @@ type Options struct {
 	// Flags are flags for Tool, such as "-sqsfifo.strict".
 	Flags []string
 
-	// NoCompliance disables SF020, the only rule that is not checked by an analyzer.
+	// NoCompliance disables SF020 (no compliance test), the only rule that is not checked
+	// by an analyzer.
 	NoCompliance bool
 }
 
@@ -95,7 +96,8 @@ type Report struct {
 	// Findings are sorted by position, each once.
 	Findings []Finding
 
-	// Untested are the packages of the SF020 findings, in the same order.
+	// Untested are the packages without a compliance test, in the order of their findings
+	// (SF020).
 	Untested []Untested
 
 	// Packages is the number of checked packages, including their tests.

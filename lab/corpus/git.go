@@ -17,8 +17,8 @@ import (
 )
 
 // repositories gives access to all git repositories below a folder, bare or not, whatever
-// their names and configuration. The field dir is the path of a new repository without
-// commits, which reads the objects of all these repositories.
+// their names and configuration. dir is the path of a new, empty repository that borrows
+// the objects of all these repositories (objects/info/alternates).
 type repositories struct{ dir string }
 
 // openRepositories looks for repositories in the folder and in three levels of

@@ -21,8 +21,9 @@
 //
 // The run fails for a new finding, a missing finding, and a finding without a label. It
 // fails for a finding with the label false if the severity is error; a warning is only
-// printed. It also fails for any finding in a control (a module that uses only standard
-// queues), except SF015, which also applies to standard queues.
+// printed. A control is a module that uses only standard queues. Any finding in a control
+// also fails the run, except SF015 (unread batch failures): this rule applies to standard
+// queues too.
 package main
 
 import (

@@ -5,7 +5,7 @@ type module struct {
 	path, version string
 	sum           string // as in go.sum
 	packages      []string
-	control       bool // the module uses only standard queues, so no finding except SF015 is expected
+	control       bool // uses only standard queues: expects no finding but SF015 (unread batch failures)
 
 	// git marks a module that the proxy may refuse. If a repository below -git has the
 	// commit of the pseudo-version, the command reads the module from there, otherwise from

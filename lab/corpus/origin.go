@@ -30,9 +30,8 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return e.proxy }
 
-// obtain copies the module to a writable folder. If the proxy may lack the module and a
-// local repository has the commit, the files come from this repository, otherwise from the
-// proxy.
+// obtain copies the module to a writable folder. It prefers a local repository for a module
+// marked git, if the repository has the commit. Otherwise the files come from the proxy.
 func (m module) obtain(ctx context.Context, repos *repositories) (string, error) {
 	if m.git && repos != nil && repos.has(ctx, m) {
 		return repos.checkOut(m)

@@ -63,9 +63,9 @@ func newTally() *tally {
 }
 
 // add prints a module's findings with their labels, and compares the findings with the
-// labels in known. A fault is a finding without an entry or judgement in known, an error
-// judged false, and an entry of known for this module without a finding. Any finding in a
-// control except SF015 is also a fault.
+// labels in known. It records four faults: a finding without a judgement in known, an error
+// judged false, a label of this module without a finding, and a finding in a control. SF015
+// in a control is not a fault.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.looked[m.path] = true
@@ -88,7 +88,7 @@ func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 			t.fault("%s has no label; look at it", k)
 		case l.judgement == isFalse && f.Severity == lint.Error:
 			t.fault("%s is a false error: %s", k, l.reason)
-		case m.control && f.Rule != "SF015": // SF015 also applies to standard queues
+		case m.control && f.Rule != "SF015": // SF015 (unread batch failures) also applies to standard queues
 			t.fault("%s is in a control", k)
 		}
 	}

@@ -142,7 +142,7 @@ var ways = []path{
 // queue is the name of a queue or topic.
 type queue struct {
 	name, pre, expr string
-	certain         bool // the name is that of a FIFO queue
+	certain         bool // the source shows that the queue is FIFO
 }
 
 var queues = []queue{

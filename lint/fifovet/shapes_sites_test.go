@@ -157,16 +157,16 @@ func shapesOf() []shape {
 				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
 			}
 		}
-		// Call sites with a deduplication ID that has a character that SQS refuses (wrong),
-		// or only permitted characters (right).
+		// Call sites with a character in the deduplication ID: one that SQS refuses
+		// (wrong), or a permitted one (right).
 		for _, v := range []struct {
 			expr  string
 			wrong bool
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// Call sites with a retry, whose deduplication ID is minted (wrong) or a field of
-		// the event (right).
+		// Call sites with a retry. The deduplication ID is minted again (wrong) or a field
+		// of the event (right).
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}

@@ -4,10 +4,10 @@
 // Each side is a process with one processor. The sides take turns of a few milliseconds to
 // seconds. The measure is the processor time of the process, including garbage collection,
 // so the ratios are stable on a busy machine. A claim asks whether an ID was seen in the
-// last five minutes, and remembers it. The times of the claims are simulated, such that n
-// IDs are remembered (live) at a time. Every answer is checked: a tracker that treats a
-// live ID as new would make SQS drop an event, and so would a tracker that still knows an
-// ID after the interval.
+// last five minutes, and remembers the ID. The times of the claims are simulated, such that
+// n IDs are remembered (live) at a time. Every answer is checked: a tracker that treats a
+// live ID as new, or still knows an ID after the five minutes, would make a program lose an
+// event.
 //
 // The exit code is 1 if a target is missed. The command needs Linux.
 package main

@@ -10,9 +10,8 @@
 // page's requests for its stream, request log and icon. It refuses a request under
 // /_sqsfifo/ from a web page of another origin, so such a page can neither read nor change
 // state. Every other request reaches the server unchanged. The page updates by server-sent
-// events. An open page is a reader, and there are at most [MaxReaders] readers. A reader
-// has one net/http goroutine. It ends with the reader's request, or if the page receives
-// too slowly.
+// events. An open page is a reader, and there are at most [MaxReaders] readers. The
+// net/http goroutine of a reader ends with its request, or if the page receives too slowly.
 //
 // Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
 // [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.

@@ -13,7 +13,7 @@ const inChunk = 4096
 // longer. Messages are numbered from 1 in the order of [Messages.Add]. The zero value
 // is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
-	forgotten int // number of messages dropped so far; chunks[0] has the next ones
+	forgotten int // messages dropped so far; the next message is the first in chunks[0]
 	chunks    []chunk[T]
 }
 

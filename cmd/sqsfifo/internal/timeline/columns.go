@@ -23,7 +23,7 @@ type columns struct {
 	other  []byte // only for a dedupe key already used with another body: how many messages earlier
 	errors []byte // only for refused messages: index of the error in texts
 	source []byte // index of the file or replay in sourceList
-	line   []byte // line number minus that of the source's previous row
+	line   []byte // line number minus the line number of the source's previous row
 
 	names, texts index
 	sources      map[Place]int // index of each source; Line is 0 in the keys

@@ -9,10 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text has the bodies and attributes to show for a finding: those of its message, and of
-// the related message. This is the original of a suppressed message, or the other message
-// with the same dedupe key. The recorder does not store bodies, so contents is empty until
-// a call of SetTexts (see Wanted).
+// text has the bodies and attributes to show for a finding: of the message, and of its
+// related message. The related message is the original of a suppressed message, or the
+// other message with the same dedupe key. The recorder does not store bodies, so contents
+// is empty until a call of SetTexts (see Wanted).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none

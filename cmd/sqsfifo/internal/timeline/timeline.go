@@ -120,8 +120,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is kept for some minutes, because a later duplicate may have the message as
-// its original.
+// recentMessage is a message of the last minutes. A later finding may need its place: as
+// the original, or as the message with the same dedupe key.
 type recentMessage struct {
 	at    int64
 	group uint32

@@ -9,7 +9,7 @@ import (
 )
 
 // NondetFact describes a function whose results contain a clock reading or a random value.
-// Facts of a package are known in all importing packages.
+// When go/analysis analyzes an importing package, it provides the facts of this package.
 type NondetFact struct {
 	Results []nondetResult
 }

@@ -34,7 +34,7 @@ type Origin struct {
 
 	Choice bool // the origin selects one of a fixed set of values
 	Seeded bool // the origin has the same value within one process
-	Top    bool // the origin is in the traced function, not in a called one
+	Top    bool // the trace reached the origin without entering a call
 	Frame  *Frame
 
 	Encoded types.Type // type of the JSON encoder's argument, or nil

@@ -45,7 +45,8 @@ func (t *Tracer) keepSources(n int) bool {
 	return len(t.Origins) > n
 }
 
-// onceFunction returns the function called by a sync.OnceValue, or nil.
+// onceFunction returns the function passed to sync.OnceValue or sync.OnceValues, if v is
+// the result of such a call; otherwise nil.
 func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
 	if load, ok := v.(*ssa.UnOp); ok {
 		switch addr := load.X.(type) {

@@ -69,7 +69,8 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 }
 
 // callsParamAgain reports whether fn calls its parameter number param again after a
-// failure. known is true if calls are the only uses of the parameter in fn.
+// failure. known is true if fn uses the parameter only for calls, directly or in other
+// functions of this package.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -140,8 +140,9 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of this package's interfaces that have only one
-// implementation in this package, with that implementation.
+// Implemented calls yield for each method of an exported interface of this package, if the
+// interface has only one implementation. The argument by is the implementing method; it
+// must belong to this package too.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

@@ -138,7 +138,7 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 	}
 }
 
-// addAttribute adds the attribute of a map update with a known name.
+// addAttribute adds the attribute with a name, whose value the map update stores.
 func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
 	value := p.NewTracer()
 	value.Inputs = true
@@ -168,8 +168,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 	found.add(a)
 }
 
-// constantKey returns the key of a map update if the key is a constant. A parameter counts
-// as the argument of the call in the frame.
+// constantKey returns the key of a map update if the key is a constant. If the key is a
+// parameter, constantKey looks at the argument of the call that entered the function.
 func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	for range flow.MaxUnwraps {
 		if name, ok := flow.ConstString(key); ok {

@@ -28,8 +28,8 @@ type paramSink struct {
 	// Alone is true if the field consists only of this argument and constants.
 	Alone bool
 
-	// ContentBased matters only for a body. It is true if the message has no
-	// deduplication ID. Only the body then distinguishes the message.
+	// ContentBased matters only for a body. It is true if the function sends the message
+	// without a deduplication ID, so SQS compares messages by their bodies.
 	ContentBased bool
 
 	// Unless is 1 + the index of the parameter for the deduplication ID, or 0 without such

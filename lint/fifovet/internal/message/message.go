@@ -30,9 +30,9 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields connect a message with the same message in other functions: bases are in
-	// called functions that return it, Derived are in callers that get it as a result, and
-	// callees are in called functions that get it as an argument.
+	// These fields connect a message with the same message in other functions. bases are in
+	// called functions that return it. Derived are in callers of this function. callees are
+	// in called functions that get it as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -63,8 +63,8 @@ type Set struct {
 	Instr ssa.Instruction
 }
 
-// All returns the assignments to the fields with the role r, in this function and in
-// related functions.
+// All returns the assignments to the fields with the role r, such as RoleBody, in all
+// functions of this package that build the message.
 func (m *Message) All(r Role) []Set {
 	var sets []Set
 	m.related(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })

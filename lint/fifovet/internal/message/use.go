@@ -32,7 +32,7 @@ type Use struct {
 	many         bool // the value is in several messages
 	NoGroup      bool // for a URL: the messages have no message group
 	Payload      bool // for a body: the value is the event of a call to Producer.Send
-	encoded      bool // the value is encoded as JSON afterwards
+	encoded      bool // the called function encodes the value as JSON
 
 	Slice *flow.Tracer
 }
@@ -221,8 +221,8 @@ func isAlwaysEmpty(origins []flow.Origin) bool {
 }
 
 // evidenceAt returns the evidence that the queue of a call's message is FIFO. If the call
-// passes a queue's known name, the name decides. Otherwise the evidence is that of the
-// called function.
+// passes a queue's known name, the name decides. Otherwise evidenceAt returns s.Evidence,
+// from the called function.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -369,9 +369,9 @@ func (u *Use) Name() string {
 }
 
 // Shared reports whether several messages contain the same value of a clock or random
-// source, such as one fresh UUID: the call of the source is outside of the loop that makes
-// or sends the messages, or outside of the function literal that makes a message. A value
-// of the whole process, such as a seed, is shared.
+// source, such as one fresh UUID. This is so if the source is called outside of the loop
+// that makes or sends the messages, or outside of the function literal that makes a
+// message. A value of the whole process, such as a seed, is also shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
 	if at == nil || at.Block() == nil {

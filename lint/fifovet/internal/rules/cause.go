@@ -27,5 +27,5 @@ func (p *audit) causeOf(o flow.Origin) any {
 type valueCause struct{ pos token.Pos }
 
 // identityCause is the cause of findings about a message whose body lacks the identity of
-// the event. Its field has the Key of the message.
+// the event. The field of is equal for all findings about one message.
 type identityCause struct{ of any }

@@ -58,10 +58,10 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports an ignore comment for each named rule without a finding on this
-// line or the next. Otherwise outdated comments would stay. reportUnused skips disabled
-// rules, because their findings are unknown. It skips SF020, because the command sqsfifo
-// vet decides SF020. It also skips comments in the form of another tool.
+// reportUnused reports an ignore comment for each named rule without a finding on this line
+// or the next. Otherwise outdated comments would stay. reportUnused skips disabled rules,
+// because their findings are unknown. It skips SF020 (no compliance test), because only the
+// command sqsfifo vet checks SF020. It also skips comments in the form of another tool.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

@@ -16,7 +16,7 @@ import (
 type depth uint8
 
 const (
-	nothing depth = iota // nothing: no SSA form is built
+	nothing depth = iota // skip the package, without an SSA form
 	sources              // functions may return values of clocks or random sources
 	all
 )
@@ -260,8 +260,8 @@ func returnsData(fn *types.Func) bool {
 // reachFact describes a package together with its direct and indirect imports. The
 // analyzer uses the fact to skip packages unrelated to queues.
 type reachFact struct {
-	SDK   bool // imports this project's SDK
-	Facts bool // has functions with facts
+	SDK   bool // imports this project's SDK, directly or indirectly
+	Facts bool // some function has a fact for importing packages
 }
 
 func (*reachFact) AFact() {}

@@ -33,7 +33,7 @@ type finding struct {
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// The field what has the name of the message's field or attribute with the fault.
+	// The field what is the name of the faulty field or attribute of the message.
 	what string
 
 	// cause is equal for findings that one change of the code would fix. Only one of these
