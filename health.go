@@ -29,7 +29,7 @@ type health struct {
 	unlogged int64     // failures since the last record
 	next     time.Time // earliest time of the next record of a failure
 	gap      time.Duration
-	cause    error // error of the last failed request for the queue's attributes, or nil
+	cause    error // error of the last failed request for the queue's attributes; quotes no event
 }
 
 // The values of health.state.

@@ -28,10 +28,10 @@ type query struct{ expr, legend string }
 const (
 	own   = `{job=~"$job",instance=~"$instance",messaging_destination_name=~"$queue"}`
 	other = `{queue_name=~"$queue"}`
-	boxes = `{job=~"$job",instance=~"$instance"}` // an outbox and a replay name no queue
+	boxes = `{job=~"$job",instance=~"$instance"}` // for metrics without a queue name, of outboxes and replays
 )
 
-// with returns own with further label matchers.
+// with returns the constant own with the given label matchers added.
 func with(matchers string) string { return own[:len(own)-1] + "," + matchers + "}" }
 
 // sumRate returns a query for the rate of a counter, by queue and the labels in by.

@@ -86,8 +86,8 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.setting.Lock()
 	defer q.setting.Unlock()
-	// settings.with may read the settings of other queues, so q.mu is locked only after
-	// the call.
+	// settings.with may look up other queues of the server, so call it before q.mu is
+	// locked.
 	before := q.settings.Load()
 	next, err := before.with(in.Attributes, q.ARN(), find)
 	if err != nil {

@@ -64,8 +64,8 @@ type Config struct {
 	// ReceiveWait is the wait of a receive that sets no time: whole seconds up to 20.
 	ReceiveWait time.Duration
 
-	// MaximumMessageSize is a number of bytes, counted as in F-073, from 1,024 to
-	// 1,048,576. Zero means 1,048,576.
+	// MaximumMessageSize limits the bytes of a message's body and attributes (F-073):
+	// 1,024 to 1,048,576. Zero means 1,048,576.
 	MaximumMessageSize int
 
 	// DiscardDeleted is for long runs. The queue forgets a message after its delete or

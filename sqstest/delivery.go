@@ -23,7 +23,7 @@ type message struct {
 	// sentAt is the SentTimestamp; a move to a dead-letter queue keeps it (F-110).
 	// agesFrom is the start of the retention period.
 	sentAt, agesFrom time.Time
-	agingIndex       int // index in delivery.aging
+	agingIndex       int // index in the heap delivery.aging
 
 	// source is the name of the queue that a dead letter was moved from, otherwise
 	// empty.
@@ -38,10 +38,10 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	hideCount   uint64 // of messages with equal visibleAt, the lower was hidden first
+	hideCount   uint64 // order in which messages with equal visibleAt were hidden
 
-	// turn is the message's place in the line in which groups wait for a receive
-	// (F-140). The group whose first message has the lowest turn is served first.
+	// turn decides the order of groups: a receive starts with the group whose first
+	// message has the lowest turn (F-140).
 	turn uint64
 
 	receives       int
@@ -73,8 +73,9 @@ type delivery struct {
 	liveBytes int64
 	delayed   int // number of messages in hidden that are delayed, not in flight
 
-	// rotates is true if a message that becomes visible again moves to the back of the
-	// line. In a standard queue it keeps its place (F-140).
+	// rotates is true in a FIFO queue: a message gets the highest turn when it becomes
+	// visible again, so groups already waiting are served first. In a standard queue the
+	// message keeps its turn (F-140).
 	rotates bool
 	turns   uint64 // last assigned turn
 	hides   uint64 // last assigned hideCount
@@ -175,7 +176,7 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// moveToBack moves a message that becomes visible again to the back of the line, if the
+// moveToBack gives the highest turn to a message that becomes visible again, if the
 // field rotates is set.
 func (d *delivery) moveToBack(m *message) {
 	if d.rotates {

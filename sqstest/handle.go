@@ -90,7 +90,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 			switch {
 			case err != nil:
 			case !ok:
-				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // fact F-063 in FACTS.md
+				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // the text recorded as F-063
 			default:
 				err = q.deleteReceived(handle, r)
 			}
@@ -128,7 +128,7 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	switch {
 	case r.message.deleted:
 		return nil
-	case q.settings.Load().fifo && !r.inFlight(): // F-098; standard queues accept any receipt
+	case q.settings.Load().fifo && !r.inFlight(): // only FIFO queues refuse an expired handle (F-098)
 		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 	}
 	q.remove(r.message)
@@ -143,7 +143,7 @@ func (r receipt) inFlight() bool {
 }
 
 func unknownHandle(handle string) *apiError {
-	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // fact F-107 in FACTS.md
+	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // AWS's text for an unknown handle (F-107)
 }
 
 // changeRequest has a pointer for VisibilityTimeout, because a request over HTTP can
@@ -217,8 +217,8 @@ func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibili
 		switch {
 		case err != nil:
 		case !ok:
-			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // fact F-063 in FACTS.md
-		case !q.settings.Load().fifo && r.message.deleted: // such an entry fails, as recorded (F-141)
+			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // the text recorded as F-063
+		case !q.settings.Load().fifo && r.message.deleted: // the text recorded for a deleted message (F-141)
 			err = receiptHandleIsInvalid.because("Message does not exist or is not available for visibility timeout change")
 		default:
 			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)
@@ -245,7 +245,7 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		return nil // F-141; the message stays visible, which is unrecorded
+		return nil // the call succeeds (F-141); the effect on the message was not recorded
 	case standard && !r.message.deleted:
 		// On a standard queue, every receipt handle of a message in flight may change the
 		// visibility, not only the newest handle (F-141).

@@ -20,9 +20,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// The formula of F-008 has a limited number of sequence numbers for each millisecond. In
-// virtual time, one millisecond can have more sends. The queue then uses numbers of the
-// next millisecond, and never uses a number twice.
+// A sequence number consists of the millisecond of the send and a number within the
+// millisecond (F-008). The formula has 256,000 numbers for each millisecond. In virtual
+// time, one millisecond can have more sends. The queue then uses numbers of the next
+// millisecond, and never uses a number twice.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})

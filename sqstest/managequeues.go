@@ -84,7 +84,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	switch {
 	case given && !ok:
 		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoQueue.")
-	case !queueNameOf(name, fifo): // fact F-121 in FACTS.md
+	case !queueNameOf(name, fifo): // rule for names (F-121)
 		return nil, invalidParameterValue.because("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 	config := Config{Name: name, Standard: !fifo, DisableContentBasedDeduplication: true}.withDefaults()
@@ -92,7 +92,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	if err != nil {
 		return nil, err
 	}
-	next.scopeBefore = next.scope // a new queue has no earlier scope to keep for a while
+	next.scopeBefore = next.scope // ScopePropagation delays only later changes of the scope
 	tags, err := withTags(nil, in.Tags)
 	if err != nil {
 		return nil, err

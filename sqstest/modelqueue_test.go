@@ -32,9 +32,8 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The field turn is the message's place in the line (F-140). The field away counts
-	// upwards: a message that was hidden later has a greater number. It is zero for a
-	// message that is not hidden after a receive.
+	// The message with the lowest turn is received first (F-140). The field away is zero
+	// unless a receive has hidden the message; a message hidden later has a greater number.
 	turn, away int
 }
 
@@ -66,8 +65,8 @@ func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle drops expired messages, and moves messages that became visible again to the back
-// of the line, in the order in which they became visible.
+// settle drops expired messages, and shows hidden messages whose time is over. In a
+// FIFO queue each of these gets the highest turn, in the order of their times.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage
@@ -134,8 +133,8 @@ func (q *modelQueue) firsts() []*modelMessage {
 	return out
 }
 
-// receive returns the messages of a receive, and whether the receive is refused
-// (F-151).
+// receive returns the messages of a receive. The result refused is true if the attempt
+// ID of the receive can no longer be used (F-151).
 func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused

@@ -25,7 +25,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The possible states of a task here.
+// The states of a move task.
 const (
 	taskRunning   = "RUNNING"
 	taskCompleted = "COMPLETED"
@@ -276,7 +276,7 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.all() {
 		q.mu.Lock()
-		q.wake() // the first waiting poll must now also wait for the task
+		q.wake() // the first waiting poll must also wake up for this task's moves
 		q.mu.Unlock()
 	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil

@@ -54,7 +54,8 @@ func parseNumber(s string) (n number, ok bool) {
 	return n, len(n.digits) <= maxNumberDigits && exponentOfFirst >= minNumberExponent && exponentOfFirst <= maxNumberExponent
 }
 
-// String returns the number in the form for receivers (F-080).
+// String returns the number as receivers get it (F-080): without an exponent and
+// without superfluous zeros.
 func (n number) String() string {
 	s := n.digits
 	switch {

@@ -159,7 +159,7 @@ func (q *Queue) resolve(queueURL *string) error {
 }
 
 func noSuchQueue() error {
-	return queueDoesNotExist.because("The specified queue does not exist.") // fact F-125 in FACTS.md
+	return queueDoesNotExist.because("The specified queue does not exist.") // the text recorded as F-125
 }
 
 // queueName returns the name in a queue URL. It compares the account but not the host,
@@ -178,10 +178,13 @@ func queueName(queueURL string) (name string, ok bool) {
 
 // Message is one stored message. Suppressed and refused sends leave no Message.
 type Message struct {
-	MessageID       string
-	SequenceNumber  string
-	GroupID         string
-	DeduplicationID string // explicit ID or SHA-256 of the body (F-011); after a move see F-110, F-113
+	MessageID      string
+	SequenceNumber string
+	GroupID        string
+	// DeduplicationID is the explicit ID, or else the SHA-256 of the body (F-011). A
+	// move to or from a dead-letter queue replaces it by the old MessageId (F-110,
+	// F-113).
+	DeduplicationID string
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock

@@ -175,7 +175,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		total += p.size()
 	}
 	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
-		return nil, err // the batch is stored whole or not at all, and duplicates count too
+		return nil, err // the bounds apply to the whole batch, with its duplicates
 	}
 	for _, p := range sends {
 		m, err := q.accept(now, set, p)
@@ -235,7 +235,7 @@ func deduplicationID(e sendEntry) string {
 	sum := sha256.Sum256(textview.Bytes(*e.MessageBody))
 	var id [2 * sha256.Size]byte
 	hex.Encode(id[:], sum[:])
-	return string(id[:]) // F-011; attributes never take part, F-012
+	return string(id[:]) // the hash of the body alone, without attributes (F-011, F-012)
 }
 
 // accept stores the message p unless it is a duplicate. It returns the message whose
@@ -261,7 +261,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 			return nil, err
 		}
 		m.MessageID = newMessageID()
-		m.sequence = q.nextSequence(now) // orders the queue and is not shown, F-040
+		m.sequence = q.nextSequence(now) // for the order in the queue; a standard queue does not report it (F-040)
 		delay := set.delay
 		if p.DelaySeconds != nil {
 			delay = time.Duration(*p.DelaySeconds) * time.Second

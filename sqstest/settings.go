@@ -135,14 +135,14 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 	_, sse := attributes["SqsManagedSseEnabled"]
 	_, kms := attributes["KmsMasterKeyId"]
 	switch {
-	case sse && kms && next.sse && next.kmsKey != "": // fact F-144 in FACTS.md
+	case sse && kms && next.sse && next.kmsKey != "": // AWS allows one kind of encryption at a time (F-144)
 		return nil, invalidAttributeName.because("You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 	case kms && next.kmsKey != "":
 		next.sse = false
 	case sse && next.sse:
 		next.kmsKey = ""
 	}
-	if next.throughput == perMessageGroupID && next.scope != ScopeMessageGroup { // fact F-034 in FACTS.md
+	if next.throughput == perMessageGroupID && next.scope != ScopeMessageGroup { // documented by AWS (F-034)
 		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoThroughputLimit. Reason: perMessageGroupId requires the DeduplicationScope messageGroup.")
 	}
 	return &next, nil
@@ -196,8 +196,8 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// RedrivePolicy and RedriveAllowPolicy are set in settings.with, because they
-		// may name other queues.
+		// settings.with sets these two attributes, because only settings.with can find
+		// the other queues that they may name.
 	default:
 		return unknownAttribute(name)
 	}

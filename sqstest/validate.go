@@ -79,7 +79,7 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		if !s.fifo { // not recorded; the text is like the one in F-074
+		if !s.fifo { // not recorded; the text is AWS's refusal of a message's delay (F-074)
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}
 	} else if s.fifo && !s.contentBased {
@@ -139,7 +139,8 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	return validateSystemAttributes(e.MessageSystemAttributes)
 }
 
-// messageSize counts as in F-073; system attributes do not count.
+// messageSize returns the size of a message in bytes: its body and its attributes with
+// their names and types (F-073). System attributes do not count.
 func messageSize(e types.SendMessageBatchRequestEntry) int {
 	return len(aws.ToString(e.MessageBody)) + attributesSize(e.MessageAttributes)
 }

@@ -129,7 +129,8 @@ type messageWire struct {
 	ReceiptHandle          *string                  `json:",omitempty"`
 }
 
-// systemAttributesWire is encoded in the order of F-148.
+// systemAttributesWire encodes the attributes of a message in the order recorded on AWS
+// (F-148).
 type systemAttributesWire map[string]string
 
 var systemAttributesOrder = []types.MessageSystemAttributeName{

@@ -24,8 +24,8 @@ const (
 	batch               // bodies a, a+1, a (again), group b
 	receive             // at most a messages, for b seconds, attempt c
 	bury                // like receive, but from the dead-letter queue
-	remove              // deletes a message; a counts back from the message received last
-	change              // changes the visibility of such a message (a as in remove) to b seconds
+	remove              // deletes received message number a, counted back from the last (0)
+	change              // changes the visibility of a message, chosen as in remove, to b seconds
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[a]

@@ -50,7 +50,7 @@ func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 		document, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(document), "")
-		held := []string{"5 ms"} // the table's condition, not a result
+		held := []string{"5 ms"} // a condition of the measurements, not a result
 		for _, f := range list {
 			value := cell(t, string(data), f)
 			assert.Contains(t, text, strings.ReplaceAll(f.text, "%s", value), "%s: BENCHMARKS.md has %s", file, value)

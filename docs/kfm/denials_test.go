@@ -25,7 +25,9 @@ var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supp
 // the sentence; the value is a regular expression for the exported names that the feature
 // would have. TestDenials adds the reasons for requirements without a test.
 var denials = map[string]string{
-	"## Not implemented": `NumberOfDeduplicated`, // sqstest has a test for the rows of this table
+	// The heading of a table in sqstest/FACTS.md. TestFacts of package sqstest checks the
+	// rows of this table.
+	"## Not implemented": `NumberOfDeduplicated`,
 }
 
 // TestDenials finds each line of the documents about a missing feature. The line must

@@ -2,7 +2,7 @@ package kfm
 
 // requirement is one requirement of the contract, in our words.
 type requirement struct {
-	id    string // in this list: the section and a number
+	id    string // such as "4.2": section 4 of the contract, number 2 in this list
 	level string // "MUST", "MUST NOT", or "rule" for a statement of the contract without these words
 	text  string
 	held  []held

@@ -161,7 +161,7 @@ func messageCases() []vector {
 		}
 		v := make(rule, "message", note, in)
 		if v.Refused == "M4" || v.Refused == "M5" {
-			v.Refused = "M3" // M4 and M5 describe attribute names; M3 refuses
+			v.Refused = "M3" // M4 and M5 only describe attribute names; rule M3 refuses the message
 		}
 		out = append(out, v)
 	}
