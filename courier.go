@@ -81,7 +81,8 @@ func (c *courier) drifted(s *submission) {
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message by the message that the store has for the event.
+// adopt replaces an event's message by the message that the store has for the event: SQS
+// recognises a resend only by equal bytes.
 func (c *courier) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
@@ -123,8 +124,8 @@ func (c *courier) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// With Warn, a message with findings is sent. Its body may not be an envelope, so
-	// verify might find no fields to compare.
+	// With Warn, a message with findings is sent too. Do not verify such a message: its
+	// body may not be an envelope, so there may be no fields to compare.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -340,8 +341,8 @@ func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
 	}
 }
 
-// noteRequest records in c.sqs whether SQS answered a request. A throttle counts neither
-// as an answer nor as a failure.
+// noteRequest records whether SQS answered a request, for the log and for GiveUpAt. A
+// throttle counts neither as an answer nor as a failure.
 func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
 	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin calls open for an event and then, unless the event is refused, enter. With a
-// store, and if wait is true, begin looks up the event in the store between the two
-// calls.
+// begin prepares an event for its submission in three steps: open, lookUp and enter. If a
+// step refuses the event, begin skips the later steps. It skips lookUp without a store,
+// or if wait is false.
 func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)

@@ -10,7 +10,8 @@ import (
 )
 
 // Conclude returns the fate of an event if this submission has no proof of success. The
-// memory decides by all that it knows about the event, also from other submissions.
+// memory of sent events decides by all facts about the event, including the results of
+// other submissions.
 func (c *courier) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()

@@ -162,9 +162,9 @@ func publicCause(err error) error {
 	return err
 }
 
-// stays reports whether an event may enter the queue of its message group. If not,
-// stays also returns the reason. An event refused for its content may enter too, if it
-// has a group, so that its outcome is reported after the outcomes of earlier events.
+// stays reports whether an event may wait in its message group. If not, stays also returns
+// the reason. An event refused for its content waits too, if it has a group: its outcome
+// is then reported after the outcomes of earlier events.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:

@@ -53,7 +53,8 @@ func TestSlowCallbackDelaysItsGroupOnly(t *testing.T) {
 	})
 }
 
-// A callback or a sink that ends its goroutine ends only that call.
+// After a callback or a provenance sink has called runtime.Goexit, the other callbacks and
+// records of the producer are still delivered.
 func TestGoexitEndsOneCallOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -32,7 +32,7 @@ const (
 	traitSets = 4
 )
 
-// compiled has one map for each set of traits. The map has the encoders of the types.
+// compiled caches the encoders of types: compiled[with] for values with the traits with.
 var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
 
 var (

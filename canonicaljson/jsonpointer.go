@@ -12,7 +12,7 @@ import "strconv"
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
-		at     int // offset of the member's name, 0 without a name; index of an array's element
+		at     int // object: offset of the current name, 0 before it; array: index of the current element
 	}
 	var (
 		levels []level

@@ -61,11 +61,11 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 type encoder struct {
 	levels       int                    // open arrays and objects
 	indirections int                    // pointers and interfaces followed to this value
-	inside       map[reference]struct{} // the values around this value, from uncheckedDepth on
+	inside       map[reference]struct{} // the outer pointers, slices and maps; only those at uncheckedDepth or deeper
 	path         []string               // after an error: the tokens of its pointer, innermost first
 	scratch      []byte                 // buffer of Marshal
 	quoted       []byte                 // the inner text of a string with the tag option "string"
-	entries      []entry                // of the open maps
+	entries      []entry                // entries of the maps that contain the current value
 }
 
 // maxIndirections bounds the pointers and interfaces on the path to a value. MaxDepth

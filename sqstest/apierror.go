@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error in both APIs. Over HTTP the error is sent as a status,
-// a shape and a query code (F-130, F-131). In process the caller gets the SDK's error
-// value for the same status, shape and code.
+// errorClass is one kind of error in both APIs. Over HTTP the answer has a status, the
+// name of the error's type (shape) and a code of the older query protocol (F-130, F-131).
+// In process the caller gets the SDK's error value for the same three.
 type errorClass struct {
 	status int
 

@@ -113,7 +113,7 @@ func (t *moveTask) step() (moved, wait bool) {
 	unlock := lockBoth(t.source, to)
 	defer unlock()
 	if t.source.oldestReady() != m {
-		return true, false // a receive took m between the locks; try again
+		return true, false // a receive took m while the source was unlocked; try again
 	}
 	t.source.remove(m)
 	if to.addMovedBack(m) {

@@ -25,27 +25,27 @@ import (
 
 const (
 	minMessageBytes  = 1024
-	maxMessageBytes  = 1 << 20 // F-073; also the limit of a whole batch, F-057
+	maxMessageBytes  = 1 << 20 // of a message (F-073), and of all messages of a batch (F-057)
 	minRetention     = 60
 	maxRetention     = 14 * 24 * 60 * 60
-	maxWaitSeconds   = 20 // fact F-102 in FACTS.md
+	maxWaitSeconds   = 20 // of a long poll (F-102)
 	maxReceiveCount  = 1000
-	maxNameOfQueue   = 80  // fact F-121 in FACTS.md
-	maxBatchEntries  = 10  // fact F-054 in FACTS.md
-	maxAttributes    = 10  // fact F-079 in FACTS.md
-	maxNameLength    = 256 // fact F-078 in FACTS.md
-	maxDelaySeconds  = 900 // fact F-074 in FACTS.md
+	maxNameOfQueue   = 80  // characters (F-121)
+	maxBatchEntries  = 10  // in one request (F-054)
+	maxAttributes    = 10  // of one message (F-079)
+	maxNameLength    = 256 // characters of an attribute's name (F-078)
+	maxDelaySeconds  = 900 // of a message or a queue (F-074)
 	maxVisibility    = 43200
-	maxIDLength      = 128 // fact F-017 in FACTS.md
+	maxIDLength      = 128 // of a group or a deduplication ID (F-017)
 	maxInFlight      = 120_000
-	maxEntryIDLength = 80 // fact F-056 in FACTS.md
+	maxEntryIDLength = 80 // characters of a batch entry's ID (F-056)
 )
 
 // validateSend makes all checks of a single send. Its result has the type error and not
 // *apiError, because a nil *apiError in a variable of type error is not nil.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
-		return missing("MessageBody") // fact F-071 in FACTS.md
+		return missing("MessageBody") // for an absent and for an empty body (F-071)
 	}
 	if err := s.validateParameters(e, false); err != nil {
 		return err

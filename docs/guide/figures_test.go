@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a measured number in a document. The number comes from a table of
-// BENCHMARKS.md: from the first row, below the heading, with all words of the field row.
+// figure is a measured number in a document. The number comes from a table below the
+// heading in BENCHMARKS.md: from the first row with all words of the field row.
 type figure struct {
 	text    string // of the document, with %s for the number
 	heading string

@@ -23,8 +23,8 @@ import (
 type evidence struct {
 	organization string
 
-	first, again []sqstest.Message // each event, and each event again at the same instant
-	later        []sqstest.Message // each event an hour later
+	first, again []sqstest.Message // messages of all events, and of second sends at the same instant
+	later        []sqstest.Message // messages of all events, sent an hour later
 
 	// The producer sends every event to one queue. It sends event 0 again immediately,
 	// after three minutes, and five minutes after the first send. The field delivered
