@@ -183,13 +183,16 @@ type Telemetry struct {
 	Provenance ProvenanceSink
 
 	// Logger receives the records for an operator: a paused message group, a dedupe key
-	// with a second message, an event altered in transit, and, at most once a minute,
-	// throttles and lost provenance records. During an outage of SQS or of Config.Store,
-	// Logger receives the first failure immediately, the number of failures after one
-	// minute, after eleven minutes and then hourly, and the end of the outage. Records
-	// name the queue, the message group and the event ID. A slow handler delays no
-	// event, because it runs on a separate goroutine; at most 1,000 records wait for the
-	// handler, and further records are dropped. Nil means no records.
+	// with a second message, and an event altered in transit. Throttles and lost
+	// provenance records are logged at most once a minute. For an outage of SQS or of
+	// Config.Store, Logger receives the first failure immediately and finally the end of
+	// the outage. In between it receives the number of failures after one minute, after
+	// eleven minutes and then hourly. Records name the queue, the message group and the
+	// event ID.
+	//
+	// The handler runs on a separate goroutine, so a slow handler delays no event. At
+	// most 1,000 records wait for the handler, and further records are dropped. Nil means
+	// no records.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds dedupe keys to error texts and log records. By default these

@@ -25,10 +25,11 @@ const MaxDedupeKeyBytes = 1024
 // and ("a", "b|c") gives a|b\|c. Equal parts give equal keys on every machine and in
 // every version of this module.
 //
-// The error is an [*InvalidError] if there are no parts, if a part is empty (an unset
-// field would make two events equal), if a part is not valid UTF-8 or contains a control
-// character, if the key begins or ends with a space, or if the key is longer than
-// [MaxDedupeKeyBytes].
+// The error is an [*InvalidError] in these cases:
+//
+//   - there are no parts, or a part is empty (an unset field would make two events equal);
+//   - a part contains invalid UTF-8 or a control character;
+//   - the key begins or ends with a space, or is longer than [MaxDedupeKeyBytes].
 func JoinKey(parts ...string) (string, error) {
 	if len(parts) == 0 {
 		return "", invalid("parts", "a key needs at least one part; name what identifies the event")

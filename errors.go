@@ -109,10 +109,10 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// NotStoredError reports with proof that a valid event is not in the queue. SQS refused
-// each attempt, no attempt left this machine (for example without credentials), the
-// context ended before the first attempt, or an earlier event of the group failed. A
-// resend is safe at any time.
+// NotStoredError reports with proof that a valid event is not in the queue. Examples of
+// the proof are: SQS refused each attempt; credentials are missing, so no attempt left
+// this machine; the context ended before the first attempt; an earlier event of the group
+// failed. A resend is safe at any time.
 type NotStoredError struct {
 	EventID   uuid.UUID
 	DedupeKey string

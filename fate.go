@@ -60,9 +60,9 @@ func publicFate(f attempt.Fate) Fate {
 }
 
 // FateOf returns the fate of an event after a send: Stored for a nil error, and NotStored, InDoubt
-// or Altered for an error of Send, SendMessage, SendAsync, TrySend, Build or one result of
-// SendBatch, wrapped or not. For every other error, such as an error of Flush, Close or Preflight,
-// FateOf returns UnknownFate.
+// or Altered for an error about one event, wrapped or not. Such errors come from Send, SendMessage,
+// SendAsync, TrySend, Build and one result of SendBatch. For every other error, such as an error of
+// Flush, Close or Preflight, FateOf returns UnknownFate.
 //
 // Without Config.Store, FateOf covers the attempts of one producer since its process began.
 // NotStored then means that no attempt of this producer stored the event. An attempt by another

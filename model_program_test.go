@@ -316,7 +316,7 @@ func (m *modelRun) together(subs []*modelSub) {
 	}
 }
 
-// The method handed records that the call that submitted s has returned. Calls that start
+// The method handed records the return of the call with the submission s. Calls that start
 // afterwards are later submissions.
 func (m *modelRun) handed(s *modelSub) {
 	m.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelWorld simulates SQS and its network, and records what really happened: when the
-// requests of each submission left and which messages SQS stored.
+// modelWorld simulates SQS and its network, and records the facts: the times of the
+// requests of each submission, and the messages stored by SQS.
 type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue

@@ -133,10 +133,9 @@ const mostRecords = 10_000
 // The error is a [*QueueError] with all problems, or the client's error. Notes of the
 // report are advice about a usable queue.
 //
-// The first send runs the same check. Credentials may permit sending but not reading
-// attributes: the send then continues without the check, and SQS itself refuses the
-// messages that the queue cannot accept. After a problem or an error, the next check
-// runs at least ten seconds later.
+// The first send runs the same check. If the credentials permit sending but not reading
+// attributes, sends continue without the check, and SQS itself refuses unsuitable
+// messages. After a problem or an error, the next check runs at least ten seconds later.
 func (q *Queue) Preflight(ctx context.Context) (QueueReport, error) {
 	return q.courier.inspector.ask(ctx)
 }

@@ -120,8 +120,8 @@ func (c *courier) took(it *item) time.Duration {
 	}
 }
 
-// takeUnreported returns an error with the failed events that have no callback, and forgets
-// them, so that each failure is returned once.
+// takeUnreported returns an error about failed events without a callback, and forgets these
+// events. Each failure is therefore returned once.
 func (c *courier) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

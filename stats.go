@@ -48,11 +48,15 @@ type StoreStats struct {
 	// and Reclaimed the claims of events whose earlier claimant ended without a result.
 	New, Renewed, Reclaimed int64
 
-	// Duplicates, Conflicts, Waits, Unresolved, Full and OverQuota count refused claims:
-	// Duplicates if the store already has the event, Conflicts if the store has the dedupe
-	// key with another payload, Waits if another claimant is sending the event, Unresolved
-	// if the outcome of the event is unknown, Full if the store is full, and OverQuota if
-	// the producer's scope in the store has used its quota.
+	// Duplicates, Conflicts, Waits, Unresolved, Full and OverQuota count refused claims by
+	// their reason:
+	//
+	//   - Duplicates: the store already has the event.
+	//   - Conflicts: the store has the dedupe key with another payload.
+	//   - Waits: another claimant is sending the event.
+	//   - Unresolved: the outcome of the event is unknown.
+	//   - Full: the store has no room for another record.
+	//   - OverQuota: the producer's scope in the store has used its quota.
 	Duplicates, Conflicts, Waits, Unresolved, Full int64
 	OverQuota                                      int64
 
@@ -64,9 +68,9 @@ type StoreStats struct {
 	// the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of claims that have ended, but whose end is not in the
-	// store yet. Lost counts the claims whose end was never recorded: the producer
-	// stopped trying after an hour, or at Close.
+	// Recording is the number of ended claims without a record of the end in the store.
+	// Lost counts the claims whose end was never recorded: the producer stopped trying after
+	// an hour, at Close, or because more than 10,000 ends waited for the store.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts reported without a record in the store.

@@ -26,9 +26,10 @@ var (
 )
 
 // TestStoreModel runs random programs of several processes with one store, in virtual time.
-// Submissions repeat, also with other bytes and groups; processes crash at any step and
-// restart; answers are lost or late; calls of the store fail before or after taking effect
-// or take long; and waits exceed the interval and the TTL. In some programs modelMachine
+// Programs submit events repeatedly, also with other bytes and groups. Processes crash at
+// any step and restart. Answers of SQS are lost or late. Calls of the store take long, or
+// fail before or after taking effect. Pauses are longer than the deduplication interval,
+// or longer than the TTL of the store's records. In some programs modelMachine
 // suspends the machine, sets its clock, or lets the client answer up to ten minutes late. The
 // function check has the rules.
 //

@@ -94,9 +94,9 @@ func (s *submission) refusal() error {
 
 type item = dispatch.Item[submission]
 
-// receipt returns the receipt of a stored event. If no request of this submission proved
-// that the event is stored, the message ID and the sequence number are those of the
-// store's record; without such a record they are empty.
+// receipt returns the receipt of a stored event. The message ID and the sequence number
+// come from the answer to a request of this submission. Without such a request they come
+// from the store's record, and without such a record they are empty.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 	if o.Fate != attempt.Stored {
 		return Receipt{}

@@ -26,9 +26,9 @@ func dedupeKeyOf(body string) string {
 	return envelope.DedupeKey
 }
 
-// scanDedupeKey finds the dedupe_key in an object without spaces outside of strings, such
-// as canonical JSON. ok is false if the body has another form. scanDedupeKey does not check
-// whether the values are valid JSON.
+// scanDedupeKey finds the dedupe_key in a JSON object without spaces between its parts,
+// such as canonical JSON. The result ok is false for a body in another form. The function
+// does not check the syntax of the values.
 func scanDedupeKey(body string) (key string, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, "}") {
 		return "", false
@@ -76,9 +76,9 @@ func scanDedupeKey(body string) (key string, ok bool) {
 	return "", false
 }
 
-// scanString returns the string whose opening quote is at body[at], and the offset of
-// the closing quote, or -1 without a closing quote. plain is true if the string has no
-// escapes.
+// scanString returns the string with the opening quote at body[at]. The result end is the
+// offset of the closing quote, or -1 if the body has none. The result plain is true for a
+// string without escapes.
 func scanString(body string, at int) (text string, end int, plain bool) {
 	plain = true
 	for end = at + 1; end < len(body); end++ {

@@ -200,8 +200,9 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns a page of a list of queues. token is the last name on the previous page, or
-// nil for the first page. next is nil on the last page, and if the request has no limit.
+// page returns a page of a list of queues. The argument token encodes the last name on
+// the previous page; it is nil for the first page. The result next is the token for the
+// next page. It is nil on the last page, and if the request has no limit.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -205,8 +205,8 @@ func (m *moves) all() []*moveTask {
 	return m.tasks[:len(m.tasks):len(m.tasks)]
 }
 
-// run runs every task, so that each moves the messages that are due, and forgets the
-// tasks that have ended. The caller holds no queue lock.
+// run lets every task move its due messages, and forgets ended tasks. The caller holds no
+// queue lock.
 func (m *moves) run() {
 	if m.running.Load() == 0 {
 		return // the usual case; every call comes here

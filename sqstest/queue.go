@@ -261,8 +261,8 @@ func (s Suppression) String() string {
 }
 
 // Suppressed returns the suppressed sends in order. With Config.DiscardDeleted it may
-// omit sends that were suppressed more than five minutes ago, and sends beyond the
-// limits that DiscardDeleted describes. The caller owns the slice and its contents.
+// omit sends suppressed more than five minutes ago, and sends beyond the limits in the
+// comment on DiscardDeleted. The caller owns the slice and its contents.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

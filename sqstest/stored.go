@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is the part of a message that the window stores: everything that the answer
-// to a duplicate contains. It has no pointers, so the garbage collector does not scan
-// millions of records. Queue.stored has the whole message until the queue forgets the
+// accepted is the part of a message in the deduplication window: the IDs for the answer to
+// a duplicate. It has no pointers, so the garbage collector does not scan millions of
+// records. Queue.stored has the whole message until the queue forgets the
 // message.
 type accepted struct {
 	messageID  uuid.UUID

@@ -56,9 +56,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded checks each line of the text about a missing feature. A line is an error if
-// it contains none of the known statements, or if the feature exists by now. unfounded
-// sets made for each known statement that it finds in such a line.
+// unfounded checks each line of the text about a missing feature. A line must contain a
+// known statement, and the feature must still be missing. In the map made, unfounded marks
+// the known statements of these lines.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

@@ -119,7 +119,7 @@ func TestEveryRuleIsDocumented(t *testing.T) {
 	}
 }
 
-// TestLinks checks that each file to which a document links exists.
+// TestLinks checks that the linked files of each document exist.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 	for _, file := range documents(t) {

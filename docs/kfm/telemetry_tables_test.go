@@ -204,10 +204,10 @@ func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// instrumentsTable lists instruments. The argument selects them: "required" for the
-// instruments that the contract requires of a producer, "other" for the producer's
-// other instruments, "consumer" for the instruments of a consumer, or a folder with
-// instruments in its telemetry.go.
+// instrumentsTable lists the instruments selected by its argument. "required" selects the
+// producer's instruments required by the contract, and "other" the producer's other
+// instruments. "consumer" selects the instruments of a consumer. The name of a folder
+// selects the instruments in the folder's telemetry.go.
 func instrumentsTable(t *testing.T, args []string) string {
 	o := observe(t)
 	for _, name := range required {
