@@ -124,8 +124,8 @@ func (c *courier) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// With Warn, a message with findings is sent too. Do not verify such a message: its
-	// body may not be an envelope, so there may be no fields to compare.
+	// With Warn, a message with findings is sent too. Such a message is not
+	// verified, because its body may lack the fields that verify compares.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}

@@ -32,7 +32,8 @@ const (
 	traitSets = 4
 )
 
-// compiled caches the encoders of types: compiled[with] for values with the traits with.
+// compiled caches the encoders by type. It has one map for each set of traits, because an
+// encoder also depends on the traits.
 var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
 
 var (

@@ -273,8 +273,8 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// copyPending copies the pending bytes before src[at] to out. The next pending bytes start
-// at src[next].
+// copyPending copies the pending bytes, from s.run to at, from src to out. It skips the bytes
+// from at to next, so the next pending bytes start at src[next].
 func (s *scanner) copyPending(at, next int) {
 	n, size := len(s.out), at-s.run
 	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {

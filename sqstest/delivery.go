@@ -246,8 +246,8 @@ func (d *delivery) updateReady(g *group) {
 	}
 }
 
-// settle makes the changes that are due by the given time: it shows the messages whose
-// hidden time is over and removes expired messages.
+// settle makes the changes due by the given time: hidden messages become visible at the end
+// of their hidden time, and expired messages are removed.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
@@ -292,7 +292,7 @@ func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.D
 		if visibility > 0 {
 			d.hide(m, now.Add(visibility))
 		} else {
-			d.moveToBack(m) // the group can deliver its next message (F-097)
+			d.moveToBack(m) // with a timeout of zero, the message stays visible (F-097)
 		}
 	}
 	for _, g := range walked {

@@ -137,8 +137,8 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle makes the changes that are due by the given time: hidden messages whose time is
-// over become visible, and expired messages are removed. The caller holds q.mu.
+// settle makes the changes due by the given time: hidden messages become visible at the end
+// of their hidden time, and expired messages are removed. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.

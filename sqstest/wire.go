@@ -50,8 +50,8 @@ func decode(body []byte, in any) error {
 	return serializationFailed.because("The request cannot be read.") // such as bad base64
 }
 
-// encode encodes the output of a request. It escapes nothing for HTML, adds no line break,
-// leaves out absent members (F-060) and returns nothing for an operation without a result
+// encode encodes the output of a request as one line of JSON, without escapes for HTML and
+// without absent members (F-060). For an operation without a result it returns no bytes
 // (F-132).
 func encode(out any) ([]byte, error) {
 	view := wireForm(out)
