@@ -88,7 +88,6 @@ func before(a, b string) bool {
 	return a < b
 }
 
-// state is the state of a run.
 type state uint8
 
 const (

@@ -65,8 +65,8 @@ func (e *engine) acquire(r *run, it *item) bool {
 	return false
 }
 
-// yield ends the turn of a run after the handler has returned, and sets the state of the
-// run to next.
+// yield lets other runs call their handlers after the handler of this run has returned.
+// It sets the state of this run to next.
 func (e *engine) yield(r *run, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +75,7 @@ func (e *engine) yield(r *run, next state) {
 	e.grant()
 }
 
-// leaveTurn ends the turn of a run. The caller holds e.mu.
+// leaveTurn counts the handler of a run as ended. The caller holds e.mu.
 func (e *engine) leaveTurn(r *run) {
 	e.running--
 	if e.solo == r {
@@ -83,8 +83,8 @@ func (e *engine) leaveTurn(r *run) {
 	}
 }
 
-// grant gives turns to runs that wait to call their handler, as far as the limits allow.
-// The caller holds e.mu.
+// grant lets waiting runs call their handlers, as far as the limits allow. The caller
+// holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -118,7 +118,7 @@ func (e *engine) begin(t *turn) {
 }
 
 // adaptCaution limits the next receives if a received message has a high receive count.
-// Such a message may kill the process. With the limit, the process then holds fewer
+// Such a message may kill the process. With the limit, such a crash affects fewer other
 // messages. The caller holds e.mu.
 func (e *engine) adaptCaution(it *item, now time.Time) {
 	switch {

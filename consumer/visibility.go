@@ -20,8 +20,8 @@ import (
 const visibilityLimit = 12 * time.Hour
 
 // heartbeat runs until stop is closed. For each message in the consumer, it extends the
-// visibility timeout whenever a third of the timeout has passed. It also marks lost
-// messages.
+// visibility timeout whenever a third of the timeout has passed. It also marks a message
+// as lost if the timeout ends soon because extensions failed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()

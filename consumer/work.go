@@ -49,8 +49,8 @@ func (e *engine) work(ctx context.Context) error {
 	return errors.Join(failure, incomplete)
 }
 
-// drain waits until all messages are deleted or released. When the time of the shutdown is
-// over, it returns a [*ShutdownError].
+// drain waits until all messages are deleted or visible to other consumers. When the time
+// of the shutdown is over, it returns a [*ShutdownError].
 func (e *engine) drain() error {
 	handlers := time.NewTimer(e.stop * 4 / 5)
 	defer handlers.Stop()
@@ -92,8 +92,9 @@ func (e *engine) awaitCalls() {
 	}
 }
 
-// unreleasedError returns a [*ShutdownError] with the groups whose handlers still run and
-// the groups with unreleased messages. It returns nil if neither exist.
+// unreleasedError returns a [*ShutdownError] with the groups of running handlers and the
+// groups of messages still hidden from other consumers. Without such groups it returns
+// nil.
 func (e *engine) unreleasedError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

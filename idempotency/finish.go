@@ -191,8 +191,8 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether found, a record whose last claim has ended, may be the result
-// of the ending t.
+// madeBefore reports whether an earlier call with the same ending t may have made the
+// record found. The last claim of found has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

@@ -147,7 +147,8 @@ type Record struct {
 	// Fence is the number of the last grant. See [Ref].
 	Fence int64
 
-	// Attempts counts the grants of this generation.
+	// Attempts counts the grants of this generation. After a release to [Absent] the
+	// count begins again.
 	Attempts int64
 
 	// LeaseUntil is the end of the lease. From then on, another claimant may take the

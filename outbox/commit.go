@@ -201,7 +201,7 @@ func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p p
 		left := t.outbox.config.ResendFor
 		if !fresh {
 			left -= time.Duration(now-head.first) * time.Microsecond
-			for len(group) > 1 && group[len(group)-1].position > head.to { // unmarked rows wait until the marked rows are confirmed
+			for len(group) > 1 && group[len(group)-1].position > head.to { // new rows wait until all possibly sent rows are confirmed
 				group = group[:len(group)-1]
 			}
 		}

@@ -56,7 +56,8 @@ func (t *leadership) finish() error {
 	return errStopped
 }
 
-// await handles runs as they end, until no run is left or abort is closed.
+// await waits for the messages in flight and records their outcomes. It returns early if
+// abort is closed.
 func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
@@ -127,8 +128,8 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather handles the runs that have ended. If rows wait to be removed, gather waits up to
-// gatherTime for more runs to end.
+// gather records the outcomes of the runs that have ended. If confirmed rows wait for
+// their removal, gather waits up to gatherTime for more outcomes.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {

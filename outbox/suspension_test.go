@@ -19,7 +19,7 @@ import (
 func TestSuspension(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asleep     time.Duration
-		lease, run bool // whether the lease is over, and whether the run is over
+		lease, run bool // whether the lease is over, and the time for sends
 	}{
 		"within both":   {asleep: 13 * time.Second},
 		"the lease":     {asleep: 15 * time.Second, lease: true},

@@ -162,8 +162,8 @@ func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try
 // saveFor is the longest time of one write to the journal and of one call of the ledger.
 const saveFor = 30 * time.Second
 
-// save writes the outcomes since the last commit, and the marks of the tries, durably to
-// the journal.
+// save writes the outcomes since the last commit, and an entry for each item that will be
+// sent now (tries), durably to the journal.
 func (r *runner) save(ctx context.Context, tries []*try) error {
 	marks := r.unsaved
 	at := r.config.Now().UTC().Round(0)
@@ -249,7 +249,7 @@ func (r *runner) handleAnswer(a answer) {
 		m.Outcome = OutcomeSuppressed
 	case fate == sqsfifo.NotStored:
 		m.Refuted = true
-		if r.sends.Err() != nil { // the run has withdrawn the send; the item did not fail
+		if r.sends.Err() != nil { // the run has cancelled the send; the item did not fail
 			m.Outcome = OutcomeNone
 		}
 	case fate == sqsfifo.Altered:
@@ -280,8 +280,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record notes the outcome of a group's first item: it adds the mark m to the unsaved
-// marks. Then it moves the group to the next item, or stops the group.
+// record notes the outcome of a group's first item: the next save writes m to the
+// journal. Then it moves the group to the next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *mark) {
 	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

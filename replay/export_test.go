@@ -42,7 +42,7 @@ func NewMemoryJournal(marks ...Mark) *MemoryJournal {
 	return &MemoryJournal{j, d}
 }
 
-// All returns the durable marks. It may be called during a run.
+// All returns the durable entries (marks). It may be called during a run.
 func (m *MemoryJournal) All() (out []Mark) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()

@@ -47,8 +47,8 @@ func someMarks() [][]mark {
 	}
 }
 
-// Appended marks are in the journal after it was closed and opened again, and readers see
-// them.
+// Appended entries (marks) are in the journal after it was closed and opened again, and
+// readers see them.
 func TestFileJournal(t *testing.T) {
 	dir, plan := filepath.Join(t.TempDir(), "new"), somePlan(t)
 	var want []mark
@@ -243,8 +243,8 @@ func (f *faulty) Sync() error {
 	return err
 }
 
-// After a failed sync the journal accepts no marks, because a second sync could succeed
-// although data of the first write are lost.
+// After a failed sync the journal accepts no further entries, because a second sync could
+// succeed although data of the first write are lost.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	w := &world{t: t, life: -1}
 	f := &faulty{disk: w}
@@ -320,8 +320,8 @@ func TestUnknownWords(t *testing.T) {
 	require.ErrorContains(t, err, "Options.Filter.Statuses[0]")
 }
 
-// Reading any bytes as a journal does not panic. A mark that was read and written again is
-// the same mark.
+// Reading any bytes as a journal does not panic. An entry that was read and written again
+// is unchanged.
 func FuzzJournal(f *testing.F) {
 	var whole []byte
 	for i, commit := range someMarks() {

@@ -101,7 +101,7 @@ func newJournalReader(path string, r io.Reader) *journalReader {
 	return &journalReader{path: path, lines: bufio.NewReaderSize(r, maxJournalLine)}
 }
 
-// next returns a mark, or io.EOF.
+// next returns the next entry of the journal, or io.EOF.
 func (r *journalReader) next() (mark, error) {
 	line, err := r.read()
 	if err != nil {

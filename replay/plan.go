@@ -20,8 +20,8 @@ const (
 	// WindowSkip does not send the items.
 	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends the items: SQS suppresses items inside the window, and may deliver
-	// items at the edge again.
+	// WindowSend sends the items. SQS suppresses an item within the deduplication
+	// interval, and may deliver an item near the end of the interval again.
 	WindowSend WindowPolicy = "send"
 
 	// WindowWait sends the items after SQS has certainly forgotten them: SQS delivers

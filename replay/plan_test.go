@@ -58,8 +58,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message at an unknown time within one hour. The message is at the
-	// edge until the end of this hour is certainly outside the window.
+	// SQS accepted the message at an unknown time within one hour. SQS may remember the
+	// message until the deduplication interval after this hour has certainly ended.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))

@@ -152,7 +152,7 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	defer cancel()
 	go func() {
 		defer cancel()
-		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // returns too if the run is interrupted
+		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // also returns if the run is interrupted
 	}()
 	err = receiver.Run(running)
 	stats := receiver.Stats()
@@ -237,7 +237,7 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 		receipt, err = r.send(ctx, msg)
 	}
 	if err != nil && ctx.Err() != nil {
-		return err // the message did not fail; the consumer releases it
+		return err // the message did not fail; the consumer makes it visible again
 	}
 	return r.end(result, receipt, err)
 }

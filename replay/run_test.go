@@ -281,7 +281,7 @@ func TestConflictAtTheSend(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 1, 1}, []int{report.Sent, report.Conflict, report.Drift, report.Skipped})
 }
 
-// When the context ends, the sends in flight are withdrawn and their outcomes are
+// When the context ends, the sends in flight are cancelled and their outcomes are
 // recorded. The next run continues.
 func TestInterrupted(t *testing.T) {
 	before := runtime.NumGoroutine()

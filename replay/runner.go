@@ -25,7 +25,7 @@ type runner struct {
 	inFlight int
 	bytes    int // size of the bodies in flight
 	unsaved  []mark
-	entries  []LedgerEntry // ledger entries for marks that are not saved yet
+	entries  []LedgerEntry // for outcomes that the journal does not have yet
 	pace     pace
 }
 

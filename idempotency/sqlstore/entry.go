@@ -106,7 +106,8 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is the place of a ledger row within an epoch.
+// position is the place of a ledger row, with the ledger's epoch. A new epoch begins, for
+// example, when the ledger moves to another database server.
 type position struct {
 	epoch int64
 	ledger.Place

@@ -212,7 +212,7 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is the known state of one key while a group is written.
+// finding is the state of one key, as known to the goroutine that writes its claims.
 type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row

@@ -148,7 +148,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	return l.engine.append(ctx, tx, entries)
 }
 
-// Head returns the last seal's head.
+// Head returns the number and the hash of the last seal.
 func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	s, rule, err := lastSeal(ctx, l.db)
 	if err == nil && rule != "" {

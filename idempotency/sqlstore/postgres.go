@@ -209,7 +209,7 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		if d.Granted() { // grantable but not granted: another transaction holds the lock
+		if d.Granted() { // allowed by the rules, but another transaction holds the lock
 			d = idempotency.InProgress
 		}
 		out[i] = claimed{decision: d, record: r}

@@ -118,8 +118,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// A valid ending is busy: it was not applied, because another transaction holds
-		// the lock.
+		// A valid ending that changed no row is busy: another transaction holds the key's
+		// lock.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil

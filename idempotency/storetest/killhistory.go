@@ -77,7 +77,7 @@ type recorded struct {
 	ResendFor time.Duration
 	Resend    bool
 
-	// Fields of an ending.
+	// Fields of a complete, fail or release.
 	Fence    int64
 	Proof    idempotency.Proof
 	Response []byte
@@ -155,8 +155,7 @@ func (g *grants) add(r recorded, a answered) {
 	}
 }
 
-// next returns a random call: a claim, the ending of a recently granted claim, or a
-// lookup.
+// next returns a random call: a claim, the end of a recently granted claim, or a lookup.
 func (g *grants) next(rng *rand.Rand) recorded {
 	g.mu.Lock()
 	defer g.mu.Unlock()

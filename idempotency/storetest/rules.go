@@ -205,7 +205,8 @@ func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 	}
 }
 
-// transitionTable lists the record after each ending, and the decision of the next claim.
+// transitionTable lists the record after each way to end a claim, and the decision of the
+// next claim.
 var transitionTable = []struct {
 	name     string
 	before   string // state of the key before the claim, or "" for an unused key
