@@ -39,8 +39,8 @@ type Item[M any] struct {
 
 	// Dispatcher.mu guards the fields below.
 	lane       *lane[M]
-	prev, next *Item[M] // the outcome is in lane.outcomes, waiting for its report
-	out        bool     // in the list of outcomes of the lane
+	prev, next *Item[M] // neighbours in the lane, or in lane.outcomes
+	out        bool     // in lane.outcomes, waiting for the report
 	epoch      *epoch
 	watcher    *watcher[M]
 	stop       func() bool // stops watching the context

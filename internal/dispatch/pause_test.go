@@ -273,7 +273,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				defer cancel()
 				it := c.item("a")
 				if test.after == 0 {
-					c.submit(c.item("a")) // an earlier item of the group, so that the item it has to wait
+					c.submit(c.item("a")) // an earlier item of the group, for which the next item waits
 				}
 				it.Context = ctx
 				c.submit(it)

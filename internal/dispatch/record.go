@@ -169,8 +169,8 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 
 // takeBack undoes the start of an attempt: the item waits in its lane again, and the
 // attempt does not count. takeBack is called for an item that Admit left out of a
-// request, and for an item after the courier's Prepare. An item that has its outcome is
-// released instead.
+// request, and for an item after the courier's Prepare. For an item with an outcome,
+// takeBack calls the courier's Release instead.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -290,9 +290,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the request with the given number may have stored a later
-// item of the lane, with a fate that stays unknown. If a later request than this stored
-// the earlier item it, the item counts as overtaken.
+// noteOvertaker records a request that may have stored a later item of the lane than it.
+// The fate of the later item stays unknown. If a request with a higher number stored the
+// item it, this item counts as overtaken.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():

@@ -225,8 +225,8 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 }
 
 // Prepare claims events in the store, in one write, before their first Admit. Admit then
-// need not wait for the store. Prepare leaves out events that the process tier would
-// refuse. Prepare takes at most twice the store timeout, like Admit.
+// need not wait for the store. Prepare leaves out events that the memory of this process
+// would refuse. Prepare takes at most twice the store timeout, like Admit.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -239,8 +239,7 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 }
 
 // claim claims events in the store, in one write. It leaves out the events that the
-// process tier refuses. The process tier is the memory of this process, for the last five
-// minutes.
+// memory of this process refuses.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !isBehind(attempts, i) {

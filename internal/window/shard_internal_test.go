@@ -154,7 +154,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		case i%20_000 > 15_000: // only new keys from here on, so that whole chunks are dropped
+		case i%20_000 > 15_000: // for a while only new keys, so that whole chunks are dropped
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue

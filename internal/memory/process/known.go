@@ -82,7 +82,7 @@ func (k Known) keptUntil() Instant {
 	case k.State != InDoubt || k.older:
 		return k.Since.Add(memorySpan) // a refusal of the current request leaves the older doubt
 	case k.UnderWay:
-		return k.over.Add(-window.Request) // the least time if the request ends now without proof
+		return k.over.Add(-window.Request) // the earliest end, if the request ends now without proof
 	default:
 		return k.over
 	}

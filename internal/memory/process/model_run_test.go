@@ -20,7 +20,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	mem := process.NewAt(o, clocks)
 	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
 	var actors []*actor
-	var edges []process.Instant // limits of events in time, where later steps set the clock
+	var edges []process.Instant // instants at which the knowledge of an event changes; later steps go there
 	ids := 0
 	payloads := func(msg message) process.Event {
 		var sum [32]byte

@@ -14,8 +14,8 @@ func TestARecordIsOneCacheLine(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Ticket{}), uintptr(128))
 }
 
-// The watermark of a group is never higher than the highest number passed to raise. In a
-// full table, a watermark may be missing.
+// The table never returns a higher number for a group than the highest number passed to
+// raise. A full table may have forgotten the group's number.
 func TestWatermarks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var w watermarks
@@ -50,7 +50,8 @@ func TestWatermarks(t *testing.T) {
 	assert.Zero(t, w.of(groups[0]))
 }
 
-// The marks of 10,000 groups are all kept, in a table with at most ten entries per group.
+// The table keeps the highest sequence number of each of 10,000 groups, with at most ten
+// entries per group.
 func TestFewWatermarksAreKept(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var w watermarks
@@ -64,8 +65,8 @@ func TestFewWatermarksAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*marksPerSet, 10*10_000)
 }
 
-// If each group sends only once, marks older than an interval are replaced, and the table
-// stays small.
+// If each group sends only once, entries older than a deduplication interval are
+// replaced, and the table stays small.
 func TestOldWatermarksMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w watermarks

@@ -80,8 +80,8 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// One store call writes claims and queued endings together, and the store ends the
-// goroutine of the call. The next call writes the endings.
+// One store call writes claims and queued results together, and the store ends the
+// goroutine of the call. The next call writes the results.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k, next := r.event("k"), r.event("next")
@@ -101,7 +101,7 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 }
 
 // Close returns although the store ignores its context and does not answer. Close counts
-// the unanswered endings as lost.
+// the results without an answer as lost.
 func TestCloseOfASilentStore(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")

@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// gatherTime is the time for which queued endings wait. If claims are made meanwhile,
-	// the endings are written in the same store call. An ending is the last write for a
-	// claim: the result of the event, or the release of the claim.
+	// gatherTime is the time for which an ending waits in the queue. An ending is the
+	// last write for a claim: the result of the event, or the release of the claim. If
+	// claims are made meanwhile, the ending is written in the same store call.
 	gatherTime = time.Millisecond
 
 	// finishCalls is the maximum number of concurrent Finish calls, for a store without a
 	// Writer.
 	finishCalls = 256
 
-	// paceFrom is the number of queued endings at which Pace blocks senders.
+	// paceFrom is the number of results waiting for the store at which Pace blocks
+	// senders.
 	paceFrom = 512
 
-	// mostEndings is the maximum length of the queue of endings. If the queue is full, a
-	// new ending drops the oldest. After a failed write, endings are dropped if they are
-	// older than the time keepTrying.
+	// mostEndings is the maximum number of endings (results and releases) waiting for the
+	// store. If the queue is full, a new ending drops the oldest. After a failed write,
+	// endings older than keepTrying are dropped.
 	mostEndings = 10_000
 	keepTrying  = time.Hour
 
@@ -40,13 +41,14 @@ type Waiter interface {
 
 	// Recorded is called once, without any lock of this package held. The value ok is
 	// true if the store has the event. It is false if the store did not answer within the
-	// store timeout, if the store refused the ending, or if the claimant dropped the
-	// ending.
+	// store timeout, if the store refused the result, or if the claimant dropped the
+	// result.
 	Recorded(ok bool)
 }
 
-// endings is the queue of endings not yet in the store. A goroutine (drain) runs while
-// the queue is not empty. Queued endings are written together with the next claims.
+// endings is the queue of results and releases not yet in the store. A goroutine (drain)
+// runs while the queue is not empty. Queued endings are written together with the next
+// claims.
 type endings struct {
 	ctx  context.Context // context of the store calls in drain
 	stop context.CancelFunc
@@ -122,8 +124,8 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// Pace blocks while many endings are queued and the store answers, so a store that is
-// slower than SQS slows the senders down. Pace does not wait for a failing store,
+// Pace blocks while many results wait for the store and the store answers, so a store
+// that is slower than SQS slows the senders down. Pace does not wait for a failing store,
 // because the queue would not become shorter.
 func (c *Claimant) Pace() {
 	for c.isBehind() {
@@ -137,8 +139,8 @@ func (c *Claimant) isBehind() bool {
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
-// await adds the waiter w to an ending and starts the timer for waiters. The caller holds
-// mu.
+// await adds the waiter w to a queued result and starts the timer for waiters. The caller
+// holds mu.
 func (c *Claimant) await(e *ending, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
@@ -231,7 +233,7 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 }
 
-// dropLate drops an ending that comes after Close, and counts it as lost.
+// dropLate drops a result or a release that comes after Close, and counts it as lost.
 func (c *Claimant) dropLate(e *ending, w Waiter) {
 	c.mu.Lock()
 	c.dropEnding(e, errLate)
@@ -275,10 +277,10 @@ func (l *endings) removeFinished(e *ending, recorded bool) []Waiter {
 	return waiters
 }
 
-// Close writes the remaining endings. It waits until the context ends, at most ten
-// seconds. It then waits at most one second more, for a store that ignores its context.
-// Close returns the number of endings dropped since New or still without an answer, and
-// the last reason. Later endings are dropped.
+// Close writes the remaining results and releases. It waits until the context ends, at
+// most ten seconds. It then waits at most one second more, for a store that ignores its
+// context. Close returns the number of results and releases that were dropped since New
+// or have no answer, and the last reason. Later ones are dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	c.mu.Lock()
 	if !c.closed {

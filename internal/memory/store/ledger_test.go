@@ -150,7 +150,7 @@ func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.Attempted(k, &stored, w)
 }
 
-// While the store fails, the write of an ending is repeated for an hour, at growing
+// While the store fails, the write of a result is repeated for an hour, at growing
 // intervals.
 func TestResultsAreTriedAgain(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
@@ -212,7 +212,7 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// The queue holds at most 10,000 endings. A further ending drops the oldest.
+// At most 10,000 results wait for the store. A further result drops the oldest.
 func TestTooManyEndings(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		const most = 10_000
