@@ -9,9 +9,9 @@
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
 // Limits: only Linux has a clock for suspensions. On other systems a forward step of the
-// wall clock counts as a suspension. If the wall clock is set back during a suspension by
-// the length of the suspension, within a millisecond, the clock notices the suspension up
-// to 100 ms late.
+// wall clock counts as a suspension. On Linux the clock notices a suspension up to 100 ms
+// late if, during the suspension, the wall clock is set back by the same length (within a
+// millisecond).
 //
 // Stores and the outbox have clocks of their databases. StepTolerance and SetBack are the
 // common rule for a backward step of such a clock.

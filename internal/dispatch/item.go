@@ -119,8 +119,8 @@ func (it *Item[M]) recorded(ok bool) {
 // the item already has its outcome, but its request may still call MarkRecording.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. The item may already be
-// chosen for a request that has not begun. That request will not contain the item, and
+// MarkIdle records that no attempt of the item is under way. If the item was already
+// chosen for a request that has not begun, that request will not contain the item, and
 // Outcome.Attempts does not count it. Courier.Conclude calls MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 

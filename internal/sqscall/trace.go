@@ -184,9 +184,9 @@ func errorType(body []byte) (string, bool) {
 }
 
 // checkStatus returns an error if the answer has an HTTP status other than 200. The
-// status is the one that the middleware recorded. If the client skipped the middleware,
-// the status is from the SDK's metadata. A client that does not use HTTP has no status,
-// which is not an error.
+// middleware has recorded the status. If the client skipped the middleware, the status is
+// from the SDK's metadata. A client without HTTP has no status, and checkStatus returns
+// nil.
 func (p *progress) checkStatus(metadata middleware.Metadata) error {
 	status := int(p.status.Load())
 	if !p.followed() {

@@ -57,7 +57,7 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		taken := (ahead - live) & (v | -v) >> 31 // ahead < live and v is not zero
+		taken := (ahead - live) & (v | -v) >> 31 // 1 for a slot in use (ahead < live and v is not zero), else 0
 		vacant |= (taken ^ 1) << i
 	}
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)

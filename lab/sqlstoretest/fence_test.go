@@ -19,9 +19,9 @@ import (
 )
 
 // The PostgreSQL server is stopped in immediate mode during many concurrent calls of
-// ClaimTx. A caller gets the fence of its claim before the commit, so it may have the
-// fence of a lost claim. No fence is granted twice, and a claim that was never committed
-// cannot complete the valid claim.
+// ClaimTx. A caller gets the fence (the number) of its claim before the commit, so it may
+// have the fence of a lost claim. No fence is granted twice, and a claim that was never
+// committed cannot complete the valid claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {

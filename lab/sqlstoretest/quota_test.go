@@ -76,9 +76,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// A transaction counts the operations of all transactions committed before it began to
-// count. Writers in many stores therefore exceed the quota at most by their concurrent
-// transactions. On SQLite they never exceed the quota.
+// Each transaction counts the operations, and does not see uncommitted operations of
+// concurrent transactions. Writers in many stores can therefore exceed the quota by one
+// operation for each concurrent transaction. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, stores, writers = 40, 3, 4

@@ -17,9 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// While a seal is made, a transaction is open whose number is lower than the numbers of
-// committed transactions. The seal ends before the entry of this transaction. After its
-// commit, the next seal has the entry in the order of transaction numbers.
+// A seal is made while a transaction is open, after transactions with higher numbers have
+// committed. The seal ends before the entry of the open transaction. After its commit,
+// the next seal has the remaining entries in the order of transaction numbers.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -202,8 +202,8 @@ func TestSealsAreBounded(t *testing.T) {
 }
 
 // A database is restored into another server with lower transaction numbers. A store
-// opened after the restore begins a new epoch of the ledger. A store opened before the
-// restore refuses to write.
+// opened after the restore begins a new epoch of the ledger, so its entries come after
+// all restored entries. A store opened before the restore refuses to write.
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})

@@ -41,7 +41,7 @@ func (m *Memory) Horizon(now Instant) Instant {
 	return m.freeUntil(now)
 }
 
-// Look returns what the memory knows about the event now. It changes no ticket.
+// Look returns the current knowledge of the event. It changes no ticket.
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()
