@@ -101,7 +101,8 @@ func (p *progress) item(done int, text string) {
 	_ = p.bar.Set64(int64(done))
 }
 
-// say prints a line for people. If there is a progress bar, the line is above it.
+// say prints a line for people, unless p.quiet is set. If there is a progress bar, the line
+// is above it.
 func (p *progress) say(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// client answers immediately, like SQS, and stores no messages.
+// client answers each send immediately, with an answer in the form of SQS, and stores no
+// messages.
 type client struct{ sent atomic.Int64 }
 
 func (c *client) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

@@ -35,8 +35,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Wrong wraps err in a [*LineError] with the line's file and number. If the line is a whole
-// array, or the beginning of an object or array over several lines, the error also shows a
-// command that converts the file to one object on each line.
+// array, or the beginning of an object or array over several lines, the text of err is
+// replaced by a jq command that converts the file to one object on each line.
 func (l Line) Wrong(err error) error { return l.wrong(err) }
 
 func (l Line) wrong(err error) *LineError {

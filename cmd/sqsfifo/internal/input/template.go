@@ -91,8 +91,9 @@ func (t Template) text(event any) (string, error) {
 
 // parts divides the template at each "|" of its literal text. Each part of the template
 // becomes a part of the dedupe key. sqsfifo.JoinKey escapes "|" in values, so different
-// lists of values have different keys. Two values within one part do not have this
-// protection: with "-" between them, ("x-y", "z") and ("x", "y-z") have the same text.
+// lists of values have different keys. Within one part nothing is escaped: with "-" between
+// two values, ("x-y", "z") and ("x", "y-z") would have the same key. A part with two
+// pointers is therefore an error.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

@@ -54,7 +54,8 @@ func Differ(own, other string) Difference {
 	return d
 }
 
-// shorten cuts a text between characters, after at most the given number of bytes.
+// shorten cuts a text between characters, after at most the given number of bytes, and
+// marks the cut by "…".
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -65,7 +66,8 @@ func shorten(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Attributes describes each differing attribute of two messages, sorted by name.
+// Attributes describes the differing attributes of two messages, sorted by name, at most
+// attributesMost of them.
 func Attributes(own, other map[string]string) []string {
 	names := map[string]bool{}
 	for name := range own {

@@ -34,8 +34,8 @@ type Config struct {
 	// Source is the event_source of the messages: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Window adds a check of the time after which the queue forgets a message. It takes
-	// five minutes.
+	// Window adds a check, which takes five minutes, of the time after which the queue
+	// forgets a message.
 	Window bool
 
 	// Clean makes Run receive and delete its messages at the end.

@@ -124,7 +124,8 @@ func (p *Program) ExportDerived() bool {
 	return found
 }
 
-// derives reports whether all results of a function come from its parameters.
+// derives reports whether the first result of a function comes only from its parameters and
+// constants.
 func (p *Program) derives(fn *ssa.Function) bool {
 	given := false
 	for _, block := range fn.Blocks {

@@ -317,7 +317,8 @@ func IsReference(t types.Type) bool {
 }
 
 // Referrers returns the instructions that use a value. It returns nil for constants,
-// functions and package-level variables, because package ssa does not list their uses.
+// declared functions and package-level variables, because package ssa does not list their
+// uses.
 func Referrers(v ssa.Value) []ssa.Instruction {
 	if refs := v.Referrers(); refs != nil {
 		return *refs
@@ -365,8 +366,8 @@ func isTemplate(obj *types.Func) bool {
 	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
 }
 
-// isSetter reports whether a method of another package stores its arguments in its
-// receiver. It decides by the method's name.
+// isSetter reports whether a method stores its arguments in its receiver. It decides by the
+// method's name, because it is for methods of other packages.
 func isSetter(obj *types.Func) bool {
 	return obj.Signature().Recv() != nil && setterName.MatchString(obj.Name())
 }

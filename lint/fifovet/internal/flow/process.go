@@ -168,8 +168,8 @@ func prints(t types.Type) bool {
 }
 
 // followMarshal continues a trace at the results of a type's encoding methods, for example
-// MarshalJSON, if they belong to this package. It keeps only sources: for example, a clock
-// reading in MarshalJSON becomes part of the body.
+// MarshalJSON, if they belong to this package. It keeps only sources and random map orders:
+// for example, a clock reading in MarshalJSON becomes part of the body.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
@@ -186,7 +186,7 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 }
 
 // followPrinted continues a trace at the results of the Error and String methods of a fmt
-// call's arguments. It keeps only sources, such as a clock reading.
+// call's arguments. It keeps only sources, such as a clock, and random map orders.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -197,8 +197,8 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 }
 
 // followFirstMethod continues a trace at the results of a type's first method with one of
-// the names, if the method belongs to this package. It keeps only sources, such as a clock
-// reading.
+// the names, if the method belongs to this package. It keeps only sources, such as a clock,
+// and random map orders.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

@@ -47,7 +47,8 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 }
 
 // callsAgain reports whether the called function calls its argument number arg again until
-// the argument succeeds. If the body of the called function is unknown, its name decides.
+// the argument succeeds. If the body of the called function is unknown, its CallsFact
+// decides; without a fact, its name does.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {

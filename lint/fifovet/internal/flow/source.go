@@ -28,8 +28,9 @@ var generators = []string{
 // import/path.Type.Method.
 type Sources []string
 
-// SourceOf reports whether a function returns a different value at each call: a clock,
-// a random source, a generator of identifiers.
+// SourceOf reports whether a function is a source: a clock, a random source, a counter, a
+// generator of identifiers, or a function such as os.Getpid with another value in each
+// process.
 func (s Sources) SourceOf(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return false
@@ -97,8 +98,8 @@ func picksFew(obj *types.Func, c *ssa.CallCommon) bool {
 	return ok && n <= maxChoices && strings.HasSuffix(strings.ToUpper(obj.Name()), "N")
 }
 
-// isClock reports whether a method is the method Now of a clock that the program passes
-// around as an interface or a struct.
+// isClock reports whether a function or method has the form of a clock: the name Now, no
+// parameters, and a time.Time as its result.
 func isClock(obj *types.Func) bool {
 	sig := obj.Signature()
 	return obj.Name() == "Now" && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isTime(sig.Results().At(0).Type())

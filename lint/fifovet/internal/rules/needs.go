@@ -21,9 +21,9 @@ const (
 	all
 )
 
-// neededDepth returns which functions of a package must be analyzed, and the fact about the
-// package. It decides by types and names whether the package can have findings, or facts
-// for importing packages.
+// neededDepth returns which functions of a package must be analyzed, and the fact whether
+// the package can concern queues (reachFact). It decides by types and names whether the
+// package can have findings, or facts for importing packages.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()

@@ -197,7 +197,8 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	return same
 }
 
-// holdsParameter reports whether a value is read from the variable of a parameter.
+// holdsParameter reports whether a value is a parameter that the function keeps in a
+// variable.
 func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {

@@ -136,7 +136,8 @@ func isCompared(field *ssa.FieldAddr) bool {
 	return false
 }
 
-// endsLoop reports whether a comparison only ends a loop over a slice.
+// endsLoop reports whether a comparison is part of a loop. Such a comparison normally only
+// ends the loop over the slice.
 func endsLoop(b *ssa.BinOp) bool {
 	return flow.Cycle(b.Block())[b.Block()]
 }
