@@ -15,7 +15,7 @@ import (
 // for every attribute (F-120). If the request names no attributes, the answer has none.
 // The counts are exact here.
 func (q *Queue) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
-	return inProcess(ctx, "GetQueueAttributes", in, requireAttributes, q.attributes)
+	return inProcess(ctx, "GetQueueAttributes", in, q.attributes)
 }
 
 // GetQueueUrl returns the queue's URL if the name is the queue's name and the owner, if
@@ -30,7 +30,7 @@ func (q *Queue) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...
 // [Server.SetQueueAttributes] for a RedrivePolicy. A queue without a server gets its
 // dead-letter queue from its [Config].
 func (q *Queue) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
-	return inProcess(ctx, "SetQueueAttributes", in, requireSetAttributes, func(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
+	return inProcess(ctx, "SetQueueAttributes", in, func(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
 		return q.setAttributes(in, func(string) *Queue { return nil })
 	})
 }

@@ -16,13 +16,13 @@ import (
 // FIFO queue may have the message by then (F-098). The deduplication ID stays taken
 // (F-021).
 func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	return inProcess(ctx, "DeleteMessage", in, requireDelete, q.deleteMessage)
+	return inProcess(ctx, "DeleteMessage", in, q.deleteMessage)
 }
 
 // DeleteMessageBatch is [Queue.DeleteMessage] for up to ten handles, each with
 // a separate outcome.
 func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
-	return inProcess(ctx, "DeleteMessageBatch", in, requireDeleteBatch, q.deleteBatch)
+	return inProcess(ctx, "DeleteMessageBatch", in, q.deleteBatch)
 }
 
 // ChangeMessageVisibility makes a received message visible the given number of seconds
@@ -31,7 +31,7 @@ func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 // handle of an undeleted message is accepted, and the call succeeds even if the message
 // is visible again (F-141).
 func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	return inProcess(ctx, "ChangeMessageVisibility", in, requireChange, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
+	return inProcess(ctx, "ChangeMessageVisibility", in, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
 		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
 	})
 }
@@ -39,7 +39,7 @@ func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessa
 // ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibility] for up to ten
 // handles, each with a separate outcome.
 func (q *Queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-	return inProcess(ctx, "ChangeMessageVisibilityBatch", in, requireChangeBatch, q.changeVisibilityBatch)
+	return inProcess(ctx, "ChangeMessageVisibilityBatch", in, q.changeVisibilityBatch)
 }
 
 func (q *Queue) deleteMessage(ctx context.Context, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {

@@ -22,13 +22,13 @@ var permittedActions = []string{
 // AddPermission adds a statement to the queue's Policy under the label (F-147). The
 // fake does not enforce the policy.
 func (q *Queue) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
-	return inProcess(ctx, "AddPermission", in, requireAddPermission, q.addPermission)
+	return inProcess(ctx, "AddPermission", in, q.addPermission)
 }
 
 // RemovePermission removes the statement with the label from the queue's Policy
 // (F-147).
 func (q *Queue) RemovePermission(ctx context.Context, in *sqs.RemovePermissionInput, _ ...func(*sqs.Options)) (*sqs.RemovePermissionOutput, error) {
-	return inProcess(ctx, "RemovePermission", in, requireRemovePermission, q.removePermission)
+	return inProcess(ctx, "RemovePermission", in, q.removePermission)
 }
 
 // policy has the members of a Policy that AddPermission and RemovePermission use.

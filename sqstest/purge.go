@@ -18,7 +18,7 @@ const purgeInterval = time.Minute
 // and frees the deduplication IDs unless Config.PurgeKeepsIDs is set. A second purge
 // within 60 s is refused (F-106). [Queue.Messages] still shows the stored messages.
 func (q *Queue) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
-	return inProcess(ctx, "PurgeQueue", in, requirePurge, q.purge)
+	return inProcess(ctx, "PurgeQueue", in, q.purge)
 }
 
 func (q *Queue) purge(_ context.Context, in *sqs.PurgeQueueInput) (*sqs.PurgeQueueOutput, error) {

@@ -38,7 +38,7 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 // under new handles, and the old handles still work (F-100). The call is refused if one
 // of the messages was deleted, changed or became visible (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
-	return inProcess(ctx, "ReceiveMessage", in, requireReceive, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+	return inProcess(ctx, "ReceiveMessage", in, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
 			ReceiveMessageInput: *in,
 			MaxNumberOfMessages: unlessZero(in.MaxNumberOfMessages),

@@ -36,7 +36,7 @@ import (
 // original's answer (F-001). A call takes the next injected fault even if the message
 // is invalid.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	return inProcess(ctx, "SendMessage", in, requireSend, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+	return inProcess(ctx, "SendMessage", in, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 		return q.send(ctx, &sendRequest{SendMessageInput: *in, DelaySeconds: unlessZero(in.DelaySeconds)})
 	})
 }
@@ -46,7 +46,7 @@ func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 // in Failed and does not affect the other entries. A call takes the next injected fault
 // even if an entry is invalid.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	return inProcess(ctx, "SendMessageBatch", in, requireSendBatch, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+	return inProcess(ctx, "SendMessageBatch", in, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}
 		for _, e := range in.Entries {
 			request.Entries = append(request.Entries, sendEntry{e, unlessZero(e.DelaySeconds)})

@@ -13,55 +13,55 @@ import (
 // on AWS, and unlike in [NewQueue], ContentBasedDeduplication is off by default
 // (F-035). The name of a deleted queue is free again after 60 s.
 func (s *Server) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
-	return inProcess(ctx, "CreateQueue", in, requireCreate, s.createQueue)
+	return inProcess(ctx, "CreateQueue", in, s.createQueue)
 }
 
 // DeleteQueue removes a queue and its messages. The [Queue] still shows its stored
 // messages. Its calls, including waiting receives, are refused from then on.
 func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
-	return inProcess(ctx, "DeleteQueue", in, requireDeleteQueue, s.deleteQueue)
+	return inProcess(ctx, "DeleteQueue", in, s.deleteQueue)
 }
 
 // GetQueueUrl returns the URL of the queue with the name. All queues belong to the
 // account [Account].
 func (s *Server) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
-	return inProcess(ctx, "GetQueueUrl", in, requireQueueURL, s.queueURL)
+	return inProcess(ctx, "GetQueueUrl", in, s.queueURL)
 }
 
 // ListQueues returns the URLs of the queues with the name prefix, in the order of the
 // names, at most MaxResults or 1,000 URLs.
 func (s *Server) ListQueues(ctx context.Context, in *sqs.ListQueuesInput, _ ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error) {
-	return inProcess(ctx, "ListQueues", in, requireNothing, s.listQueues)
+	return inProcess(ctx, "ListQueues", in, s.listQueues)
 }
 
 // ListDeadLetterSourceQueues returns the URLs of the queues with this queue in their
 // RedrivePolicy.
 func (s *Server) ListDeadLetterSourceQueues(ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput, _ ...func(*sqs.Options)) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
-	return inProcess(ctx, "ListDeadLetterSourceQueues", in, requireSources, s.listSources)
+	return inProcess(ctx, "ListDeadLetterSourceQueues", in, s.listSources)
 }
 
 // StartMessageMoveTask moves the messages of a dead-letter queue back to their source
 // queues, or to the destination. Each message gets a new MessageId, and its receive
 // count starts again (F-113).
 func (s *Server) StartMessageMoveTask(ctx context.Context, in *sqs.StartMessageMoveTaskInput, _ ...func(*sqs.Options)) (*sqs.StartMessageMoveTaskOutput, error) {
-	return inProcess(ctx, "StartMessageMoveTask", in, requireStartMove, s.startMove)
+	return inProcess(ctx, "StartMessageMoveTask", in, s.startMove)
 }
 
 // ListMessageMoveTasks returns the tasks of a source, newest first, at most MaxResults.
 // Without MaxResults it returns only the newest task.
 func (s *Server) ListMessageMoveTasks(ctx context.Context, in *sqs.ListMessageMoveTasksInput, _ ...func(*sqs.Options)) (*sqs.ListMessageMoveTasksOutput, error) {
-	return inProcess(ctx, "ListMessageMoveTasks", in, requireListMoves, s.listMoves)
+	return inProcess(ctx, "ListMessageMoveTasks", in, s.listMoves)
 }
 
 // CancelMessageMoveTask ends a running task. Moved messages stay moved.
 func (s *Server) CancelMessageMoveTask(ctx context.Context, in *sqs.CancelMessageMoveTaskInput, _ ...func(*sqs.Options)) (*sqs.CancelMessageMoveTaskOutput, error) {
-	return inProcess(ctx, "CancelMessageMoveTask", in, requireCancelMove, s.cancelMove)
+	return inProcess(ctx, "CancelMessageMoveTask", in, s.cancelMove)
 }
 
 // SetQueueAttributes changes the attributes of a queue, all or none. Unlike
 // [Queue.SetQueueAttributes] it can name another queue in a RedrivePolicy.
 func (s *Server) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
-	return inProcess(ctx, "SetQueueAttributes", in, requireSetAttributes, s.setAttributes)
+	return inProcess(ctx, "SetQueueAttributes", in, s.setAttributes)
 }
 
 // SendMessage is [Queue.SendMessage] of the queue in the request.

@@ -21,17 +21,17 @@ const (
 // TagQueue adds the tags to the queue's tags and replaces tags with equal keys, all or
 // none.
 func (q *Queue) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
-	return inProcess(ctx, "TagQueue", in, requireTag, q.tag)
+	return inProcess(ctx, "TagQueue", in, q.tag)
 }
 
 // UntagQueue removes the tags with the given keys. Unknown keys change nothing.
 func (q *Queue) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
-	return inProcess(ctx, "UntagQueue", in, requireUntag, q.untag)
+	return inProcess(ctx, "UntagQueue", in, q.untag)
 }
 
 // ListQueueTags returns the queue's tags.
 func (q *Queue) ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
-	return inProcess(ctx, "ListQueueTags", in, requireListTags, q.listTags)
+	return inProcess(ctx, "ListQueueTags", in, q.listTags)
 }
 
 func (q *Queue) tag(_ context.Context, in *sqs.TagQueueInput) (*sqs.TagQueueOutput, error) {
