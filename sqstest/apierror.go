@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -44,54 +45,51 @@ const (
 	legacyCode     = "AWS.SimpleQueueService."
 )
 
-func sender(status int, query, shape string, modelled func(message, code *string) error) *errorClass {
-	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient, modelled: modelled}
+// sender returns the class of a sender's error outside of the service model.
+func sender(status int, query, shape string) *errorClass {
+	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
+}
+
+// modelled returns the class of a sender's error with the SDK's type T. Its shape is the
+// name of T.
+func modelled[T any](status int, query string) *errorClass {
+	c := sender(status, query, serviceShape+reflect.TypeFor[T]().Name())
+	c.modelled = func(message, code *string) error {
+		e := reflect.New(reflect.TypeFor[T]())
+		e.Elem().FieldByName("Message").Set(reflect.ValueOf(message))
+		e.Elem().FieldByName("ErrorCodeOverride").Set(reflect.ValueOf(code))
+		return e.Interface().(error)
+	}
+	return c
 }
 
 var (
-	invalidParameterValue = sender(400, "InvalidParameterValue", frameworkShape+"InvalidParameterValueException", nil)
-	missingParameter      = sender(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException", nil)
-	serializationFailed   = sender(400, "SerializationException", frameworkShape+"SerializationException", nil)
-	unknownOperation      = sender(400, "UnknownOperationException", frameworkShape+"UnknownOperationException", nil)
-	requestTimeout        = sender(408, "RequestTimeout", frameworkShape+"RequestTimeoutException", nil)
-	requestTooLarge       = sender(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException", nil)
+	invalidParameterValue = sender(400, "InvalidParameterValue", frameworkShape+"InvalidParameterValueException")
+	missingParameter      = sender(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException")
+	serializationFailed   = sender(400, "SerializationException", frameworkShape+"SerializationException")
+	unknownOperation      = sender(400, "UnknownOperationException", frameworkShape+"UnknownOperationException")
+	requestTimeout        = sender(408, "RequestTimeout", frameworkShape+"RequestTimeoutException")
+	requestTooLarge       = sender(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException")
 
-	queueDoesNotExist = sender(400, legacyCode+"NonExistentQueue", serviceShape+"QueueDoesNotExist",
-		func(m, c *string) error { return &types.QueueDoesNotExist{Message: m, ErrorCodeOverride: c} })
-	invalidMessageContents = sender(400, "InvalidMessageContents", serviceShape+"InvalidMessageContents",
-		func(m, c *string) error { return &types.InvalidMessageContents{Message: m, ErrorCodeOverride: c} })
-	receiptHandleIsInvalid = sender(404, "ReceiptHandleIsInvalid", serviceShape+"ReceiptHandleIsInvalid",
-		func(m, c *string) error { return &types.ReceiptHandleIsInvalid{Message: m, ErrorCodeOverride: c} })
-	invalidAttributeName = sender(400, "InvalidAttributeName", serviceShape+"InvalidAttributeName",
-		func(m, c *string) error { return &types.InvalidAttributeName{Message: m, ErrorCodeOverride: c} })
-	overLimit = sender(403, "OverLimit", serviceShape+"OverLimit",
-		func(m, c *string) error { return &types.OverLimit{Message: m, ErrorCodeOverride: c} })
-	unsupportedOperation = sender(400, legacyCode+"UnsupportedOperation", serviceShape+"UnsupportedOperation",
-		func(m, c *string) error { return &types.UnsupportedOperation{Message: m, ErrorCodeOverride: c} })
-	requestThrottled = sender(403, "RequestThrottled", serviceShape+"RequestThrottled",
-		func(m, c *string) error { return &types.RequestThrottled{Message: m, ErrorCodeOverride: c} })
+	queueDoesNotExist      = modelled[types.QueueDoesNotExist](400, legacyCode+"NonExistentQueue")
+	invalidMessageContents = modelled[types.InvalidMessageContents](400, "InvalidMessageContents")
+	receiptHandleIsInvalid = modelled[types.ReceiptHandleIsInvalid](404, "ReceiptHandleIsInvalid")
+	invalidAttributeName   = modelled[types.InvalidAttributeName](400, "InvalidAttributeName")
+	overLimit              = modelled[types.OverLimit](403, "OverLimit")
+	unsupportedOperation   = modelled[types.UnsupportedOperation](400, legacyCode+"UnsupportedOperation")
+	requestThrottled       = modelled[types.RequestThrottled](403, "RequestThrottled")
 
-	emptyBatchRequest = sender(400, legacyCode+"EmptyBatchRequest", serviceShape+"EmptyBatchRequest",
-		func(m, c *string) error { return &types.EmptyBatchRequest{Message: m, ErrorCodeOverride: c} })
-	tooManyEntries = sender(400, legacyCode+"TooManyEntriesInBatchRequest", serviceShape+"TooManyEntriesInBatchRequest",
-		func(m, c *string) error { return &types.TooManyEntriesInBatchRequest{Message: m, ErrorCodeOverride: c} })
-	entryIDsNotDistinct = sender(400, legacyCode+"BatchEntryIdsNotDistinct", serviceShape+"BatchEntryIdsNotDistinct",
-		func(m, c *string) error { return &types.BatchEntryIdsNotDistinct{Message: m, ErrorCodeOverride: c} })
-	invalidEntryID = sender(400, legacyCode+"InvalidBatchEntryId", serviceShape+"InvalidBatchEntryId",
-		func(m, c *string) error { return &types.InvalidBatchEntryId{Message: m, ErrorCodeOverride: c} })
-	batchTooLong = sender(400, legacyCode+"BatchRequestTooLong", serviceShape+"BatchRequestTooLong",
-		func(m, c *string) error { return &types.BatchRequestTooLong{Message: m, ErrorCodeOverride: c} })
+	emptyBatchRequest   = modelled[types.EmptyBatchRequest](400, legacyCode+"EmptyBatchRequest")
+	tooManyEntries      = modelled[types.TooManyEntriesInBatchRequest](400, legacyCode+"TooManyEntriesInBatchRequest")
+	entryIDsNotDistinct = modelled[types.BatchEntryIdsNotDistinct](400, legacyCode+"BatchEntryIdsNotDistinct")
+	invalidEntryID      = modelled[types.InvalidBatchEntryId](400, legacyCode+"InvalidBatchEntryId")
+	batchTooLong        = modelled[types.BatchRequestTooLong](400, legacyCode+"BatchRequestTooLong")
 
-	invalidAttributeValue = sender(400, "InvalidAttributeValue", serviceShape+"InvalidAttributeValue",
-		func(m, c *string) error { return &types.InvalidAttributeValue{Message: m, ErrorCodeOverride: c} })
-	queueNameExists = sender(400, "QueueAlreadyExists", serviceShape+"QueueNameExists",
-		func(m, c *string) error { return &types.QueueNameExists{Message: m, ErrorCodeOverride: c} })
-	queueDeletedRecently = sender(400, legacyCode+"QueueDeletedRecently", serviceShape+"QueueDeletedRecently",
-		func(m, c *string) error { return &types.QueueDeletedRecently{Message: m, ErrorCodeOverride: c} })
-	purgeInProgress = sender(403, legacyCode+"PurgeQueueInProgress", serviceShape+"PurgeQueueInProgress",
-		func(m, c *string) error { return &types.PurgeQueueInProgress{Message: m, ErrorCodeOverride: c} })
-	resourceNotFound = sender(404, "ResourceNotFoundException", serviceShape+"ResourceNotFoundException",
-		func(m, c *string) error { return &types.ResourceNotFoundException{Message: m, ErrorCodeOverride: c} })
+	invalidAttributeValue = modelled[types.InvalidAttributeValue](400, "InvalidAttributeValue")
+	queueNameExists       = modelled[types.QueueNameExists](400, "QueueAlreadyExists")
+	queueDeletedRecently  = modelled[types.QueueDeletedRecently](400, legacyCode+"QueueDeletedRecently")
+	purgeInProgress       = modelled[types.PurgeQueueInProgress](403, legacyCode+"PurgeQueueInProgress")
+	resourceNotFound      = modelled[types.ResourceNotFoundException](404, "ResourceNotFoundException")
 
 	serviceUnavailable = &errorClass{
 		status: http.StatusServiceUnavailable, query: "ServiceUnavailable",

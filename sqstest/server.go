@@ -116,21 +116,21 @@ type operation func(ctx context.Context, s *Server, body []byte) (any, error)
 
 // operations is keyed by the text after "AmazonSQS." in X-Amz-Target.
 var operations = map[string]operation{
-	"SendMessage":                  on(func(in *sendRequest) *string { return in.QueueUrl }, (*Queue).send),
-	"SendMessageBatch":             on(func(in *sendBatchRequest) *string { return in.QueueUrl }, (*Queue).sendBatch),
-	"ReceiveMessage":               on(func(in *receiveRequest) *string { return in.QueueUrl }, (*Queue).receive),
-	"DeleteMessage":                on(func(in *sqs.DeleteMessageInput) *string { return in.QueueUrl }, (*Queue).deleteMessage),
-	"DeleteMessageBatch":           on(func(in *sqs.DeleteMessageBatchInput) *string { return in.QueueUrl }, (*Queue).deleteBatch),
-	"ChangeMessageVisibility":      on(func(in *changeRequest) *string { return in.QueueUrl }, (*Queue).changeVisibility),
-	"ChangeMessageVisibilityBatch": on(func(in *sqs.ChangeMessageVisibilityBatchInput) *string { return in.QueueUrl }, (*Queue).changeVisibilityBatch),
-	"GetQueueAttributes":           on(func(in *sqs.GetQueueAttributesInput) *string { return in.QueueUrl }, (*Queue).attributes),
-	"PurgeQueue":                   on(func(in *sqs.PurgeQueueInput) *string { return in.QueueUrl }, (*Queue).purge),
-	"TagQueue":                     on(func(in *sqs.TagQueueInput) *string { return in.QueueUrl }, (*Queue).tag),
-	"UntagQueue":                   on(func(in *sqs.UntagQueueInput) *string { return in.QueueUrl }, (*Queue).untag),
-	"ListQueueTags":                on(func(in *sqs.ListQueueTagsInput) *string { return in.QueueUrl }, (*Queue).listTags),
+	"SendMessage":                  on((*Queue).send),
+	"SendMessageBatch":             on((*Queue).sendBatch),
+	"ReceiveMessage":               on((*Queue).receive),
+	"DeleteMessage":                on((*Queue).deleteMessage),
+	"DeleteMessageBatch":           on((*Queue).deleteBatch),
+	"ChangeMessageVisibility":      on((*Queue).changeVisibility),
+	"ChangeMessageVisibilityBatch": on((*Queue).changeVisibilityBatch),
+	"GetQueueAttributes":           on((*Queue).attributes),
+	"PurgeQueue":                   on((*Queue).purge),
+	"TagQueue":                     on((*Queue).tag),
+	"UntagQueue":                   on((*Queue).untag),
+	"ListQueueTags":                on((*Queue).listTags),
 
-	"AddPermission":    on(func(in *sqs.AddPermissionInput) *string { return in.QueueUrl }, (*Queue).addPermission),
-	"RemovePermission": on(func(in *sqs.RemovePermissionInput) *string { return in.QueueUrl }, (*Queue).removePermission),
+	"AddPermission":    on((*Queue).addPermission),
+	"RemovePermission": on((*Queue).removePermission),
 
 	"SetQueueAttributes":         onServer((*Server).setAttributes),
 	"DeleteQueue":                onServer((*Server).deleteQueue),
@@ -143,12 +143,11 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on makes an operation on one queue. The operation decodes its input and takes the
-// queue's URL from the input with the function queueURL. It then calls the function run
-// on the queue with this URL.
-func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *I) (*O, error)) operation {
+// on returns the operation that decodes an input and calls run on the queue whose URL is
+// in the input.
+func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
-		u := queueURL(in)
+		u := queueURLOf(in)
 		if u == nil {
 			return nil, missing("QueueUrl")
 		}

@@ -4,6 +4,7 @@ package sqstest
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
@@ -66,93 +67,85 @@ func (s *Server) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttribu
 
 // SendMessage is [Queue.SendMessage] of the queue in the request.
 func (s *Server) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).SendMessage(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).SendMessage)
 }
 
 // SendMessageBatch is [Queue.SendMessageBatch] of the queue in the request.
 func (s *Server) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).SendMessageBatch(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).SendMessageBatch)
 }
 
 // ReceiveMessage is [Queue.ReceiveMessage] of the queue in the request.
 func (s *Server) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).ReceiveMessage(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).ReceiveMessage)
 }
 
 // DeleteMessage is [Queue.DeleteMessage] of the queue in the request.
 func (s *Server) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).DeleteMessage(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).DeleteMessage)
 }
 
 // DeleteMessageBatch is [Queue.DeleteMessageBatch] of the queue in the request.
 func (s *Server) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).DeleteMessageBatch(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).DeleteMessageBatch)
 }
 
 // ChangeMessageVisibility is [Queue.ChangeMessageVisibility] of the queue in the
 // request.
 func (s *Server) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).ChangeMessageVisibility(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).ChangeMessageVisibility)
 }
 
 // ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibilityBatch] of the queue in
 // the request.
 func (s *Server) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).ChangeMessageVisibilityBatch(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).ChangeMessageVisibilityBatch)
 }
 
 // GetQueueAttributes is [Queue.GetQueueAttributes] of the queue in the request.
 func (s *Server) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).GetQueueAttributes(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).GetQueueAttributes)
 }
 
 // PurgeQueue is [Queue.PurgeQueue] of the queue in the request.
 func (s *Server) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).PurgeQueue(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).PurgeQueue)
 }
 
 // TagQueue is [Queue.TagQueue] of the queue in the request.
 func (s *Server) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).TagQueue(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).TagQueue)
 }
 
 // UntagQueue is [Queue.UntagQueue] of the queue in the request.
 func (s *Server) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).UntagQueue(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).UntagQueue)
 }
 
 // ListQueueTags is [Queue.ListQueueTags] of the queue in the request.
 func (s *Server) ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).ListQueueTags(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).ListQueueTags)
 }
 
 // AddPermission is [Queue.AddPermission] of the queue in the request.
 func (s *Server) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).AddPermission(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).AddPermission)
 }
 
 // RemovePermission is [Queue.RemovePermission] of the queue in the request.
 func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionInput, _ ...func(*sqs.Options)) (*sqs.RemovePermissionOutput, error) {
-	in = orEmpty(in)
-	return s.queueAt(in.QueueUrl).RemovePermission(ctx, in)
+	return onQueue(ctx, s, in, (*Queue).RemovePermission)
 }
 
-func orEmpty[I any](in *I) *I {
+// onQueue makes a call of the queue whose URL is in the input.
+func onQueue[I, O any](ctx context.Context, s *Server, in *I, call func(*Queue, context.Context, *I, ...func(*sqs.Options)) (*O, error)) (*O, error) {
 	if in == nil {
-		return new(I)
+		in = new(I)
 	}
-	return in
+	return call(s.queueAt(queueURLOf(in)), ctx, in)
+}
+
+// queueURLOf returns the member QueueUrl of an input.
+func queueURLOf(in any) *string {
+	return reflect.ValueOf(in).Elem().FieldByName("QueueUrl").Interface().(*string)
 }

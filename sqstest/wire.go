@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -84,49 +85,74 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeAnswer(w, e.class.status, b)
 }
 
-// The SDK's output types have fields that AWS does not send, and encode absent members
-// as null. The types below have only the sent members and omit absent members.
-type sendWire struct {
-	ID                           *string `json:"Id,omitempty"`
-	MD5OfMessageAttributes       *string `json:",omitempty"`
-	MD5OfMessageBody             *string `json:",omitempty"`
-	MD5OfMessageSystemAttributes *string `json:",omitempty"`
-	MessageID                    *string `json:"MessageId,omitempty"`
-	SequenceNumber               *string `json:",omitempty"`
+// sourcesWire is the only answer with a member whose name begins with a lower-case letter.
+// The member is present even if it is empty.
+type sourcesWire struct {
+	NextToken *string  `json:",omitempty"`
+	QueueURLs []string `json:"queueUrls"`
 }
 
-type failedWire struct {
-	Code        *string `json:",omitempty"`
-	ID          *string `json:"Id,omitempty"`
-	Message     *string `json:",omitempty"`
-	SenderFault bool
+// fieldsWithoutResult is the number of fields of an output type without a result:
+// ResultMetadata and a marker.
+const fieldsWithoutResult = 2
+
+// wireForm returns the value to encode for an output of the SDK, or nil for an output
+// without a body. Other values are returned unchanged.
+func wireForm(out any) any {
+	if o, ok := out.(*sqs.ListDeadLetterSourceQueuesOutput); ok {
+		return sourcesWire{o.NextToken, append([]string{}, o.QueueUrls...)}
+	}
+	v := reflect.ValueOf(out)
+	switch {
+	case v.Kind() != reflect.Pointer:
+		return out
+	case v.Elem().NumField() == fieldsWithoutResult:
+		return nil
+	}
+	return present(v.Elem())
 }
 
-type batchWire[S any] struct {
-	Failed     []failedWire `json:",omitempty"`
-	Successful []S          `json:",omitempty"`
+// present returns the members of an SDK value that AWS sends, as maps, because
+// encoding/json sorts the members of a map. The SDK's types also have fields that AWS does
+// not send, and encoding/json encodes absent members as null.
+func present(v reflect.Value) any {
+	t := v.Type()
+	switch kind := t.Kind(); {
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = present(v.Index(i))
+		}
+		return list
+	case kind == reflect.Map && t.Elem().Kind() == reflect.Struct:
+		members := make(map[string]any, v.Len())
+		for name, element := range v.Seq2() {
+			members[name.String()] = present(element)
+		}
+		return members
+	case kind != reflect.Struct:
+		return v.Interface()
+	}
+	members := map[string]any{}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() && f.Name != "ResultMetadata" && !isAbsent(v.Field(i)) {
+			members[f.Name] = present(v.Field(i))
+		}
+	}
+	if m, ok := v.Interface().(types.Message); ok && len(m.Attributes) > 0 {
+		members["Attributes"] = systemAttributesWire(m.Attributes)
+	}
+	return members
 }
 
-// doneWire is a successful entry in the answer of a batch call. It is for the calls that
-// return nothing for an entry except its ID.
-type doneWire struct {
-	ID *string `json:"Id"`
-}
-
-type attributeWire struct {
-	BinaryValue []byte  `json:",omitempty"`
-	DataType    *string `json:",omitempty"`
-	StringValue *string `json:",omitempty"`
-}
-
-type messageWire struct {
-	Attributes             systemAttributesWire     `json:",omitempty"`
-	Body                   *string                  `json:",omitempty"`
-	MD5OfBody              *string                  `json:",omitempty"`
-	MD5OfMessageAttributes *string                  `json:",omitempty"`
-	MessageAttributes      map[string]attributeWire `json:",omitempty"`
-	MessageID              *string                  `json:"MessageId,omitempty"`
-	ReceiptHandle          *string                  `json:",omitempty"`
+func isAbsent(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return v.IsNil()
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	}
+	return false
 }
 
 // systemAttributesWire encodes the attributes of a message in the order recorded on AWS
@@ -165,163 +191,4 @@ func (a systemAttributesWire) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
-}
-
-type messagesWire struct {
-	Messages []messageWire `json:",omitempty"`
-}
-
-type attributesWire struct {
-	Attributes map[string]string `json:",omitempty"`
-}
-
-type queueURLWire struct {
-	QueueURL *string `json:"QueueUrl"`
-}
-
-type queueURLsWire struct {
-	NextToken *string  `json:",omitempty"`
-	QueueURLs []string `json:"QueueUrls,omitempty"`
-}
-
-// sourcesWire is the only answer with a member whose name begins with a lower-case letter.
-// The member is present even if it is empty.
-type sourcesWire struct {
-	NextToken *string  `json:",omitempty"`
-	QueueURLs []string `json:"queueUrls"`
-}
-
-type tagsWire struct {
-	Tags map[string]string `json:",omitempty"`
-}
-
-type taskHandleWire struct {
-	TaskHandle *string
-}
-
-type taskWire struct {
-	ApproximateNumberOfMessagesMoved  int64
-	ApproximateNumberOfMessagesToMove *int64  `json:",omitempty"`
-	DestinationArn                    *string `json:",omitempty"`
-	FailureReason                     *string `json:",omitempty"`
-	MaxNumberOfMessagesPerSecond      *int32  `json:",omitempty"`
-	SourceArn                         *string `json:",omitempty"`
-	StartedTimestamp                  int64
-	Status                            *string `json:",omitempty"`
-	TaskHandle                        *string `json:",omitempty"`
-}
-
-type tasksWire struct {
-	Results []taskWire `json:",omitempty"`
-}
-
-type movedWire struct {
-	ApproximateNumberOfMessagesMoved int64
-}
-
-// wireForm returns the value to encode for an output, or nil for outputs without a
-// body. Other values are returned unchanged.
-func wireForm(out any) any {
-	switch o := out.(type) {
-	case *sqs.SendMessageOutput:
-		return sendWire{
-			MD5OfMessageAttributes:       o.MD5OfMessageAttributes,
-			MD5OfMessageBody:             o.MD5OfMessageBody,
-			MD5OfMessageSystemAttributes: o.MD5OfMessageSystemAttributes,
-			MessageID:                    o.MessageId,
-			SequenceNumber:               o.SequenceNumber,
-		}
-	case *sqs.SendMessageBatchOutput:
-		w := batchWire[sendWire]{Failed: failures(o.Failed)}
-		for _, e := range o.Successful {
-			w.Successful = append(w.Successful, sendWire{
-				ID:                           e.Id,
-				MD5OfMessageAttributes:       e.MD5OfMessageAttributes,
-				MD5OfMessageBody:             e.MD5OfMessageBody,
-				MD5OfMessageSystemAttributes: e.MD5OfMessageSystemAttributes,
-				MessageID:                    e.MessageId,
-				SequenceNumber:               e.SequenceNumber,
-			})
-		}
-		return w
-	case *sqs.DeleteMessageBatchOutput:
-		w := batchWire[doneWire]{Failed: failures(o.Failed)}
-		for _, e := range o.Successful {
-			w.Successful = append(w.Successful, doneWire{e.Id})
-		}
-		return w
-	case *sqs.ChangeMessageVisibilityBatchOutput:
-		w := batchWire[doneWire]{Failed: failures(o.Failed)}
-		for _, e := range o.Successful {
-			w.Successful = append(w.Successful, doneWire{e.Id})
-		}
-		return w
-	case *sqs.ReceiveMessageOutput:
-		return received(o.Messages)
-	case *sqs.GetQueueAttributesOutput:
-		return attributesWire{o.Attributes}
-	case *sqs.GetQueueUrlOutput:
-		return queueURLWire{o.QueueUrl}
-	case *sqs.CreateQueueOutput:
-		return queueURLWire{o.QueueUrl}
-	case *sqs.ListQueuesOutput:
-		return queueURLsWire{o.NextToken, o.QueueUrls}
-	case *sqs.ListDeadLetterSourceQueuesOutput:
-		return sourcesWire{o.NextToken, append([]string{}, o.QueueUrls...)}
-	case *sqs.ListQueueTagsOutput:
-		return tagsWire{o.Tags}
-	case *sqs.StartMessageMoveTaskOutput:
-		return taskHandleWire{o.TaskHandle}
-	case *sqs.ListMessageMoveTasksOutput:
-		var w tasksWire
-		for _, e := range o.Results {
-			w.Results = append(w.Results, taskWire{
-				ApproximateNumberOfMessagesMoved:  e.ApproximateNumberOfMessagesMoved,
-				ApproximateNumberOfMessagesToMove: e.ApproximateNumberOfMessagesToMove,
-				DestinationArn:                    e.DestinationArn,
-				FailureReason:                     e.FailureReason,
-				MaxNumberOfMessagesPerSecond:      e.MaxNumberOfMessagesPerSecond,
-				SourceArn:                         e.SourceArn,
-				StartedTimestamp:                  e.StartedTimestamp,
-				Status:                            e.Status,
-				TaskHandle:                        e.TaskHandle,
-			})
-		}
-		return w
-	case *sqs.CancelMessageMoveTaskOutput:
-		return movedWire{o.ApproximateNumberOfMessagesMoved}
-	case *sqs.DeleteMessageOutput, *sqs.ChangeMessageVisibilityOutput, *sqs.SetQueueAttributesOutput, *sqs.PurgeQueueOutput,
-		*sqs.DeleteQueueOutput, *sqs.TagQueueOutput, *sqs.UntagQueueOutput, *sqs.AddPermissionOutput, *sqs.RemovePermissionOutput:
-		return nil
-	default:
-		return out
-	}
-}
-
-func failures(failed []types.BatchResultErrorEntry) []failedWire {
-	var w []failedWire
-	for _, e := range failed {
-		w = append(w, failedWire{Code: e.Code, ID: e.Id, Message: e.Message, SenderFault: e.SenderFault})
-	}
-	return w
-}
-
-func received(messages []types.Message) messagesWire {
-	var w messagesWire
-	for _, m := range messages {
-		attributes := make(map[string]attributeWire, len(m.MessageAttributes))
-		for name, a := range m.MessageAttributes {
-			attributes[name] = attributeWire{BinaryValue: a.BinaryValue, DataType: a.DataType, StringValue: a.StringValue}
-		}
-		w.Messages = append(w.Messages, messageWire{
-			Attributes:             m.Attributes,
-			Body:                   m.Body,
-			MD5OfBody:              m.MD5OfBody,
-			MD5OfMessageAttributes: m.MD5OfMessageAttributes,
-			MessageAttributes:      attributes,
-			MessageID:              m.MessageId,
-			ReceiptHandle:          m.ReceiptHandle,
-		})
-	}
-	return w
 }
