@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -102,31 +103,24 @@ func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow,
 }
 
 func (o *Outbox) archived(ctx context.Context, query string, args ...any) (out []ArchivedRow, err error) {
-	err = o.read(ctx, func(q queryer) error {
-		rows, err := q.QueryContext(ctx, query, args...)
-		if err != nil {
+	err = o.each(ctx, func(rows *sql.Rows) error {
+		var r ArchivedRow
+		var message, hash []byte
+		var added, settled int64
+		if err := rows.Scan(&r.Group, &r.Position, &message, &hash, &r.Outcome, &r.MessageID, &r.SequenceNumber, &added, &settled); err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var r ArchivedRow
-			var message, hash []byte
-			var added, settled int64
-			if err := rows.Scan(&r.Group, &r.Position, &message, &hash, &r.Outcome, &r.MessageID, &r.SequenceNumber, &added, &settled); err != nil {
-				return err
-			}
-			r.BodyHash = hex.EncodeToString(hash)
-			r.Added, r.Settled = time.UnixMicro(added).UTC(), time.UnixMicro(settled).UTC()
-			r.Message = new(sqsfifo.Message)
-			if r.Err = json.Unmarshal(message, r.Message); r.Err == nil && r.Message.Body == "" {
-				r.Err = errors.New("it has no body")
-			}
-			if r.Err != nil {
-				r.Message = nil
-			}
-			out = append(out, r)
+		r.BodyHash = hex.EncodeToString(hash)
+		r.Added, r.Settled = time.UnixMicro(added).UTC(), time.UnixMicro(settled).UTC()
+		r.Message = new(sqsfifo.Message)
+		if r.Err = json.Unmarshal(message, r.Message); r.Err == nil && r.Message.Body == "" {
+			r.Err = errors.New("it has no body")
 		}
-		return rows.Err()
-	})
+		if r.Err != nil {
+			r.Message = nil
+		}
+		out = append(out, r)
+		return nil
+	}, query, args...)
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 var errDeposed = errors.New("outbox: another relay leads")
@@ -145,19 +146,13 @@ func lastGroup(rows []pickedRow) string {
 }
 
 func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []pickedRow, err error) {
-	rows, err := tx.QueryContext(ctx, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		var f pickedRow
-		if err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.from, &f.to, &f.first); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.from, &f.to, &f.first)
 		out = append(out, f)
-	}
-	return out, rows.Err()
+		return err
+	}, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
+	return out, err
 }
 
 // anyWaiting reports whether a group has rows to send, except the groups returned by

@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -48,35 +49,28 @@ func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, e
 	var out []GroupStats
 	for cursor, more := "", true; more; {
 		n := 0
-		err := o.read(ctx, func(q queryer) error {
-			rows, err := q.QueryContext(ctx, o.sql.groups, cursor, o.config.ResendFor.Microseconds(), groupsPage)
-			if err != nil {
+		err := o.each(ctx, func(rows *sql.Rows) error {
+			var g GroupStats
+			var last, us, first, left int64
+			var message []byte
+			if err := rows.Scan(&g.Group, &g.Position, &last, &message, &us, &first, &left); err != nil {
 				return err
 			}
-			defer rows.Close()
-			for rows.Next() {
-				var g GroupStats
-				var last, us, first, left int64
-				var message []byte
-				if err := rows.Scan(&g.Group, &g.Position, &last, &message, &us, &first, &left); err != nil {
-					return err
-				}
-				n++
-				cursor = g.Group
-				if g.Age = max(0, time.Duration(us)*time.Microsecond); g.Age < age {
-					continue
-				}
-				g.Messages = last - g.Position + 1
-				if m := new(sqsfifo.Message); json.Unmarshal(message, m) == nil {
-					g.DedupeKey, g.EventID = m.DedupeKey, m.EventID
-				}
-				if first > 0 {
-					g.FirstAttempt, g.LateIn = time.UnixMicro(first).UTC(), max(0, time.Duration(left)*time.Microsecond)
-				}
-				out = append(out, g)
+			n++
+			cursor = g.Group
+			if g.Age = max(0, time.Duration(us)*time.Microsecond); g.Age < age {
+				return nil
 			}
-			return rows.Err()
-		})
+			g.Messages = last - g.Position + 1
+			if m := new(sqsfifo.Message); json.Unmarshal(message, m) == nil {
+				g.DedupeKey, g.EventID = m.DedupeKey, m.EventID
+			}
+			if first > 0 {
+				g.FirstAttempt, g.LateIn = time.UnixMicro(first).UTC(), max(0, time.Duration(left)*time.Microsecond)
+			}
+			out = append(out, g)
+			return nil
+		}, o.sql.groups, cursor, o.config.ResendFor.Microseconds(), groupsPage)
 		if err != nil {
 			return nil, fmt.Errorf("outbox: groups: %w", err)
 		}

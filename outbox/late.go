@@ -48,36 +48,24 @@ type LateRow struct {
 // the number of sent messages.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
-	err := o.read(ctx, func(q queryer) (err error) {
-		out, err = o.late(ctx, q)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("outbox: late: %w", err)
-	}
-	return out, nil
-}
-
-func (o *Outbox) late(ctx context.Context, q queryer) (out []LateRow, err error) {
-	rows, err := q.QueryContext(ctx, o.sql.late, o.config.ResendFor.Microseconds())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := o.each(ctx, func(rows *sql.Rows) error {
 		var r LateRow
 		var message []byte
 		var first, added int64
 		if err := rows.Scan(&r.Group, &r.Position, &message, &first, &added); err != nil {
-			return nil, err
+			return err
 		}
 		r.FirstAttempt, r.Added = time.UnixMicro(first).UTC(), time.UnixMicro(added).UTC()
 		if m := new(sqsfifo.Message); json.Unmarshal(message, m) == nil {
 			r.Message = m
 		}
 		out = append(out, r)
+		return nil
+	}, o.sql.late, o.config.ResendFor.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("outbox: late: %w", err)
 	}
-	return out, rows.Err()
+	return out, nil
 }
 
 // Errors of [Outbox.Resolve] wrap ErrNotFirst and ErrUnderWay.

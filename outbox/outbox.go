@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -115,4 +116,9 @@ func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 		return err
 	}
 	return f(tx)
+}
+
+// each calls scan for each row of a query. Like read, it uses custom plans.
+func (o *Outbox) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	return o.read(ctx, func(q queryer) error { return sqldb.Each(ctx, q, scan, query, args...) })
 }

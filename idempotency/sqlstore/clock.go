@@ -63,11 +63,7 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 	if !s.config.Ledger {
 		return affected(tx.ExecContext(ctx, update))
 	}
-	rows, err := tx.QueryContext(ctx, update+fmt.Sprintf(` RETURNING %d, `, now)+summary)
-	if err != nil {
-		return 0, err
-	}
-	entries, err := scanSummaries(rows, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack })
+	entries, err := summaries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack }, update+fmt.Sprintf(` RETURNING %d, `, now)+summary)
 	if err != nil {
 		return 0, err
 	}

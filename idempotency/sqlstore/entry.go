@@ -1,11 +1,13 @@
 package sqlstore
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // summary lists a record's ledger columns, in scanSummary order.
@@ -80,19 +82,16 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// scanSummaries reads rows with the columns of scanSummary: the time, and then the
-// columns of summary. It calls complete for each entry and closes the rows.
-func scanSummaries(rows *sql.Rows, complete func(*ledger.Entry)) (entries []ledger.Entry, err error) {
-	defer rows.Close()
-	for rows.Next() {
+// summaries executes a statement whose rows have the columns of scanSummary: the time, and
+// then the columns of summary. It calls complete for each entry.
+func summaries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
+	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
-		if err != nil {
-			return nil, err
-		}
 		complete(&entry)
 		entries = append(entries, entry)
-	}
-	return entries, rows.Err()
+		return err
+	}, query, args...)
+	return entries, err
 }
 
 // entryArgs returns the values of entryColumns for e.

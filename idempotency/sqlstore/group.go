@@ -292,7 +292,7 @@ func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.K
 			}
 		}
 	}
-	for page := range pages(ids, idempotency.MaxBatch) {
+	for page := range slices.Chunk(ids, idempotency.MaxBatch) {
 		s.stats.reads.Add(1)
 		records, err := s.engine.read(ctx, s.config.DB, page)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // Ledger is the append-only history of a database's keys, written by stores with
@@ -302,25 +303,22 @@ func (l *Ledger) endOf(ctx context.Context, after ledger.Head) (position, error)
 
 // seals returns a page of seals after seal n.
 func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n > `+l.engine.placeholder(1)+` ORDER BY n LIMIT 50`, n)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: ledger: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	var tampered *ledger.TamperError
+	err = sqldb.Each(ctx, l.db, func(rows *sql.Rows) error {
 		s, rule, err := scanSeal(rows)
-		if err != nil {
-			return seals, fmt.Errorf("sqlstore: ledger: %w", err)
-		}
-		if rule != "" {
-			return seals, &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Rule: rule}
+		switch {
+		case err != nil:
+			return err
+		case rule != "":
+			return &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Rule: rule}
 		}
 		seals = append(seals, s)
+		return nil
+	}, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n > `+l.engine.placeholder(1)+` ORDER BY n LIMIT 50`, n)
+	if err != nil && !errors.As(err, &tampered) {
+		err = fmt.Errorf("sqlstore: ledger: %w", err)
 	}
-	if err := rows.Err(); err != nil {
-		return seals, fmt.Errorf("sqlstore: ledger: %w", err)
-	}
-	return seals, nil
+	return seals, err
 }
 
 // yieldRows yields the entries of a seal between two positions. The first position is

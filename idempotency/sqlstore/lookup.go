@@ -2,12 +2,15 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // Lookup implements [idempotency.Store]. It reads without a transaction.
@@ -23,7 +26,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 		return nil, err
 	}
 	found := map[idempotency.KeyID]idempotency.Record{}
-	for page := range pages(ids, idempotency.MaxBatch) {
+	for page := range slices.Chunk(ids, idempotency.MaxBatch) {
 		s.stats.reads.Add(1)
 		some, err := s.engine.read(ctx, s.config.DB, page)
 		if err != nil {
@@ -54,18 +57,6 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 		out[i] = idempotency.Record{Key: k, ReadAt: now}
 	}
 	return out, nil
-}
-
-func pages(ids []idempotency.KeyID, size int) iter.Seq[[]idempotency.KeyID] {
-	return func(yield func([]idempotency.KeyID) bool) {
-		for len(ids) > 0 {
-			n := min(size, len(ids))
-			if !yield(ids[:n]) {
-				return
-			}
-			ids = ids[n:]
-		}
-	}
 }
 
 // Scan implements [idempotency.Store]. It reads pages of 100 records.
@@ -133,20 +124,13 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := s.config.DB.QueryContext(ctx, fmt.Sprintf(`SELECT key_id, %s FROM idempotency_keys WHERE status <> 'released'%s ORDER BY key_id LIMIT %d`, columns, where.String(), limit), args...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("sqlstore: scan: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = sqldb.Each(ctx, s.config.DB, func(rows *sql.Rows) error {
 		r, err := scanRecord(rows, &last)
-		if err != nil {
-			return nil, nil, err
-		}
 		r.record.ReadAt = now
 		records = append(records, r.record)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, fmt.Sprintf(`SELECT key_id, %s FROM idempotency_keys WHERE status <> 'released'%s ORDER BY key_id LIMIT %d`, columns, where.String(), limit), args...)
+	if err != nil {
 		return nil, nil, fmt.Errorf("sqlstore: scan: %w", err)
 	}
 	return records, last, nil

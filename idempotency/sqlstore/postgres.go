@@ -66,42 +66,22 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 	}
 	// LATERAL with LIMIT makes the planner use the index for each key, whatever table
 	// size it assumes.
-	rows, err := q.QueryContext(ctx, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: read: %w", err)
-	}
-	return collect(rows)
-}
-
-// collect returns the records of rows by key ID. Each row has the key ID, the time and
-// the columns listed in the constant columns.
-func collect(rows *sql.Rows) (map[idempotency.KeyID]idempotency.Record, error) {
 	found := map[idempotency.KeyID]idempotency.Record{}
-	err := eachRow(rows, func(id idempotency.KeyID, r row, _ bool) { found[id] = r.record }, false)
-	return found, err
-}
-
-func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool), withInserted bool) error {
-	defer rows.Close()
-	for rows.Next() {
+	err := sqldb.Each(ctx, q, func(rows *sql.Rows) error {
 		var id []byte
 		var at int64
-		var inserted bool
-		before := []any{&id, &at}
-		if withInserted {
-			before = append(before, &inserted)
-		}
-		r, err := scanRecord(rows, before...)
+		r, err := scanRecord(rows, &id, &at)
 		if err != nil {
 			return err
 		}
 		r.record.ReadAt = fromMicros(at)
-		f(idempotency.KeyID(id), r, inserted)
+		found[idempotency.KeyID(id)] = r.record
+		return nil
+	}, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: read: %w", err)
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("sqlstore: read: %w", err)
-	}
-	return nil
+	return found, nil
 }
 
 // lockOf returns the number of a key's advisory lock. Two keys may have the same number.
@@ -179,15 +159,21 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	rows, err := tx.QueryContext(ctx, postgresClaim, claimArrays(claims)...)
+	won := make(map[idempotency.KeyID]claimed, len(claims))
+	err := sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
+		var id []byte
+		var at int64
+		var inserted bool
+		r, err := scanRecord(rows, &id, &at, &inserted)
+		if err != nil {
+			return err
+		}
+		r.record.ReadAt = fromMicros(at)
+		won[idempotency.KeyID(id)] = claimed{decision: r.decision, record: r.record, inserted: inserted}
+		return nil
+	}, postgresClaim, claimArrays(claims)...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: claim: %w", err)
-	}
-	won := make(map[idempotency.KeyID]claimed, len(claims))
-	if err := eachRow(rows, func(id idempotency.KeyID, r row, inserted bool) {
-		won[id] = claimed{decision: r.decision, record: r.record, inserted: inserted}
-	}, true); err != nil {
-		return nil, err
 	}
 	var lost []idempotency.KeyID
 	for _, c := range claims {

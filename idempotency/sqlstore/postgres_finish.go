@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 
@@ -72,13 +73,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 	if e.ledger {
 		query = postgresFinishEntry
 	}
-	rows, err := tx.QueryContext(ctx, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String(), lease.String())
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: finish: %w", err)
-	}
 	made := map[idempotency.KeyID]ledger.Entry{}
-	defer rows.Close()
-	for rows.Next() {
+	err := sqldb.Each(ctx, tx, func(rows *sql.Rows) (err error) {
 		var id []byte
 		var entry ledger.Entry
 		if e.ledger {
@@ -86,15 +82,14 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		} else {
 			err = rows.Scan(&id)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("sqlstore: finish: %w", err)
+		if err == nil {
+			made[idempotency.KeyID(id)] = entry
 		}
-		made[idempotency.KeyID(id)] = entry
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String(), lease.String())
+	if err != nil {
 		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
-	rows.Close()
 	var lost []idempotency.KeyID
 	out := make([]ended, len(endings))
 	for i, t := range endings {
@@ -182,19 +177,13 @@ func (postgres) unfinished(ctx context.Context, q queryer, scopes []string, limi
 	for _, scope := range scopes {
 		list.Bytes([]byte(scope))
 	}
-	rows, err := q.QueryContext(ctx, postgresUnfinished, list.String(), limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	counts := make(map[string]int64, len(scopes))
-	for rows.Next() {
+	err := sqldb.Each(ctx, q, func(rows *sql.Rows) error {
 		var scope []byte
 		var n int64
-		if err := rows.Scan(&scope, &n); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&scope, &n)
 		counts[string(scope)] = n
-	}
-	return counts, rows.Err()
+		return err
+	}, postgresUnfinished, list.String(), limit)
+	return counts, err
 }

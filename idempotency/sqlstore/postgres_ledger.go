@@ -65,9 +65,9 @@ func (p postgres) append(ctx context.Context, tx writer, entries []ledger.Entry)
 }
 
 func (postgres) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
-	return readRows(q.QueryContext(ctx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
+	return readRows(ctx, q, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
 WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid, seq) < ($4::bigint, $5::bigint, $6::bigint) ORDER BY epoch, xid, seq LIMIT $7::bigint`,
-		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit))
+		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit)
 }
 
 // unsealed returns nil: a row without a seal is normal on PostgreSQL.
@@ -175,9 +175,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 
 // unsealedRows reads rows of ended transactions after the last seal.
 func unsealedRows(ctx context.Context, tx *sql.Tx, last ledger.Seal, epoch, horizon int64) ([]ledgerRow, error) {
-	return readRows(tx.QueryContext(ctx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
+	return readRows(ctx, tx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
 WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch < $4::bigint OR epoch = $4::bigint AND xid < $5::bigint) ORDER BY epoch, xid, seq LIMIT $6::bigint`,
-		last.Epoch, last.End.Transaction, last.End.Seq, epoch, horizon, ledger.MaxSealed))
+		last.Epoch, last.End.Transaction, last.End.Seq, epoch, horizon, ledger.MaxSealed)
 }
 
 // resign ends the lease, so other sealers need not wait for its expiry.

@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"database/sql"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -46,17 +46,14 @@ func scanRecord(s scanner, before ...any) (row, error) {
 		&r.Dataset.ID, &r.Dataset.Version, &r.Dataset.SourceURI, &r.Dataset.ArtifactChecksum, &r.Dataset.CARELabel, &replaySafe,
 		&prior, &priorC, &priorEx)...)
 	if err != nil {
-		return row{}, fmt.Errorf("sqlstore: read: %w", err)
+		return row{}, err
 	}
 	r.Key.Scope, r.Key.Value, r.Group = string(scope), string(key), string(group)
 	copy(r.Fingerprint.Sum[:], hash)
 	copy(r.Seal[:], seal)
 	copy(r.Token[:], token)
-	if err = r.Status.UnmarshalText([]byte(status)); err != nil {
-		return row{}, fmt.Errorf("sqlstore: read: %w", err)
-	}
-	if err = r.Prior.Status.UnmarshalText([]byte(prior)); err != nil {
-		return row{}, fmt.Errorf("sqlstore: read: %w", err)
+	if err := errors.Join(r.Status.UnmarshalText([]byte(status)), r.Prior.Status.UnmarshalText([]byte(prior))); err != nil {
+		return row{}, err
 	}
 	r.LeaseUntil, r.Created = fromMicros(lease), fromMicros(created)
 	r.DoubtSince, r.ResendUntil, r.Expires = fromNull(doubt), fromNull(resend), fromNull(expires)

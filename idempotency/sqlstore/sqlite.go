@@ -2,12 +2,15 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // sqlite executes calls row by row, by the rules in Decide, Grant and Finish of package
@@ -41,49 +44,34 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		// Most keys of new events have no row, so ask first with a query of one column.
 		// This query takes a third of the time, because drivers describe each column even
 		// of an empty result.
+		q = e.statements
 		if !e.hit.Load() {
-			found, err := e.any(ctx, q, query.exists, args)
-			if err != nil || !found {
-				return nil, err
+			var one int64
+			err := q.QueryRowContext(ctx, query.exists, args...).Scan(&one)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("sqlstore: read: %w", err)
 			}
 		}
 		defer func() { e.hit.Store(len(found) > 0) }()
 	}
-	rows, err := e.statements.query(ctx, q, query.text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: read: %w", err)
-	}
-	defer rows.Close()
 	found = make(map[idempotency.KeyID]idempotency.Record, len(ids))
-	for rows.Next() {
+	err = sqldb.Each(ctx, q, func(rows *sql.Rows) error {
 		var id []byte
 		r, err := scanRecord(rows, &id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.record.ReadAt = e.time()
 		found[idempotency.KeyID(id)] = r.record
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, query.text, args...)
+	if err != nil {
 		return nil, fmt.Errorf("sqlstore: read: %w", err)
 	}
 	return found, nil
-}
-
-// any reports whether a query has a row.
-func (e *sqlite) any(ctx context.Context, q queryer, text string, args []any) (bool, error) {
-	rows, err := e.statements.query(ctx, q, text, args...)
-	if err != nil {
-		return false, fmt.Errorf("sqlstore: read: %w", err)
-	}
-	defer rows.Close()
-	if rows.Next() {
-		return true, nil
-	}
-	if err := rows.Err(); err != nil {
-		return false, fmt.Errorf("sqlstore: read: %w", err)
-	}
-	return false, nil
 }
 
 // begin writes before reading. The transaction therefore behaves like BEGIN IMMEDIATE,

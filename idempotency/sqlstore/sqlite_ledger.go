@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 const sqliteAppend = `INSERT INTO idempotency_ledger (seq, ` + entryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)`
@@ -52,29 +53,22 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 }
 
 func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
-	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit))
+	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit)
 }
 
 // unsealed returns up to limit rows without a seal. Another program added these rows,
 // because append seals its entries.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
-	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit))
+	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit)
 }
 
-func readRows(rows *sql.Rows, err error) ([]ledgerRow, error) {
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: ledger: %w", err)
-	}
-	defer rows.Close()
-	var out []ledgerRow
-	for rows.Next() {
+func readRows(ctx context.Context, q queryer, query string, args ...any) (out []ledgerRow, err error) {
+	err = sqldb.Each(ctx, q, func(rows *sql.Rows) error {
 		r, err := scanEntry(rows)
-		if err != nil {
-			return nil, fmt.Errorf("sqlstore: ledger: %w", err)
-		}
 		out = append(out, r)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, query, args...)
+	if err != nil {
 		return nil, fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	return out, nil

@@ -41,13 +41,20 @@ func (p *statements) close() {
 	}
 }
 
-// query runs a query on the database or in a transaction. On the database it reuses the
-// compiled statement.
-func (p *statements) query(ctx context.Context, q queryer, text string, args ...any) (*sql.Rows, error) {
-	if s := p.byText[text]; s != nil && q == queryer(p.db) {
+// QueryContext implements queryer. It reuses the compiled statement.
+func (p *statements) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if s := p.byText[text]; s != nil {
 		return s.QueryContext(ctx, args...)
 	}
-	return q.QueryContext(ctx, text, args...)
+	return p.db.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext implements queryer. It reuses the compiled statement.
+func (p *statements) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if s := p.byText[text]; s != nil {
+		return s.QueryRowContext(ctx, args...)
+	}
+	return p.db.QueryRowContext(ctx, text, args...)
 }
 
 // The method named in wraps a transaction as a writer that reuses the compiled

@@ -171,12 +171,7 @@ func (c *checks) tables(ctx context.Context) error {
 	if c.dialect != PostgreSQL {
 		return nil
 	}
-	rows, err := c.db.QueryContext(ctx, `SELECT t.name, c.relpersistence::text FROM unnest($1::text::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(t.name) WHERE c.relpersistence <> 'p'`, names.String())
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return Each(ctx, c.db, func(rows *sql.Rows) error {
 		var table, kind string
 		if err := rows.Scan(&table, &kind); err != nil {
 			return err
@@ -186,8 +181,8 @@ func (c *checks) tables(ctx context.Context) error {
 		} else {
 			c.add(table, "temporary", "it ends with its connection; drop it, and call Migrate")
 		}
-	}
-	return rows.Err()
+		return nil
+	}, `SELECT t.name, c.relpersistence::text FROM unnest($1::text::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(t.name) WHERE c.relpersistence <> 'p'`, names.String())
 }
 
 // write makes a change and rolls it back. A SQLite database may be read-only without a
