@@ -114,7 +114,7 @@ func (n *network) send(ctx context.Context, keys []string, store func() error) e
 	case <-timer.C:
 	case <-ctx.Done():
 		return fmt.Errorf("no answer: %w", context.Cause(ctx))
-	case <-n.p.killed:
+	case <-n.p.alive.Done():
 		return errDead
 	}
 	if n.p.crash("crash after a request") {
@@ -157,12 +157,7 @@ func (w *world) produce(p *process, rng *rand.Rand) {
 		groups.Go(func() { w.sendGroup(p, producer, g) })
 	}
 	groups.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
-	if p.dead() {
-		cancel() // ends the goroutines of the dead process
-	}
-	_ = producer.Close(ctx)
-	cancel()
+	_ = producer.Close(p.alive) // ends the goroutines of a dead process
 }
 
 func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group string) {
@@ -184,17 +179,8 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		for n := from; n < min(from+1+int(w.span(3)), w.length); n++ {
 			events = append(events, event{group, n})
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		stop := context.AfterFunc(ctx, func() {})
-		go func() { // in a goroutine, because a dead process must not wait
-			select {
-			case <-p.killed:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
+		ctx, cancel := context.WithTimeout(p.alive, time.Minute)
 		results := producer.SendBatch(ctx, events)
-		stop()
 		cancel()
 		if p.dead() || !w.acknowledge(events, results, p) && !p.sleep(w.span(20*time.Second)) {
 			return

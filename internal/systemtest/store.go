@@ -29,7 +29,7 @@ func (h *handle) begin(ctx context.Context, crash string) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-h.p.killed:
+	case <-h.p.alive.Done():
 		return errDead
 	case <-ctx.Done():
 		return fmt.Errorf("the store: %w", context.Cause(ctx))

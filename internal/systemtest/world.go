@@ -267,19 +267,21 @@ type process struct {
 	w      *world
 	name   string
 	store  *handle
-	killed chan struct{}
+	alive  context.Context // ends when the process dies
+	cancel context.CancelFunc
 	once   sync.Once
 }
 
 func (w *world) newProcess(name string) *process {
-	p := &process{w: w, name: name, killed: make(chan struct{})}
+	p := &process{w: w, name: name}
+	p.alive, p.cancel = context.WithCancel(context.Background())
 	p.store = &handle{p, w.connect()}
 	return p
 }
 
 // end ends the remaining goroutines of the process and its connection to the store.
 func (p *process) end() {
-	p.once.Do(func() { close(p.killed) })
+	p.once.Do(p.cancel)
 	p.w.disconnect(p.store.s)
 	if p.w.storage.Ledger != nil {
 		p.w.witness.keep()
@@ -290,18 +292,11 @@ func (p *process) kill(step string) {
 	p.once.Do(func() {
 		p.w.count(&p.w.totals.crashes)
 		p.w.note("", "%s dies: %s", p.name, step)
-		close(p.killed)
+		p.cancel()
 	})
 }
 
-func (p *process) dead() bool {
-	select {
-	case <-p.killed:
-		return true
-	default:
-		return false
-	}
-}
+func (p *process) dead() bool { return p.alive.Err() != nil }
 
 // crash kills the process with the probability of the step. It reports whether the
 // process is dead, now or since an earlier step.
@@ -319,7 +314,7 @@ func (p *process) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return !p.dead()
-	case <-p.killed:
+	case <-p.alive.Done():
 		return false
 	}
 }
