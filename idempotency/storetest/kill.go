@@ -61,11 +61,14 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	var all Tally
 	for round := range k.Rounds {
 		var w Witness
-		clients := k.start(t, strconv.Itoa(round), &w)
+		// Two clients claim the same keys.
+		first, firstReady := k.start(t, strconv.Itoa(round), w.note)
+		second, secondReady := k.start(t, strconv.Itoa(round), w.note)
+		first.await(t, firstReady, w.errors)
+		second.await(t, secondReady, w.errors)
 		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
-		for _, c := range clients {
-			c.kill()
-		}
+		first.kill()
+		second.kill()
 		all = all.Add(w.Check(t, s))
 		if k.Round != nil {
 			k.Round()
@@ -143,51 +146,49 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts two client processes that claim the same keys, and waits until both are
-// ready.
-func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
+// start starts a client process of the round and passes each complete line of its output
+// to the function note. The channel ready is closed when the client is ready.
+func (k Killing) start(t *testing.T, round string, note func(line string), env ...string) (c *client, ready <-chan struct{}) {
 	t.Helper()
-	var clients []*client
-	ready := make(chan bool, 2)
-	for range 2 {
-		cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
-		cmd.Env = append(append(os.Environ(), k.Env...), clientRound+"="+round)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		c := &client{cmd, make(chan struct{})}
-		clients = append(clients, c)
-		t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
-		go func() {
-			defer close(c.read)
-			for lines := bufio.NewReader(out); ; {
-				line, err := lines.ReadString('\n')
-				if err != nil { // ignore an incomplete last line
-					return
-				}
-				if strings.HasPrefix(line, "ready") {
-					ready <- true
-				}
-				w.note(line)
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
+	cmd.Env = slices.Concat(os.Environ(), k.Env, env, []string{clientRound + "=" + round})
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
+	c = &client{cmd, make(chan struct{})}
+	started := make(chan struct{})
+	go func() {
+		defer close(c.read)
+		for lines := bufio.NewReader(out); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil { // ignore an incomplete last line
+				return
 			}
-		}()
-	}
-	for range clients {
-		select {
-		case <-ready:
-		case <-clients[0].read:
-			t.Fatalf("a client ended: %v", w.errors())
-		case <-clients[1].read:
-			t.Fatalf("a client ended: %v", w.errors())
-		case <-time.After(time.Minute):
-			t.Fatal("a client did not start")
+			if strings.HasPrefix(line, "ready") {
+				close(started)
+			}
+			note(line)
 		}
+	}()
+	return c, started
+}
+
+// await waits until the client is ready. failed returns the errors of the client, for the
+// case that it ends before.
+func (c *client) await(t *testing.T, ready <-chan struct{}, failed func() []string) {
+	t.Helper()
+	select {
+	case <-ready:
+	case <-c.read:
+		t.Fatalf("a client ended: %q", failed())
+	case <-time.After(time.Minute):
+		t.Fatal("a client did not start")
 	}
-	return clients
 }
 
 // Witness records the answers that callers received before a process or the server was

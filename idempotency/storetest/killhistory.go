@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -269,39 +267,10 @@ func (h *recording) history() []porcupine.Operation {
 // the client.
 func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
-	cmd.Env = append(append(os.Environ(), k.Env...), clientRound+"="+h.name, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
-	c := &client{cmd, make(chan struct{})}
-	ready := make(chan bool, 1)
 	g := new(grants)
-	go func() {
-		defer close(c.read)
-		for lines := bufio.NewReader(out); ; {
-			line, err := lines.ReadString('\n')
-			if err != nil { // an incomplete line: its call did not begin
-				return
-			}
-			if strings.HasPrefix(line, "ready") {
-				ready <- true
-			}
-			h.line(line, g)
-		}
-	}()
-	select {
-	case <-ready:
-	case <-c.read:
-		t.Fatalf("the client ended: %q", h.failed)
-	case <-time.After(time.Minute):
-		t.Fatal("the client did not start")
-	}
+	// The call of an incomplete last line did not begin.
+	c, ready := k.start(t, h.name, func(line string) { h.line(line, g) }, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
+	c.await(t, ready, func() []string { return h.failed })
 	var wg sync.WaitGroup
 	seed, delay := rng.Uint64(), time.Duration(rng.IntN(60))*time.Millisecond
 	wg.Go(func() {

@@ -13,7 +13,8 @@ func checkQuotas(p *probe) {
 		return
 	}
 	const quota = 3
-	p.store = p.openWithQuota(quota)
+	open := func() (idempotency.Store, error) { return p.OpenWithQuota(quota) }
+	p.store = p.opening(open)
 	in := func(scope string, change func(*idempotency.Claim)) idempotency.Claim {
 		k := p.key()
 		k.Scope = scope
@@ -56,12 +57,10 @@ func checkQuotas(p *probe) {
 	p.do(other, idempotency.Unresolved, "a claim of an unresolved operation, in a scope without room")
 	other.Resend = true
 	granted[0] = p.do(other, idempotency.Reclaimed, "the resend of an unresolved operation, in a scope without room")
-	if elsewhere := p.openWithQuota(quota); elsewhere != nil {
-		here := p.store
-		p.store = elsewhere
-		refused(next, "a claim beyond the quota in another store over the storage")
-		p.store = here
-	}
+	here := p.store
+	p.store = p.opening(open)
+	refused(next, "a claim beyond the quota in another store over the storage")
+	p.store = here
 
 	end := func(e idempotency.Ending, doing string) idempotency.Claim {
 		p.must(p.store.Finish(p.ctx, granted[0].Ref(), e), doing)
@@ -96,14 +95,4 @@ func checkQuotas(p *probe) {
 	refused(next, "a claim after the batch")
 	p.must(p.store.Finish(p.ctx, outs[1].Ref(), idempotency.Completed(stored)), "complete")
 	p.do(failed, idempotency.New, "a claim of a failed operation, in a scope with room")
-}
-
-// openWithQuota opens the storage once more, as a store with a quota.
-func (p *probe) openWithQuota(quota int64) idempotency.Store {
-	s, err := p.OpenWithQuota(quota)
-	p.must(err, "open with a quota")
-	p.mu.Lock()
-	p.opened = append(p.opened, s)
-	p.mu.Unlock()
-	return s
 }

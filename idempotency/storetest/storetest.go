@@ -86,7 +86,7 @@ type property struct {
 // failures runs the check against fresh storage.
 func (p property) failures(fresh func() Storage) []string {
 	seed := rand.Uint64()
-	probe := &probe{Storage: fresh(), fresh: fresh, seed: seed, rng: rand.New(rand.NewPCG(seed, 1))}
+	probe := &probe{Storage: fresh(), seed: seed, rng: rand.New(rand.NewPCG(seed, 1))}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	probe.ctx = ctx
@@ -105,7 +105,6 @@ func (p property) failures(fresh func() Storage) []string {
 type probe struct {
 	Storage
 	ctx   context.Context
-	fresh func() Storage
 	store idempotency.Store
 	seed  uint64
 	rng   *rand.Rand // for the check's goroutine only
@@ -135,8 +134,11 @@ func (p *probe) must(err error, doing string) {
 }
 
 // open opens the storage once more.
-func (p *probe) open() idempotency.Store {
-	s, err := p.Open()
+func (p *probe) open() idempotency.Store { return p.opening(p.Open) }
+
+// opening opens a store with the given function. The method close closes the store.
+func (p *probe) opening(open func() (idempotency.Store, error)) idempotency.Store {
+	s, err := open()
 	p.must(err, "open")
 	p.mu.Lock()
 	p.opened = append(p.opened, s)
