@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
@@ -26,11 +26,9 @@ type GuardConfig struct {
 type Guard struct {
 	config GuardConfig
 	clock  *clock.Clock
-	stats  guardStats
-}
 
-type guardStats struct {
-	originals, duplicates, conflicts, inProgress, unresolved, drifts, failedOpen atomic.Int64
+	mu    sync.Mutex
+	stats GuardStats
 }
 
 // GuardStats counts the outcomes of a [Guard]'s calls.
@@ -280,7 +278,9 @@ func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context
 	if err := g.config.FailOpen(ctx, r, storeErr); err != nil {
 		return Answer{}, errors.Join(closed, fmt.Errorf("idempotency: the run without a claim was not recorded: %w", err))
 	}
-	g.stats.failedOpen.Add(1)
+	g.mu.Lock()
+	g.stats.FailedOpen++
+	g.mu.Unlock()
 	running, cancel := g.clock.WithDeadline(ctx, g.clock.Now().Add(g.config.Policy.config.Lease), nil)
 	defer cancel()
 	result, err := f(running, Outcome{})
@@ -288,29 +288,29 @@ func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context
 }
 
 func (g *Guard) count(out Outcome) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if out.Drift {
-		g.stats.drifts.Add(1)
+		g.stats.Drifts++
 	}
 	switch out.Decision {
 	case New, Renewed, Reclaimed:
-		g.stats.originals.Add(1)
+		g.stats.Originals++
 	case Duplicate:
-		g.stats.duplicates.Add(1)
+		g.stats.Duplicates++
 	case Conflict:
-		g.stats.conflicts.Add(1)
+		g.stats.Conflicts++
 	case InProgress:
-		g.stats.inProgress.Add(1)
+		g.stats.InProgress++
 	case Unresolved:
-		g.stats.unresolved.Add(1)
+		g.stats.Unresolved++
 	default:
 	}
 }
 
 // Stats returns the counts since the creation of the guard.
 func (g *Guard) Stats() GuardStats {
-	s := &g.stats
-	return GuardStats{
-		Originals: s.originals.Load(), Duplicates: s.duplicates.Load(), Conflicts: s.conflicts.Load(), InProgress: s.inProgress.Load(),
-		Unresolved: s.unresolved.Load(), Drifts: s.drifts.Load(), FailedOpen: s.failedOpen.Load(),
-	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stats
 }
