@@ -1,13 +1,13 @@
 package ledger
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -98,22 +98,11 @@ func (r Remark) Check() error {
 	if err := r.Dataset.Check(); err != nil {
 		return err
 	}
-	if rule := wrongNote(r.Note); rule != "" {
-		return &idempotency.InvalidError{Field: "Remark.Note", Rule: rule}
+	var invalid *idempotency.InvalidError
+	if errors.As(idempotency.Failure{Reason: r.Note}.Check(), &invalid) { // a note follows the rules of a reason
+		return &idempotency.InvalidError{Field: "Remark.Note", Rule: invalid.Rule}
 	}
 	return nil
-}
-
-func wrongNote(s string) string {
-	switch {
-	case len(s) > idempotency.MaxReason:
-		return fmt.Sprintf("%d bytes, want at most %d", len(s), idempotency.MaxReason)
-	case !utf8.ValidString(s):
-		return "not UTF-8; use text"
-	case strings.IndexByte(s, 0) >= 0:
-		return fmt.Sprintf("NUL at position %d; use text without it", strings.IndexByte(s, 0))
-	}
-	return ""
 }
 
 // Entry returns the ledger entry of the remark, with the time at.
@@ -169,14 +158,7 @@ type Place struct {
 
 // Compare returns -1, 0 or 1, like [cmp.Compare].
 func (p Place) Compare(o Place) int {
-	switch {
-	case p == o:
-		return 0
-	case p.Transaction < o.Transaction || p.Transaction == o.Transaction && p.Seq < o.Seq:
-		return -1
-	default:
-		return 1
-	}
+	return cmp.Or(cmp.Compare(p.Transaction, o.Transaction), cmp.Compare(p.Seq, o.Seq))
 }
 
 // Sum returns the SHA-256 of the content: the text "sqsfifo ledger entry 1", then the
