@@ -163,28 +163,25 @@ func (p *parser) fail(name string) {
 	}
 }
 
-func (p *parser) text(name string) string {
-	switch v := p.item[name].(type) {
+// attribute returns the attribute of type V, or the zero V if it is absent. Another type is
+// an error.
+func attribute[V any](p *parser, name string) (v V) {
+	switch a := any(p.item[name]).(type) {
 	case nil:
-		return ""
-	case *types.AttributeValueMemberS:
-		return v.Value
+	case *V:
+		v = *a
 	default:
 		p.fail(name)
-		return ""
 	}
+	return v
+}
+
+func (p *parser) text(name string) string {
+	return attribute[types.AttributeValueMemberS](p, name).Value
 }
 
 func (p *parser) bytes(name string) []byte {
-	switch v := p.item[name].(type) {
-	case nil:
-		return nil
-	case *types.AttributeValueMemberB:
-		return v.Value
-	default:
-		p.fail(name)
-		return nil
-	}
+	return attribute[types.AttributeValueMemberB](p, name).Value
 }
 
 func (p *parser) into(name string, to []byte) {
@@ -196,19 +193,14 @@ func (p *parser) into(name string, to []byte) {
 }
 
 func (p *parser) number(name string) int64 {
-	switch v := p.item[name].(type) {
-	case nil:
-		return 0
-	case *types.AttributeValueMemberN:
-		n, err := strconv.ParseInt(v.Value, 10, 64)
-		if err != nil {
-			p.fail(name)
-		}
-		return n
-	default:
-		p.fail(name)
+	if p.item[name] == nil {
 		return 0
 	}
+	n, err := strconv.ParseInt(attribute[types.AttributeValueMemberN](p, name).Value, 10, 64)
+	if err != nil {
+		p.fail(name)
+	}
+	return n
 }
 
 func (p *parser) time(name string) time.Time {
