@@ -228,17 +228,13 @@ func concurrently[K comparable, V any](values map[K]V, f func(V)) {
 	wg.Wait()
 }
 
-// Finish implements [idempotency.Store].
-func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	return s.finish(ctx, ref, t)
-}
-
 // Extend implements [idempotency.Store].
 func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
-	return s.finish(ctx, ref, idempotency.Extended(s.longer(lease)))
+	return s.Finish(ctx, ref, idempotency.Extended(s.longer(lease)))
 }
 
-func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}

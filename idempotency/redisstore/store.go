@@ -306,17 +306,13 @@ func roundsOf(calls []call) (rounds [][]int) {
 	return rounds
 }
 
-// Finish implements [idempotency.Store].
-func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	return s.finish(ctx, ref, t)
-}
-
 // Extend implements [idempotency.Store].
 func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
-	return s.finish(ctx, ref, idempotency.Extended(lease))
+	return s.Finish(ctx, ref, idempotency.Extended(lease))
 }
 
-func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}

@@ -317,7 +317,7 @@ func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, clai
 			failures[i] = refused
 		default:
 			if failures[i] = s.await(ctx, it); failures[i] == nil && it.busy {
-				failures[i] = s.finish(ctx, endings[i].Ref, endings[i].Ending)
+				failures[i] = s.Finish(ctx, endings[i].Ref, endings[i].Ending)
 			}
 		}
 	}
@@ -378,17 +378,13 @@ func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, err
 	return outcomes, nil
 }
 
-// Finish implements [idempotency.Store].
-func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	return s.finish(ctx, ref, t)
-}
-
 // Extend implements [idempotency.Store].
 func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
-	return s.finish(ctx, ref, idempotency.Extended(lease))
+	return s.Finish(ctx, ref, idempotency.Extended(lease))
 }
 
-func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := checkFinishing(idempotency.Finishing{Ref: ref, Ending: t}); err != nil {
 		return err
 	}
