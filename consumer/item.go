@@ -122,7 +122,6 @@ type run struct {
 	// engine.mu guards the following fields.
 	items      []*item // the first is called the head
 	state      state
-	since      time.Time // start of the state
 	head       time.Time // when the first message became the head
 	cause      error     // the last failure of the head
 	key        string    // key of the head after a failure

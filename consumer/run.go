@@ -19,7 +19,6 @@ func (e *engine) newRun(group string, received time.Time) *run {
 func (e *engine) admit(r *run) {
 	e.runs[r] = struct{}{}
 	e.count[stateQueued]++
-	r.since = time.Now()
 	earlier := e.byGroup[r.group]
 	e.byGroup[r.group] = append(earlier, r)
 	if len(earlier) == 0 {

@@ -212,7 +212,7 @@ type deletion struct {
 func (e *engine) setState(r *run, s state) {
 	e.count[r.state]--
 	e.count[s]++
-	r.state, r.since = s, time.Now()
+	r.state = s
 }
 
 // drop removes an item from its run and from the memory in use. The caller holds e.mu.
