@@ -77,8 +77,8 @@ func TestQuota(t *testing.T) {
 }
 
 // Each transaction counts the operations, and does not see uncommitted operations of
-// concurrent transactions. Writers in many stores can therefore exceed the quota by one
-// operation for each concurrent transaction. On SQLite they never exceed the quota.
+// concurrent transactions. Writers in many stores can therefore exceed the quota by the
+// operations of such transactions. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, stores, writers = 40, 3, 4
