@@ -15,10 +15,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Stream checks the messages of one queue, in the order of their sends, against the
-// rules on a message and the earlier messages. Like SQS, a Stream remembers a message
-// for five minutes; an equal message does not extend this time. A message sent again
-// unchanged has no finding, however often.
+// Stream checks the messages of one queue, in the order of their sends, against the rules
+// on a message and the earlier messages. Like SQS, a Stream remembers a message for five
+// minutes; an equal message does not extend this time. A message sent again unchanged keeps
+// these rules, however often.
 //
 // A Stream is safe for concurrent use; the order is the order of the calls. A Stream
 // keeps about 250 bytes of a message and none of its text. Create a Stream with

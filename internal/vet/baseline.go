@@ -124,10 +124,9 @@ func (b Baseline) write(w io.Writer) error {
 // number of removed findings and the stale entries. The parameter file is the path of the
 // baseline's file.
 //
-// A stale entry accepts more findings than the report has. The Count of a returned entry
-// is the number of missing findings. If the run did not check a file that exists, the
-// entries about the file are not stale. The run did not name the file's package, or a
-// build constraint excluded the file.
+// A stale entry accepts more findings than the report has. The Count of a returned entry is
+// the number of missing findings. Entries about an existing file are not stale if the run
+// did not check the file: for example, a build constraint excluded it.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 )
 
 // Untested is a package that constructs a producer (with sqsfifo.NewProducer) and has no
-// compliance test: no test of it calls compliance.TestProducer.
+// compliance test: no test of it calls compliance.TestProducer or compliance.CheckProducer.
 type Untested struct {
 	// Dir is the package's folder.
 	Dir string
@@ -80,8 +80,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	return findings, untested, nil
 }
 
-// suiteOf finds calls of compliance.TestProducer, the compliance suite, in the tests of
-// package p: in its internal tests and in its external test package.
+// suiteOf finds calls of the compliance suite (compliance.TestProducer and CheckProducer)
+// in the tests of package p: in its internal tests and in its external test package.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {

@@ -47,9 +47,9 @@ type unitDiagnostics struct {
 }
 
 // goVet runs the analyzers on the packages by "go vet". The go command takes the
-// diagnostics of a package from its cache if the package, the flags and the tool's binary
-// have not changed. goVet passes the number try as a flag, so a second try does not get
-// the cached diagnostics of the first.
+// diagnostics of a package from its cache if the package, its dependencies, the flags and
+// the tool's binary have not changed. goVet passes the number try as a flag, so a second
+// try does not get the cached diagnostics of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {

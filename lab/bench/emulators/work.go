@@ -173,7 +173,7 @@ func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove fun
 			if err != nil {
 				return err
 			}
-			if len(out.Messages) == 0 { // other workers received the remaining messages
+			if len(out.Messages) == 0 { // other workers may have received all remaining messages
 				if time.Since(last) > l.patience {
 					return fmt.Errorf("only %d of %d messages were received", got.Load(), l.messages)
 				}

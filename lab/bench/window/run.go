@@ -75,8 +75,8 @@ func work(side string, n int, in io.Reader, out io.Writer) error {
 	}
 }
 
-// id returns the ID with the number n. All sides need the same time to compute it, and this
-// time is subtracted from the results.
+// id returns the ID with the number n. The worker computes IDs before it measures, so this
+// time is not part of the results.
 func (w *worker) id(n uint64) id {
 	binary.BigEndian.PutUint64(w.text[:], n)
 	return sha256.Sum256(w.text[:])
