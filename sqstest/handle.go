@@ -71,11 +71,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	ids := make([]*string, len(in.Entries))
-	for i, e := range in.Entries {
-		ids[i] = e.Id
-	}
-	if err := validateEntryIDs("DeleteMessageBatchRequestEntry", ids); err != nil {
+	if err := validateEntries("DeleteMessageBatchRequestEntry", in.Entries, func(e types.DeleteMessageBatchRequestEntry) *string { return e.Id }); err != nil {
 		return nil, err
 	}
 	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageBatchOutput, error) {
@@ -189,11 +185,7 @@ func (q *Queue) changeVisibilityBatch(ctx context.Context, in *sqs.ChangeMessage
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	ids := make([]*string, len(in.Entries))
-	for i, e := range in.Entries {
-		ids[i] = e.Id
-	}
-	if err := validateEntryIDs("ChangeMessageVisibilityBatchRequestEntry", ids); err != nil {
+	if err := validateEntries("ChangeMessageVisibilityBatchRequestEntry", in.Entries, func(e types.ChangeMessageVisibilityBatchRequestEntry) *string { return e.Id }); err != nil {
 		return nil, err
 	}
 	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityBatchOutput, error) {

@@ -124,13 +124,12 @@ func (q *Queue) sendBatch(ctx context.Context, in *sendBatchRequest) (*sqs.SendM
 }
 
 func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {
-	ids, size := make([]*string, len(entries)), 0
-	for i, e := range entries {
-		ids[i] = e.Id
-		size += messageSize(e.SendMessageBatchRequestEntry)
-	}
-	if err := validateEntryIDs("SendMessageBatchRequestEntry", ids); err != nil {
+	if err := validateEntries("SendMessageBatchRequestEntry", entries, func(e sendEntry) *string { return e.Id }); err != nil {
 		return nil, err
+	}
+	size := 0
+	for _, e := range entries {
+		size += messageSize(e.SendMessageBatchRequestEntry)
 	}
 	if size > maxMessageBytes {
 		return nil, batchTooLong.because("Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, size)

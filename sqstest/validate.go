@@ -231,18 +231,18 @@ func validateSystemAttributes(attributes map[string]types.MessageSystemAttribute
 	return nil
 }
 
-// validateEntryIDs makes the first checks of every batch call (F-053 to F-056, F-062).
+// validateEntries makes the first checks of every batch call (F-053 to F-056, F-062).
 // entryType is AWS's name for the entry.
-func validateEntryIDs(entryType string, ids []*string) *apiError {
-	if len(ids) == 0 {
+func validateEntries[E any](entryType string, entries []E, idOf func(E) *string) *apiError {
+	if len(entries) == 0 {
 		return emptyBatchRequest.because("There should be at least one %s in the request.", entryType)
 	}
-	if len(ids) > maxBatchEntries {
-		return tooManyEntries.because("Maximum number of entries per request are %d. You have sent %d.", maxBatchEntries, len(ids))
+	if len(entries) > maxBatchEntries {
+		return tooManyEntries.because("Maximum number of entries per request are %d. You have sent %d.", maxBatchEntries, len(entries))
 	}
-	seen := make(map[string]bool, len(ids))
-	for _, p := range ids {
-		id := aws.ToString(p)
+	seen := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		id := aws.ToString(idOf(e))
 		if !entryID(id) {
 			return invalidEntryID.because("A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
 		}
