@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -240,12 +241,7 @@ const (
 	queueRetention = 14 * 24 * time.Hour // the longest retention period of SQS
 )
 
-func or[V comparable](v *V, otherwise V) {
-	var zero V
-	if *v == zero {
-		*v = otherwise
-	}
-}
+func or[V comparable](v *V, otherwise V) { *v = cmp.Or(*v, otherwise) }
 
 func (c *Config[T]) setDefaults() {
 	if c.Decode == nil {

@@ -80,14 +80,6 @@ func attribute(m types.Message, name types.MessageSystemAttributeName) string {
 	return m.Attributes[string(name)]
 }
 
-// before reports whether sequence number a is less than b. They are decimal numbers.
-func before(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
-}
-
 type state uint8
 
 const (

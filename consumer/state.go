@@ -116,9 +116,11 @@ func (e *engine) close() {
 }
 
 // isClosing reports whether the shutdown has begun.
-func (e *engine) isClosing() bool {
+func (e *engine) isClosing() bool { return isClosed(e.closing) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-e.closing:
+	case <-c:
 		return true
 	default:
 		return false
@@ -128,12 +130,7 @@ func (e *engine) isClosing() bool {
 // checkIdle closes idle if the shutdown has begun and all work has ended. The caller holds
 // e.mu.
 func (e *engine) checkIdle() {
-	if !e.isClosing() || len(e.runs) > 0 || e.receivers > 0 {
-		return
-	}
-	select {
-	case <-e.idle:
-	default:
+	if e.isClosing() && len(e.runs) == 0 && e.receivers == 0 && !isClosed(e.idle) {
 		close(e.idle)
 	}
 }
@@ -242,16 +239,6 @@ func (e *engine) markLost(it *item) {
 	}
 	e.log.Add(slog.LevelWarn, "message lost: its visibility timeout ended or was changed elsewhere",
 		slog.String("message_group", it.group), slog.String("message_id", it.id()))
-}
-
-// isStopTimeOver reports whether the time of the shutdown is over.
-func (e *engine) isStopTimeOver() bool {
-	select {
-	case <-e.dead:
-		return true
-	default:
-		return false
-	}
 }
 
 // logItem logs a record about a message. Only the goroutine of the message's run calls

@@ -82,16 +82,8 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 		}
 	}
 	slices.SortFunc(due, func(a, b *item) int {
-		if c := cmp.Compare(a.group, b.group); c != 0 {
-			return c
-		}
-		switch {
-		case before(a.sequence, b.sequence):
-			return -1
-		case before(b.sequence, a.sequence):
-			return 1
-		}
-		return 0
+		// Sequence numbers are decimal numbers, so a longer number is larger.
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(len(a.sequence), len(b.sequence)), cmp.Compare(a.sequence, b.sequence))
 	})
 	for batch := range slices.Chunk(due, 10) {
 		for _, it := range batch {
@@ -228,7 +220,7 @@ func entryIndex(id *string, n int) (int, bool) {
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {
-		if e.stopped || e.isStopTimeOver() {
+		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()
 			return
 		}
