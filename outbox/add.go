@@ -120,31 +120,25 @@ FROM unnest($3::text::text[], $4::text::bigint[], $5::text::bytea[], $6::text::b
 JOIN drawn AS d ON d.message_group = t.message_group COLLATE "C"`)
 
 func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) error {
-	var names, counts, of, beforeLast, messages, hashes sqldb.Array
-	rows := int64(0)
+	var counts, rows [][]any
 	for _, g := range groups {
-		n := len(byGroup[g])
-		names.Text(g)
-		counts.Int(int64(n))
+		n := int64(len(byGroup[g]))
+		counts = append(counts, []any{g, n})
 		for i, a := range byGroup[g] {
-			of.Text(g)
-			beforeLast.Int(int64(n - 1 - i))
-			messages.Bytes(a.message)
-			hashes.Bytes(a.hash[:])
+			rows = append(rows, []any{g, n - 1 - int64(i), a.message, a.hash[:]})
 		}
-		rows += int64(n)
 	}
-	result, err := tx.ExecContext(ctx, postgresAdd, names.String(), counts.String(), of.String(), beforeLast.String(), messages.String(), hashes.String(), schema.Latest())
+	result, err := tx.ExecContext(ctx, postgresAdd, slices.Concat(sqldb.Columns(counts), sqldb.Columns(rows), []any{schema.Latest()})...)
 	if err != nil {
 		return err
 	}
-	if n, err := result.RowsAffected(); err != nil || n == rows {
+	if n, err := result.RowsAffected(); err != nil || n == int64(len(rows)) {
 		return err
 	}
 	if err := schema.CheckVersion(ctx, tx); err != nil {
 		return err
 	}
-	return fmt.Errorf("fewer than %d rows were inserted", rows)
+	return fmt.Errorf("fewer than %d rows were inserted", len(rows))
 }
 
 // {now} is the time of the database's clock. All times of an outbox come from this

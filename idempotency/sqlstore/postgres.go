@@ -203,43 +203,21 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 	return out, nil
 }
 
+// claimArrays returns the parameters of postgresClaim.
 func claimArrays(claims []claimOf) []any {
-	var id, lock, scope, operation, key, spec, hash, seal, group, body, token, lease, ttl, resend, again, dataset, version, uri, checksum, label, safe sqldb.Array
-	for _, c := range claims {
-		id.Bytes(c.id[:])
-		lock.Int(lockOf(c.id))
-		scope.Bytes([]byte(c.Key.Scope))
-		operation.Text(c.Key.Operation)
-		key.Bytes([]byte(c.Key.Value))
-		spec.Text(c.Fingerprint.Spec)
-		hash.Bytes(c.Fingerprint.Sum[:])
-		if c.Seal == (idempotency.Seal{}) {
-			seal.Null()
-		} else {
-			seal.Bytes(c.Seal[:])
+	rows := make([][]any, len(claims))
+	for i, c := range claims {
+		var ttl any // NULL for a record that never expires
+		if c.Terms.TTL != idempotency.Forever {
+			ttl = duration(c.Terms.TTL)
 		}
-		group.Bytes([]byte(c.Group))
-		body.Bytes(c.Body)
-		token.Bytes(c.Token[:])
-		lease.Int(duration(c.Terms.Lease))
-		if c.Terms.TTL == idempotency.Forever {
-			ttl.Null()
-		} else {
-			ttl.Int(duration(c.Terms.TTL))
+		rows[i] = []any{
+			c.id[:], lockOf(c.id), []byte(c.Key.Scope), c.Key.Operation, []byte(c.Key.Value), c.Fingerprint.Spec, c.Fingerprint.Sum[:], nonZero(c.Seal[:]), []byte(c.Group), notNil(c.Body),
+			c.Token[:], duration(c.Terms.Lease), ttl, duration(c.Terms.ResendFor), toInt(c.Resend),
+			c.Dataset.ID, c.Dataset.Version, c.Dataset.SourceURI, c.Dataset.ArtifactChecksum, c.Dataset.CARELabel, toInt(c.Dataset.ReplaySafe),
 		}
-		resend.Int(duration(c.Terms.ResendFor))
-		again.Int(toInt(c.Resend))
-		dataset.Text(c.Dataset.ID)
-		version.Text(c.Dataset.Version)
-		uri.Text(c.Dataset.SourceURI)
-		checksum.Text(c.Dataset.ArtifactChecksum)
-		label.Text(c.Dataset.CARELabel)
-		safe.Int(toInt(c.Dataset.ReplaySafe))
 	}
-	return []any{
-		id.String(), lock.String(), scope.String(), operation.String(), key.String(), spec.String(), hash.String(), seal.String(), group.String(), body.String(),
-		token.String(), lease.String(), ttl.String(), resend.String(), again.String(), dataset.String(), version.String(), uri.String(), checksum.String(), label.String(), safe.String(),
-	}
+	return sqldb.Columns(rows)
 }
 
 // duration returns d in microseconds, rounded up so that positive durations never become

@@ -52,22 +52,16 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 	if len(endings) == 0 {
 		return nil, nil
 	}
-	var id, lock, fence, kind, response, hash, message, sequence, reason, lease sqldb.Array
-	for _, t := range endings {
-		id.Bytes(t.id[:])
-		lock.Int(lockOf(t.id))
-		fence.Int(t.ref.Fence)
+	rows := make([][]any, len(endings))
+	for i, t := range endings {
 		result, _ := t.t.Result()
 		failure, _ := t.t.Failure()
-		kind.Text(kindOf(t.t))
-		response.Bytes(result.Response)
-		h := result.Hash()
-		hash.Bytes(h[:])
-		message.Text(result.MessageID)
-		sequence.Text(result.SequenceNumber)
-		reason.Text(failure.Reason)
 		extension, _ := t.t.Lease()
-		lease.Int(duration(extension))
+		hash := result.Hash()
+		rows[i] = []any{
+			t.id[:], lockOf(t.id), t.ref.Fence, kindOf(t.t), notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber,
+			failure.Reason, duration(extension),
+		}
 	}
 	query := postgresFinish
 	if e.ledger {
@@ -86,7 +80,7 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 			made[idempotency.KeyID(id)] = entry
 		}
 		return err
-	}, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String(), lease.String())
+	}, query, sqldb.Columns(rows)...)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}

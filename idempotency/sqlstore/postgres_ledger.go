@@ -28,32 +28,13 @@ func (p postgres) append(ctx context.Context, tx writer, entries []ledger.Entry)
 	if len(entries) == 0 {
 		return nil
 	}
-	arrays := make([]sqldb.Array, 22)
-	for _, e := range entries {
+	rows := make([][]any, len(entries))
+	for i, e := range entries {
 		e.Key = p.hide.key(e.Key)
 		e.Hash = e.Sum()
-		for i, v := range entryArgs(e) {
-			switch v := v.(type) {
-			case int64:
-				arrays[i].Int(v)
-			case string:
-				arrays[i].Text(v)
-			case []byte:
-				if v == nil {
-					arrays[i].Null()
-				} else {
-					arrays[i].Bytes(v)
-				}
-			default:
-				panic(fmt.Sprintf("sqlstore: %T in an entry", v))
-			}
-		}
+		rows[i] = entryArgs(e)
 	}
-	args := make([]any, len(arrays))
-	for i := range arrays {
-		args[i] = arrays[i].String()
-	}
-	n, err := affected(tx.ExecContext(ctx, postgresAppend, args...))
+	n, err := affected(tx.ExecContext(ctx, postgresAppend, sqldb.Columns(rows)...))
 	if err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -54,4 +55,38 @@ func (a *Array) String() string {
 		return "{}"
 	}
 	return string(a.b) + "}"
+}
+
+// Columns returns the text forms of one array for each column of the rows. The values of a
+// row are of type int64, string or []byte; nil, also of type []byte, is NULL. There is at
+// least one row, and all rows have the same length.
+func Columns(rows [][]any) []any {
+	out := make([]any, len(rows[0]))
+	for i := range out {
+		var a Array
+		for _, row := range rows {
+			a.value(row[i])
+		}
+		out[i] = a.String()
+	}
+	return out
+}
+
+func (a *Array) value(v any) {
+	switch v := v.(type) {
+	case nil:
+		a.Null()
+	case int64:
+		a.Int(v)
+	case string:
+		a.Text(v)
+	case []byte:
+		if v == nil {
+			a.Null()
+		} else {
+			a.Bytes(v)
+		}
+	default:
+		panic(fmt.Sprintf("sqldb: %T in a column", v))
+	}
 }

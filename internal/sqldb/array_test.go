@@ -71,3 +71,11 @@ func TestArrayOfNumbers(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// Columns returns one array for each column, with NULL for nil.
+func TestColumns(t *testing.T) {
+	got := Columns([][]any{{int64(1), "a", []byte{1}}, {nil, "b", []byte(nil)}})
+	if want := []any{"{1,NULL}", `{"a","b"}`, `{"\\x01",NULL}`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
