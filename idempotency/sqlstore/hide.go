@@ -45,12 +45,18 @@ func hiding(c *Config) (hider, error) {
 
 // checkHiding returns an error if the database's ledger has hidden keys.
 func checkHiding(ctx context.Context, q queryer) error {
-	var marked int64
-	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = 'ledger_secret'`).Scan(&marked); err != nil {
-		return fmt.Errorf("sqlstore: ledger: %w", err)
-	}
-	if marked > 0 {
+	marked, err := hasMark(ctx, q, "ledger_secret")
+	if marked {
 		return wrong("Config.LedgerSecret", "nil", "the ledger of the database hides keys with a secret; set it")
 	}
-	return nil
+	return err
+}
+
+// hasMark reports whether openLedger has set the mark in the database.
+func hasMark(ctx context.Context, q queryer, name string) (bool, error) {
+	var n int64
+	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = '`+name+`'`).Scan(&n); err != nil {
+		return false, fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	return n > 0, nil
 }

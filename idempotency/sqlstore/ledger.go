@@ -76,24 +76,23 @@ func (s *Store) Ledger() *Ledger {
 func (s *Store) openLedger(ctx context.Context, hides bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
-		var kept int64
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = 'ledger'`).Scan(&kept); err != nil {
-			return fmt.Errorf("sqlstore: ledger: %w", err)
-		}
-		if kept > 0 {
+		kept, err := hasMark(ctx, db, "ledger")
+		if kept {
 			return wrong("Config.Ledger", "false", "the database has a ledger, which would miss the changes of this store; set it")
 		}
-		return nil
+		return err
 	}
-	if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('ledger', 1) ON CONFLICT (name) DO NOTHING`); err != nil {
+	marks := `('ledger', 1)`
+	if hides {
+		marks += `, ('ledger_secret', 1)`
+	}
+	if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES `+marks+` ON CONFLICT (name) DO NOTHING`); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	if !hides {
 		if err := checkHiding(ctx, db); err != nil {
 			return err
 		}
-	} else if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('ledger_secret', 1) ON CONFLICT (name) DO NOTHING`); err != nil {
-		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	if s.config.Dialect == PostgreSQL {
 		if err := beginEpoch(ctx, db); err != nil {

@@ -388,13 +388,20 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	if err := checkFinishing(idempotency.Finishing{Ref: ref, Ending: t}); err != nil {
 		return err
 	}
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+	return repeat(ctx, func() (done bool, err error) {
 		it := newEnding(ref, t)
-		if err := s.submit(ctx, it); err != nil {
+		err = s.submit(ctx, it)
+		return !it.busy, err
+	})
+}
+
+// repeat calls f until f is done or returns an error. Between two calls it waits 1 ms at
+// first, and then twice as long each time, up to 100 ms. If ctx ends meanwhile, repeat
+// returns [idempotency.ErrBusy].
+func repeat(ctx context.Context, f func() (done bool, err error)) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		if done, err := f(); done || err != nil {
 			return err
-		}
-		if !it.busy {
-			return nil
 		}
 		if err := pause(ctx, wait); err != nil {
 			return fmt.Errorf("sqlstore: nothing was changed: %w: %w", idempotency.ErrBusy, err)

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -71,20 +69,15 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 
 // claimInTx executes a single claim. If the claim renews the current claim, and another
 // caller's attempt to claim the key prevents this, claimInTx tries again until ctx ends.
-func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error) {
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		results, err := s.engine.claim(ctx, tx, fence, claims)
-		if err != nil {
-			return nil, err
+func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) (results []claimed, err error) {
+	err = repeat(ctx, func() (done bool, err error) {
+		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
+			return false, err
 		}
 		r := results[0]
-		if r.decision != idempotency.InProgress || idempotency.Decide(r.record, claims[0].Claim, r.record.ReadAt) != idempotency.Renewed {
-			return results, nil
-		}
-		if err := pause(ctx, wait); err != nil {
-			return nil, fmt.Errorf("sqlstore: nothing was changed: %w: %w", idempotency.ErrBusy, err)
-		}
-	}
+		return r.decision != idempotency.InProgress || idempotency.Decide(r.record, claims[0].Claim, r.record.ReadAt) != idempotency.Renewed, nil
+	})
+	return results, err
 }
 
 // CompleteTx is like Finish with the ending [idempotency.Completed], but in the caller's
@@ -106,19 +99,15 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref,
 	}
 	s.stats.transitions.Add(1)
 	t := []endingOf{{ref: ref, id: ref.Key.ID(), t: idempotency.Completed(result)}}
-	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+	return repeat(ctx, func() (done bool, err error) {
 		ends, err := s.engine.finish(ctx, tx, t)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return false, err
+		case ends[0].made:
+			return true, s.record(ctx, tx, ends, nil, nil)
+		default:
+			return !ends[0].busy, ends[0].err
 		}
-		if ends[0].made {
-			return s.record(ctx, tx, ends, nil, nil)
-		}
-		if !ends[0].busy {
-			return ends[0].err
-		}
-		if err := pause(ctx, wait); err != nil {
-			return fmt.Errorf("sqlstore: nothing was changed: %w: %w", idempotency.ErrBusy, err)
-		}
-	}
+	})
 }
