@@ -16,22 +16,22 @@ import (
 // end of the leader's lease to leaseUntil. Sends in flight continue, because their
 // deadlines follow the clock of their process. The transaction holds the lock on the
 // leader's row.
-func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
+func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
-	if _, err := tx.ExecContext(ctx, s.outbox.sql.setClock, now, leaseUntil); err != nil {
+	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
-	if _, err := tx.ExecContext(ctx, s.outbox.sql.holdMarks, step, now-s.outbox.config.ResendFor.Microseconds()); err != nil {
+	if _, err := tx.ExecContext(ctx, r.outbox.sql.holdMarks, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
-	s.config.Logger.Error("outbox: the clock of the database was set back; messages in doubt are late unless a running attempt confirms them", "by", by)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.ClockSteps++
+	r.config.Logger.Error("outbox: the clock of the database was set back; messages in doubt are late unless a running attempt confirms them", "by", by)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.ClockSteps++
 	return nil
 }
 
@@ -40,20 +40,20 @@ func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnt
 // After a step of more than five seconds, shortenLease also moves the end of the lease in
 // the database. Without this change, a standby would also wait for the length of the
 // step.
-func (s *shared) shortenLease(ctx context.Context) (left int64, err error) {
-	tx, err := s.outbox.config.DB.BeginTx(ctx, s.outbox.config.Dialect.TxOptions())
+func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
+	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {
 		return 0, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	var now, seen, until int64
-	if err := tx.QueryRowContext(ctx, s.outbox.sql.lockLeader).Scan(&now, &seen, &until); err != nil {
+	if err := tx.QueryRowContext(ctx, r.outbox.sql.lockLeader).Scan(&now, &seen, &until); err != nil {
 		return 0, err
 	}
 	if seen > now {
 		until = now + max(0, until-seen)
 	}
-	if err := s.watchClock(ctx, tx, now, seen, until); err != nil {
+	if err := r.watchClock(ctx, tx, now, seen, until); err != nil {
 		return 0, err
 	}
 	return until - now, tx.Commit()

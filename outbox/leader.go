@@ -13,24 +13,24 @@ import (
 // It returns the fence (the number of the takeover) and the end of the lease on the
 // relay's clock. The lease counts from before the request to the database, so it ends no
 // later than the lease in the database.
-func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant, err error) {
+func (r *Relay) campaign(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
-		if err := s.pause(ctx, wait); err != nil {
+		if err := r.pause(ctx, wait); err != nil {
 			return 0, 0, err
 		}
-		asked := s.clock.Now()
-		fence, left, err := s.takeOver(ctx)
+		asked := r.clock.Now()
+		fence, left, err := r.takeOver(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return 0, 0, context.Cause(ctx)
 		case err != nil:
-			s.recordFailure("take over", err)
-			wait = s.config.Poll
+			r.recordFailure("take over", err)
+			wait = r.config.Poll
 		case fence > 0:
-			s.config.Logger.Info("outbox: leading", "holder", s.config.Holder, "fence", fence)
-			return fence, asked.Add(s.config.Lease), nil
+			r.config.Logger.Info("outbox: leading", "holder", r.config.Holder, "fence", fence)
+			return fence, asked.Add(r.config.Lease), nil
 		default:
-			wait = min(max(left, time.Millisecond), s.config.Poll)
+			wait = min(max(left, time.Millisecond), r.config.Poll)
 		}
 	}
 }
@@ -38,24 +38,24 @@ func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant
 // takeOver makes this relay the leader if no other relay leads, and returns the fence of
 // the new leadership. If another relay leads, takeOver returns 0 and the remaining time of
 // that relay's lease.
-func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
+func (r *Relay) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, r.config.Lease)
 	defer cancel()
-	db, texts := s.outbox.config.DB, &s.outbox.sql
+	db, texts := r.outbox.config.DB, &r.outbox.sql
 	var us, ahead int64
 	var token string
 	if err := db.QueryRowContext(ctx, texts.peekLeader).Scan(&us, &token, &ahead); err != nil {
 		return 0, 0, err
 	}
 	if ahead > clock.StepTolerance.Microseconds() {
-		if us, err = s.shortenLease(ctx); err != nil {
+		if us, err = r.shortenLease(ctx); err != nil {
 			return 0, 0, err
 		}
 	}
-	if us > 0 && token != s.token {
+	if us > 0 && token != r.token {
 		return 0, time.Duration(us) * time.Microsecond, nil
 	}
-	err = db.QueryRowContext(ctx, texts.takeOver, s.token, s.config.Holder, s.config.Lease.Microseconds()).Scan(&fence)
+	err = db.QueryRowContext(ctx, texts.takeOver, r.token, r.config.Holder, r.config.Lease.Microseconds()).Scan(&fence)
 	if errors.Is(err, sql.ErrNoRows) { // another relay has become the leader meanwhile
 		return 0, 0, nil
 	}
@@ -63,8 +63,8 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 }
 
 // resign ends the lease, so that another relay can lead immediately.
-func (s *shared) resign(ctx context.Context, fence int64) {
-	if _, err := s.outbox.config.DB.ExecContext(ctx, s.outbox.sql.resign, fence, s.token); err != nil {
-		s.recordFailure("resign", err)
+func (r *Relay) resign(ctx context.Context, fence int64) {
+	if _, err := r.outbox.config.DB.ExecContext(ctx, r.outbox.sql.resign, fence, r.token); err != nil {
+		r.recordFailure("resign", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // passes all messages to the sender: this call may wait for room in the sender's buffer,
 // and neither Run nor a callback of the sender may wait for room.
 type leadership struct {
-	*shared
+	*Relay
 	fence int64
 
 	sends     context.Context // context of all sends; ends with the lease
@@ -33,11 +33,11 @@ type leadership struct {
 	failures  int              // consecutive database errors
 }
 
-func newLeadership(ctx context.Context, s *shared, fence int64, until clock.Instant) *leadership {
+func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Instant) *leadership {
 	t := &leadership{
-		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
+		Relay: r, fence: fence, renewedAt: until.Add(-r.config.Lease),
 		inFlight: map[string]*run{}, shortened: map[string]int64{},
-		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // so that a run never blocks when it ends
+		steps: make(chan *run, r.config.Groups), ends: make(chan *run, r.config.Groups), // so that a run never blocks when it ends
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })

@@ -27,10 +27,28 @@ import (
 //	sqs_fifo.outbox.message.late     {message}  late messages
 //	sqs_fifo.outbox.group.stopped    {group}    message groups that wait because of a failure
 type Relay struct {
-	*shared
+	outbox *Outbox
+	config RelayConfig
+	token  string
+	meters meters
+	clock  *clock.Clock
+
+	wake    chan struct{} // holds a signal to look for messages
+	stop    chan struct{} // closed by Close
+	abort   chan struct{} // closed when the context of Close ends
 	ended   chan struct{} // closed when Run returns
 	running atomic.Bool
 	once    sync.Once
+
+	// confirmed lists the rows that the next commit deletes: SQS has confirmed their
+	// messages, or they are late and the policy is LateAssumeSent. The list survives the
+	// end of a leadership, because a confirmation holds for every leader. The goroutine
+	// of Run owns confirmed.
+	confirmed []completion
+
+	mu    sync.Mutex
+	stats RelayStats
+	stops map[string]Stopped
 }
 
 // NewRelay returns a relay of the outbox, or an [*idempotency.InvalidError]. It makes no
@@ -44,11 +62,8 @@ func NewRelay(o *Outbox, c RelayConfig) (*Relay, error) {
 		return nil, err
 	}
 	r := &Relay{
-		ended: make(chan struct{}),
-		shared: &shared{
-			outbox: o, config: c, token: rand.Text(), stops: map[string]Stopped{}, clock: clock.New(),
-			wake: make(chan struct{}, 1), stop: make(chan struct{}), abort: make(chan struct{}),
-		},
+		outbox: o, config: c, token: rand.Text(), stops: map[string]Stopped{}, clock: clock.New(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), abort: make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.stats.Holder = c.Holder
 	r.meters, err = newMeters(c.MeterProvider, r.gauges)
@@ -90,7 +105,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		newLeadership(ctx, r.shared, fence, until).serve(ctx)
+		newLeadership(ctx, r, fence, until).serve(ctx)
 	}
 }
 
@@ -119,6 +134,3 @@ func (r *Relay) Close(ctx context.Context) error {
 	<-r.ended
 	return context.Cause(ctx)
 }
-
-// Stats returns counts and the current state of the relay. It does not read the database.
-func (r *Relay) Stats() RelayStats { return r.snapshot() }

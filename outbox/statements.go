@@ -48,28 +48,29 @@ const spans = heads + `, spans AS (
 const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
 
 func newStatements(d Dialect) statements {
+	sql := d.Render
 	s := statements{
-		peekLeader: `SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`,
+		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
 		// If the answer to a takeover was lost, the relay repeats the takeover, and its
 		// token in the row shows that the first takeover succeeded.
-		takeOver: `UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
-			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`,
+		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
+			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 
-		resign: `UPDATE outbox_leader SET lease_until = 0, token = '' WHERE id = 1 AND fence = ?1 AND token = ?2`,
+		resign: sql(`UPDATE outbox_leader SET lease_until = 0, token = '' WHERE id = 1 AND fence = ?1 AND token = ?2`),
 
-		lockLeader: `UPDATE outbox_leader SET fence = fence WHERE id = 1 RETURNING {now}, seen_at, lease_until`,
+		lockLeader: sql(`UPDATE outbox_leader SET fence = fence WHERE id = 1 RETURNING {now}, seen_at, lease_until`),
 
-		setClock: `UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`,
+		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
 		// ?1 is the length of the backward step of the clock. ?2 is the current time less
 		// ResendFor: a message whose first attempt was at this time is late.
-		holdMarks: `UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
-			WHERE to_position >= from_position`,
+		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
+			WHERE to_position >= from_position`),
 
 		// Pick reads up to ?5 rows of each group in the list free. A row is read only if
 		// the rows before it have fewer than ?6 bytes in all.
-		pick: free + `, candidates AS (
+		pick: sql(free + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before
 			FROM free AS f JOIN outbox AS o ON o.message_group = f.message_group AND o.position >= f.head AND o.position < f.head + ?5
@@ -77,62 +78,55 @@ func newStatements(d Dialect) statements {
 		SELECT c.message_group, c.position, c.message, c.body_hash, coalesce(a.from_position, 0), coalesce(a.to_position, 0), coalesce(a.first_attempt, 0)
 		FROM candidates AS c LEFT JOIN outbox_attempts AS a ON a.message_group = c.message_group
 		WHERE c.bytes_before < ?6
-		ORDER BY c.message_group, c.position`,
+		ORDER BY c.message_group, c.position`),
 
-		waiting: free + ` SELECT count(*) FROM free`,
+		waiting: sql(free + ` SELECT count(*) FROM free`),
 
-		mark: `INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt)
+		mark: sql(`INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt)
 			SELECT x.g, x.f, x.t, CAST(?2 AS bigint) FROM {records ?1: g text, f bigint, t bigint} WHERE true
-			ON CONFLICT (message_group) DO UPDATE SET from_position = excluded.from_position, to_position = excluded.to_position, first_attempt = excluded.first_attempt`,
+			ON CONFLICT (message_group) DO UPDATE SET from_position = excluded.from_position, to_position = excluded.to_position, first_attempt = excluded.first_attempt`),
 
-		shorten: `UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
-			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`,
+		shorten: sql(`UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
+			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`),
 
-		archive: `INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
+		archive: sql(`INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
 			SELECT o.message_group, o.position, o.message, o.body_hash, o.added_at, x.o, x.m, x.s, {now}
-			FROM {records ?1: g text, p bigint, o text, m text, s text} JOIN outbox AS o ON o.message_group = x.g AND o.position = x.p WHERE true`,
+			FROM {records ?1: g text, p bigint, o text, m text, s text} JOIN outbox AS o ON o.message_group = x.g AND o.position = x.p WHERE true`),
 
-		remove: `DELETE FROM outbox WHERE (message_group, position) IN (SELECT x.g, x.p FROM {records ?1: g text, p bigint})`,
+		remove: sql(`DELETE FROM outbox WHERE (message_group, position) IN (SELECT x.g, x.p FROM {records ?1: g text, p bigint})`),
 
-		late: `SELECT o.message_group, o.position, o.message, a.first_attempt, o.added_at FROM outbox_attempts AS a
+		late: sql(`SELECT o.message_group, o.position, o.message, a.first_attempt, o.added_at FROM outbox_attempts AS a
 			JOIN outbox AS o ON o.message_group = a.message_group AND o.position >= a.from_position AND o.position <= a.to_position
-			WHERE a.first_attempt <= {now} - ?1 ORDER BY o.message_group, o.position`,
+			WHERE a.first_attempt <= {now} - ?1 ORDER BY o.message_group, o.position`),
 
-		resolving: `SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
-			coalesce((SELECT a.first_attempt - ({now} - ?3) FROM outbox_attempts AS a WHERE a.message_group = ?1 AND ?2 >= a.from_position AND ?2 <= a.to_position), 0)`,
+		resolving: sql(`SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
+			coalesce((SELECT a.first_attempt - ({now} - ?3) FROM outbox_attempts AS a WHERE a.message_group = ?1 AND ?2 >= a.from_position AND ?2 <= a.to_position), 0)`),
 
-		unmark: `UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`,
+		unmark: sql(`UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`),
 
-		stats: spans + `SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
+		stats: sql(spans + `SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
 			coalesce(CAST(sum(CASE WHEN a.first_attempt <= {now} - ?2 THEN (CASE WHEN a.to_position < g.tail THEN a.to_position ELSE g.tail END) - g.head + 1 ELSE 0 END) AS bigint), 0)
 		FROM spans AS g JOIN outbox AS o ON o.message_group = g.message_group AND o.position = g.head
-		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position`,
+		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position`),
 
-		groups: spans + `SELECT g.message_group, g.head, g.tail, o.message, {now} - o.added_at, coalesce(a.first_attempt, 0), coalesce(a.first_attempt + ?2 - {now}, 0)
+		groups: sql(spans + `SELECT g.message_group, g.head, g.tail, o.message, {now} - o.added_at, coalesce(a.first_attempt, 0), coalesce(a.first_attempt + ?2 - {now}, 0)
 		FROM spans AS g JOIN outbox AS o ON o.message_group = g.message_group AND o.position = g.head
 		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position
-		ORDER BY g.message_group`,
+		ORDER BY g.message_group`),
 
-		leader: `SELECT CASE WHEN lease_until > {now} THEN holder ELSE '' END, fence FROM outbox_leader WHERE id = 1`,
+		leader: sql(`SELECT CASE WHEN lease_until > {now} THEN holder ELSE '' END, fence FROM outbox_leader WHERE id = 1`),
 
-		purge: `DELETE FROM outbox_archive WHERE (message_group, position) IN
-			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`,
+		purge: sql(`DELETE FROM outbox_archive WHERE (message_group, position) IN
+			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`),
 	}
 	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
-	s.archivedAfter = archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`
-	s.archivedAt = archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`
-	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3, seen_at = CASE WHEN seen_at > {now} THEN seen_at ELSE {now} END
-		WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}, seen_at, ` + schema.Oldest()
+	s.archivedAfter = sql(archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`)
+	s.archivedAt = sql(archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`)
+	renewed := `, '', ''`
 	if d == PostgreSQL {
-		s.renew += `, ` + customPlans
-	} else {
-		s.renew += `, '', ''`
+		renewed = `, ` + customPlans
 	}
-	for _, text := range []*string{
-		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.lockLeader, &s.setClock, &s.holdMarks, &s.pick, &s.waiting, &s.mark, &s.shorten, &s.archive, &s.remove,
-		&s.unmark, &s.late, &s.resolving, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
-	} {
-		*text = d.Render(*text)
-	}
+	s.renew = sql(`UPDATE outbox_leader SET lease_until = {now} + ?3, seen_at = CASE WHEN seen_at > {now} THEN seen_at ELSE {now} END
+		WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}, seen_at, ` + schema.Oldest() + renewed)
 	return s
 }

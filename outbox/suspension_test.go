@@ -28,7 +28,7 @@ func TestSuspension(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asleep, start := new(atomic.Int64), time.Now()
-				s := &shared{outbox: &Outbox{config: Config{ResendFor: DefaultResendFor}}, config: RelayConfig{Lease: 15 * time.Second, Groups: 1}}
+				s := &Relay{outbox: &Outbox{config: Config{ResendFor: DefaultResendFor}}, config: RelayConfig{Lease: 15 * time.Second, Groups: 1}}
 				s.clock = clock.Simulated(func() clock.Reading {
 					return clock.Reading{Awake: time.Since(start), Asleep: time.Duration(asleep.Load()), Wall: time.Now()}
 				})
