@@ -18,32 +18,36 @@ type variants struct {
 // items as repeated. It ignores drifted items and items without a dedupe key.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
-next:
 	for i := range all {
 		item := &all[i]
 		if item.Action == ActionDrift || item.DedupeKey == "" {
 			continue
 		}
-		k := eventKey{item.EventSource, item.DedupeKey}
-		for _, f := range v.first[k] {
-			if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
-				all[f].join(item)
-				item.Reason = reasonRepeated
-				continue next
-			}
+		if first := v.sameMessage(item); first != nil {
+			first.join(item)
+			item.Reason = reasonRepeated
+			continue
 		}
+		k := eventKey{item.EventSource, item.DedupeKey}
 		v.first[k] = append(v.first[k], i)
 	}
 	for i := range all { // repeated items get the joined record, so that a filter selects all or none of them
 		if item := &all[i]; item.Reason == reasonRepeated {
-			for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
-				if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
-					item.Status, item.Sent, item.Time, item.MessageID = all[f].Status, all[f].Sent, all[f].Time, all[f].MessageID
-				}
-			}
+			first := v.sameMessage(item)
+			item.Status, item.Sent, item.Time, item.MessageID = first.Status, first.Sent, first.Time, first.MessageID
 		}
 	}
 	return v
+}
+
+// sameMessage returns the first item with the same message, or nil.
+func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
+	for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
+		if first := &v.all[f]; first.BodyHash == item.BodyHash && first.Group == item.Group {
+			return first
+		}
+	}
+	return nil
 }
 
 // certainty decides between contradictory records of one message: the status with the

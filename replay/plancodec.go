@@ -84,8 +84,12 @@ func (p *Plan) Write(w io.Writer) error {
 // incomplete plan.
 func ReadPlan(r io.Reader) (*Plan, error) {
 	d := &planReader{lines: bufio.NewReaderSize(r, maxPlanLine), sum: sha256.New()}
+	line, err := d.read()
+	if err != nil {
+		return nil, err
+	}
 	var head planHead
-	if err := d.next(&head); err != nil {
+	if err := d.decode(line, &head); err != nil {
 		return nil, err
 	}
 	if head.Version != planVersion {
@@ -137,14 +141,6 @@ type planReader struct {
 	lines *bufio.Reader
 	sum   hash.Hash
 	line  int
-}
-
-func (d *planReader) next(v any) error {
-	line, err := d.read()
-	if err != nil {
-		return err
-	}
-	return d.decode(line, v)
 }
 
 func (d *planReader) read() ([]byte, error) {
