@@ -121,31 +121,26 @@ func (s *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// result is the result of a function that ran in another goroutine.
-type result[T any] struct {
-	value T
-	err   error
-}
-
 // await runs f in a goroutine, because the driver may ignore the end of ctx. It returns
 // when f or ctx ends. f must not use memory that the caller may change.
 func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
-	var none T
-	if err := s.begin(ctx); err != nil {
+	var none, value T
+	err := s.begin(ctx)
+	if err != nil {
 		return none, err
 	}
-	done := make(chan result[T], 1)
+	done := make(chan struct{}) // closed when value and err are set
 	go func() {
 		defer s.calls.Done()
-		value, err := f()
-		done <- result[T]{value, err}
+		defer close(done)
+		value, err = f()
 	}()
 	select {
-	case r := <-done:
-		if r.err != nil && ctx.Err() != nil {
-			return none, fmt.Errorf("%w: %w", ctx.Err(), r.err)
+	case <-done:
+		if err != nil && ctx.Err() != nil {
+			return none, fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		return r.value, r.err
+		return value, err
 	case <-ctx.Done():
 		return none, ctx.Err()
 	}
