@@ -40,11 +40,7 @@ func (s *Store) read(ctx context.Context, ids []idempotency.KeyID) ([]idempotenc
 		return nil, err
 	}
 	records, errs := make([]idempotency.Record, len(ids)), make([]error, len(ids))
-	places := map[int]int{}
-	for i := range ids {
-		places[i] = i
-	}
-	concurrently(places, func(i int) {
+	concurrently(len(ids), func(i int) {
 		records[i], _, errs[i] = s.get(ctx, ids[i])
 		records[i].ReadAt = s.now()
 	})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -197,8 +199,9 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 		return nil, err
 	}
 	outs, errs := make([]idempotency.Outcome, len(claims)), make([]error, len(claims))
-	concurrently(byKey, func(indexes []int) {
-		for _, i := range indexes {
+	sameKey := slices.Collect(maps.Values(byKey))
+	concurrently(len(sameKey), func(n int) {
+		for _, i := range sameKey[n] {
 			if outs[i], errs[i] = s.claim(ctx, claims[i]); errs[i] != nil {
 				return
 			}
@@ -214,15 +217,15 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 	return outs, nil
 }
 
-// concurrently calls f for each value, at most 16 at a time, and waits for all.
-func concurrently[K comparable, V any](values map[K]V, f func(V)) {
+// concurrently calls f with the numbers below n, at most 16 at a time, and waits for all.
+func concurrently(n int, f func(int)) {
 	slots := make(chan struct{}, 16)
 	var wg sync.WaitGroup
-	for _, v := range values {
+	for i := range n {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			f(v)
+			f(i)
 		})
 	}
 	wg.Wait()
