@@ -38,7 +38,11 @@ func (c inMemory) Do(r *http.Request) (*http.Response, error) {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
-		return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: w.broken()}
+		broken := io.ErrUnexpectedEOF
+		if w.wasReset {
+			broken = syscall.ECONNRESET
+		}
+		return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: broken}
 	}
 	var body io.Reader = &w.body
 	if aborted {
@@ -62,7 +66,7 @@ type response struct {
 	header   http.Header
 	status   int
 	body     bytes.Buffer
-	wasReset bool
+	wasReset bool // the client sees a connection that the server has reset
 }
 
 // run calls the handler, which writes its output to this response. It reports whether the
@@ -84,17 +88,6 @@ func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 func (a *response) Header() http.Header         { return a.header }
 func (a *response) WriteHeader(status int)      { a.status = status }
 func (a *response) Write(b []byte) (int, error) { return a.body.Write(b) }
-
-// reset makes the client see a connection that the server has reset, in place of a
-// response.
-func (a *response) reset() { a.wasReset = true }
-
-func (a *response) broken() error {
-	if a.wasReset {
-		return syscall.ECONNRESET
-	}
-	return io.ErrUnexpectedEOF
-}
 
 // length returns the value of the header Content-Length. Without this header it returns
 // the length of the body.
@@ -125,7 +118,7 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 // resetConnection ends the connection without an answer. A socket sends a reset.
 func resetConnection(w http.ResponseWriter) {
 	if in, ok := w.(*response); ok {
-		in.reset()
+		in.wasReset = true
 		panic(http.ErrAbortHandler)
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()

@@ -1,6 +1,7 @@
 package httpidem
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -183,9 +184,7 @@ func New(c Config) (*Middleware, error) {
 		if *f.value < 0 {
 			return nil, invalid("Limits."+f.name, "%d, want more than 0, or 0 for the default", *f.value)
 		}
-		if *f.value == 0 {
-			*f.value = f.initial
-		}
+		*f.value = cmp.Or(*f.value, f.initial)
 	}
 	if l.ResponseBody > MaxResponseBody {
 		return nil, invalid("Limits.ResponseBody", "%d, want at most %d; larger answers are sent but not stored", l.ResponseBody, MaxResponseBody)
