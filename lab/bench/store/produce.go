@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -49,6 +50,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		store sqsfifo.StoreConfig
 		rates []float64
 		costs []float64
+		makes []float64 // allocations per event
 		wrote sqlstore.Stats
 	}{
 		{name: "without a store"},
@@ -56,27 +58,23 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		{name: "the same events again", store: sqsfifo.StoreConfig{Store: s}},
 	}
 	for range rounds {
-		first := sent.Add(int64(2 * n))
+		first := sent.Add(int64(n))
 		for i := range sides {
 			side := &sides[i]
-			from := first
-			if i == 2 {
-				from += int64(n)
-			}
 			before := s.Stats()
-			rate, cost := send(side.store, from, n, i == 3, takes)
+			rate, cost, allocations := send(side.store, first, n, i == 2, takes)
 			after := s.Stats()
 			side.wrote.Groups += after.Groups - before.Groups
 			side.wrote.Claims += after.Claims - before.Claims
 			side.wrote.Transitions += after.Transitions - before.Transitions
-			side.rates, side.costs = append(side.rates, rate), append(side.costs, cost)
+			side.rates, side.costs, side.makes = append(side.rates, rate), append(side.costs, cost), append(side.makes, allocations)
 		}
 	}
 	without := median(sides[0].rates)
 	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
 	for i, side := range sides {
 		rate := median(side.rates)
-		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time an event", side.name, rate, 1e6*median(side.costs))
+		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time and %.0f allocations an event", side.name, rate, 1e6*median(side.costs), median(side.makes))
 		if i > 0 {
 			fmt.Printf(", %.2f of that without", rate/without)
 		}
@@ -96,8 +94,9 @@ var sent atomic.Int64
 
 // send returns the events per second of one producer. The time includes the producer's
 // Close, because Close writes results to the store. The cost is the processor time of this
-// process in seconds per event, including the fake SQS and the database's library.
-func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost float64) {
+// process in seconds per event, including the fake SQS and the database's library. The
+// allocations per event include the same.
+func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	check(err)
@@ -128,6 +127,8 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes 
 	for i := range events {
 		events[i] = command{ID: fmt.Sprintf("command-%09d", first+int64(i)), Text: fmt.Sprintf("%0150d", first+int64(i))}
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	start, used := time.Now(), processorTime()
 	for _, r := range p.SendBatch(ctx, events) {
 		check(r.Err)
@@ -136,7 +137,9 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes 
 		}
 	}
 	check(p.Close(ctx))
-	return float64(n) / time.Since(start).Seconds(), (processorTime() - used).Seconds() / float64(n)
+	took, use := time.Since(start), processorTime()-used
+	runtime.ReadMemStats(&after)
+	return float64(n) / took.Seconds(), use.Seconds() / float64(n), float64(after.Mallocs-before.Mallocs) / float64(n)
 }
 
 // processorTime returns the processor time of this process.
