@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -12,14 +11,14 @@ import (
 // each key. For a refused claim, admit sets the field refused of the key in known. The
 // records in known were read before the transaction, so before a refusal by Quota admit
 // reads the record again. It allows the claim if the claim does not begin a new
-// operation.
-func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
+// operation. If own is true, the store began tx; otherwise a caller did.
+func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
 	if err != nil {
 		return nil, err
 	}
-	quotas, err := s.quotas(ctx, tx, firsts, known)
+	quotas, err := s.quotas(ctx, tx, firsts, known, own)
 	if err != nil {
 		return nil, err
 	}
@@ -94,29 +93,45 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known m
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns, for each scope, the number of operations that may still begin. The map
-// has only the scopes in which one of the claims begins an operation. Without a quota the
-// map is nil.
-func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (map[string]int64, error) {
+// quotas returns, for each scope, the number of operations that may begin. The map has
+// only the scopes in which one of the claims begins an operation. Without a quota the map
+// is nil. In the store's own transactions, a valid tally of a scope replaces the count.
+func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
 	}
-	var scopes []string
+	want := map[string]int64{}
 	for _, o := range firsts {
-		if c := o.claims[o.i]; beginsNew(known[c.id].record, c) && !slices.Contains(scopes, c.Key.Scope) {
-			scopes = append(scopes, c.Key.Scope)
+		if c := o.claims[o.i]; beginsNew(known[c.id].record, c) {
+			want[c.Key.Scope]++
 		}
 	}
-	if len(scopes) == 0 {
-		return map[string]int64{}, nil
+	quotas := make(map[string]int64, len(want))
+	var scopes []string
+	for scope, n := range want {
+		if !own {
+			s.tallies.forget(scope) // the caller decides when, and whether, tx commits
+		} else if left, ok := s.tallies.take(scope, n, s.age()); ok {
+			quotas[scope] = left
+			continue
+		}
+		scopes = append(scopes, scope)
 	}
+	if len(scopes) == 0 {
+		return quotas, nil
+	}
+	start := s.age()
 	unfinished, err := s.engine.unfinished(ctx, tx, scopes, s.config.Quota)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: quota: %w", err)
 	}
-	left := make(map[string]int64, len(scopes))
+	age := s.age()
 	for _, scope := range scopes {
-		left[scope] = s.config.Quota - unfinished[scope]
+		n := unfinished[scope]
+		quotas[scope] = s.config.Quota - n
+		if own {
+			s.tallies.counted(scope, n, s.config.Quota-n-want[scope], age, age-start)
+		}
 	}
-	return left, nil
+	return quotas, nil
 }

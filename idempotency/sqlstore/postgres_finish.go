@@ -160,19 +160,16 @@ func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	return nil
 }
 
-// postgresUnfinished counts unfinished operations by scope. ORDER BY with LIMIT makes the
-// planner use the index of unfinished operations. Otherwise the planner could scan a
-// large table, expecting to find enough rows early.
-const postgresUnfinished = `SELECT s.scope, (SELECT count(*) FROM (SELECT 1 FROM idempotency_keys AS k WHERE k.scope = s.scope AND k.status = 'in_progress' ORDER BY k.created_at LIMIT $2::bigint) AS running)
-FROM unnest($1::text::bytea[]) AS s (scope)`
+// postgresUnfinished counts unfinished operations by scope: see postgresThird.
+const postgresUnfinished = `SELECT tenant, unfinished FROM idempotency_unfinished($1::text::bytea[], $2::bigint)`
 
-func (postgres) unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error) {
+func (postgres) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {
 	var list sqldb.Array
 	for _, scope := range scopes {
 		list.Bytes([]byte(scope))
 	}
 	counts := make(map[string]int64, len(scopes))
-	err := sqldb.Each(ctx, q, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		var scope []byte
 		var n int64
 		err := rows.Scan(&scope, &n)

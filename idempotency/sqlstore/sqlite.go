@@ -281,11 +281,16 @@ func (*sqlite) grow(ctx context.Context, tx writer, by int64) error {
 	return nil
 }
 
-func (*sqlite) unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error) {
+func (*sqlite) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {
+	count, err := tx.PrepareContext(ctx, sqliteUnfinished)
+	if err != nil {
+		return nil, err
+	}
+	defer count.Close()
 	counts := make(map[string]int64, len(scopes))
 	for _, scope := range scopes {
 		var n int64
-		if err := q.QueryRowContext(brief(ctx), sqliteUnfinished, []byte(scope), limit).Scan(&n); err != nil {
+		if err := count.QueryRowContext(brief(ctx), []byte(scope), limit).Scan(&n); err != nil {
 			return nil, err
 		}
 		counts[scope] = n

@@ -76,7 +76,7 @@ func sqliteReadOf(n int) sqliteRead {
 
 // sqliteStatements returns all statements worth preparing.
 func sqliteStatements() []string {
-	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteFinish, sqliteComplete, sqliteAppend}
+	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteFinish, sqliteComplete, sqliteAppend, sqliteUnfinished}
 	for _, r := range sqliteReads {
 		texts = append(texts, r.text, r.exists)
 	}

@@ -33,7 +33,9 @@ type Config struct {
 	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
 	// operations of the scope are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
-	// transactions may exceed Quota like Capacity.
+	// transactions may exceed Quota like Capacity. If several stores share the database, each
+	// further store may exceed Quota by a sixteenth, because a store counts the operations of
+	// a scope about once a second while 512 or more may begin.
 	Quota int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -77,6 +79,7 @@ type Store struct {
 	hides      bool // the ledger hides keys
 	statements *statements
 	unseen     unseen
+	tallies    tallies
 	options    *sql.TxOptions // of group transactions
 
 	mu       sync.Mutex
@@ -138,7 +141,7 @@ type engine interface {
 
 	// unfinished returns the number of unfinished operations of each scope. It counts at
 	// most limit operations of a scope.
-	unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error)
+	unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error)
 
 	// grow changes the stored number of rows by the given amount.
 	grow(ctx context.Context, tx writer, by int64) error

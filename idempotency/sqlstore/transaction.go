@@ -22,6 +22,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		if err != nil || !c.keep {
 			c.free()
 		}
+		if err != nil {
+			s.tallies.forgetAll()
+		}
 	}()
 	own, err := conn.BeginTx(ctx, s.options)
 	if err != nil {
@@ -44,7 +47,8 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	if err != nil {
 		return err
 	}
-	claims, err := s.admit(ctx, tx, firsts, known)
+	s.tallies.ended(transitions, ends, s.config.Quota)
+	claims, err := s.admit(ctx, tx, firsts, known, true)
 	if err != nil {
 		return err
 	}

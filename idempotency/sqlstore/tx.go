@@ -46,7 +46,7 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 		return it.outcomes[0], nil
 	}
 	s.stats.claims.Add(1)
-	admitted, err := s.admit(ctx, tx, firsts, known)
+	admitted, err := s.admit(ctx, tx, firsts, known, false)
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}

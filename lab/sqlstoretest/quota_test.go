@@ -3,6 +3,7 @@ package sqlstoretest
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -151,7 +152,11 @@ func TestQuotaAfterUpgrade(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
 		old := d.store(t, sqlstore.Config{DB: db})
-		for _, statement := range []string{`DROP INDEX idempotency_keys_unfinished`, `UPDATE idempotency_meta SET value = 2 WHERE name IN ('schema', 'oldest')`} {
+		statements := []string{`DROP INDEX idempotency_keys_unfinished`, `UPDATE idempotency_meta SET value = 2 WHERE name IN ('schema', 'oldest')`}
+		if d.dialect == sqlstore.PostgreSQL {
+			statements = append(statements, `DROP FUNCTION idempotency_unfinished`)
+		}
+		for _, statement := range statements {
 			if _, err := db.Exec(statement); err != nil {
 				t.Fatal(err)
 			}
@@ -177,8 +182,8 @@ func TestQuotaRefused(t *testing.T) {
 	}
 }
 
-// The count of a scope reads only the index of unfinished operations, even for a table
-// without statistics.
+// The count of a scope scans only the index of unfinished operations, without a bitmap,
+// even if most operations of the table are unfinished operations of the scope.
 func TestQuotaPlan(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -192,15 +197,21 @@ func TestQuotaPlan(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		query := `EXPLAIN QUERY PLAN SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
-		if d.dialect == sqlstore.PostgreSQL {
-			query = `EXPLAIN SELECT s.scope, (SELECT count(*) FROM (SELECT 1 FROM idempotency_keys AS k WHERE k.scope = s.scope AND k.status = 'in_progress' ORDER BY k.created_at LIMIT $2::bigint) AS running) FROM unnest($1::text::bytea[]) AS s (scope)`
+		if _, err := db.Exec(`ANALYZE idempotency_keys`); err != nil {
+			t.Fatal(err)
 		}
-		args := []any{[]byte("test"), 100}
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		query := `QUERY PLAN SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
+		args := []any{[]byte("test"), 1000000}
 		if d.dialect == sqlstore.PostgreSQL {
+			query = functionQuery(t, tx, "idempotency_unfinished", "scopes", "$1::text::bytea[]", "most", "$2::bigint")
 			args[0] = `{"\\x74657374"}`
 		}
-		rows, err := db.Query(query, args...)
+		rows, err := tx.Query("EXPLAIN "+query, args...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,8 +231,71 @@ func TestQuotaPlan(t *testing.T) {
 			}
 			fmt.Fprintln(&plan, *values[len(values)-1].(*any))
 		}
-		if !strings.Contains(plan.String(), "idempotency_keys_unfinished") || strings.Contains(plan.String(), "Seq Scan") {
+		if !strings.Contains(plan.String(), "idempotency_keys_unfinished") || strings.Contains(plan.String(), "Seq Scan") || strings.Contains(plan.String(), "Bitmap") {
 			t.Errorf("the plan is\n%s", plan.String())
+		}
+	})
+}
+
+// functionQuery returns the query of a PostgreSQL function, with the replacements of the
+// parameter names. It applies the function's settings to tx.
+func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...string) string {
+	t.Helper()
+	var body, settings string
+	if err := tx.QueryRow(`SELECT prosrc, array_to_string(proconfig, ';') FROM pg_proc WHERE oid = $1::text::regproc`, function).Scan(&body, &settings); err != nil {
+		t.Fatal(err)
+	}
+	for setting := range strings.SplitSeq(settings, ";") {
+		name, value, _ := strings.Cut(setting, "=")
+		if name == "search_path" {
+			continue
+		}
+		if _, err := tx.Exec(`SELECT set_config($1, $2, true)`, name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, query, _ := strings.Cut(body, "RETURN QUERY ")
+	query, _, _ = strings.Cut(query, ";")
+	return strings.NewReplacer(replacements...).Replace(query)
+}
+
+// With a large quota a store does not count before each transaction. A single store
+// nevertheless observes its quota exactly, and completed
+// operations make room immediately.
+func TestLargeQuota(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		const quota, rest = 700, 25
+		s := d.store(t, sqlstore.Config{Quota: quota})
+		var last []idempotency.Outcome
+		for n := 0; n < quota-rest; {
+			var batch []idempotency.Claim
+			for range min(45, quota-rest-n) {
+				batch = append(batch, claimOf(fmt.Sprint(n)))
+				n++
+			}
+			var err error
+			if last, err = s.ClaimBatch(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range rest + 10 {
+			want := idempotency.New
+			if i >= rest {
+				want = idempotency.OverQuota
+			}
+			claim(t, s, claimOf(fmt.Sprint("rest", i)), want)
+		}
+		for i := range 5 {
+			if err := s.Finish(t.Context(), last[i].Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 8 {
+			want := idempotency.New
+			if i >= 5 {
+				want = idempotency.OverQuota
+			}
+			claim(t, s, claimOf(fmt.Sprint("again", i)), want)
 		}
 	})
 }
