@@ -259,9 +259,8 @@ func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...st
 	return strings.NewReplacer(replacements...).Replace(query)
 }
 
-// With a large quota a store does not count before each transaction. A single store
-// nevertheless observes its quota exactly, and completed
-// operations make room immediately.
+// With a large quota a store does not count before each transaction. A single store still
+// observes its quota exactly, and completed operations make room immediately.
 func TestLargeQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, rest = 700, 25
