@@ -68,7 +68,7 @@ func (s *Server) SetBounds(b Bounds) {
 	s.mu.Lock()
 	s.usage = u
 	s.mu.Unlock()
-	for _, q := range s.all() {
+	for _, q := range s.Queues() {
 		q.countIn(u)
 	}
 }

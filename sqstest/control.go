@@ -171,8 +171,8 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 	}
 	s.Advance(time.Duration(math.Round(*in.AdvanceSeconds * float64(time.Second))))
 	out := clockAnswer{AdvancedSeconds: *in.AdvanceSeconds, Now: map[string]time.Time{}}
-	for _, q := range s.all() {
-		out.Now[q.Name()] = q.clock().UTC()
+	for _, q := range s.Queues() {
+		out.Now[q.Name()] = q.Now().UTC()
 	}
 	return out, nil
 }
@@ -254,7 +254,7 @@ type windowWire struct {
 }
 
 func windowOf(q *Queue) ([]WindowEntry, func(WindowEntry) windowWire) {
-	now := q.clock()
+	now := q.Now()
 	return q.Window(), func(e WindowEntry) windowWire {
 		return windowWire{
 			q.Name(), e.DeduplicationID, e.GroupID, string(e.Scope), e.MessageID, e.SequenceNumber,

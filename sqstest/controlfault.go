@@ -203,7 +203,7 @@ func (s *Server) removeFaults(r *http.Request) (any, error) {
 // namedQueues returns the queue with the name, or every queue for the empty name.
 func (s *Server) namedQueues(name string) ([]*Queue, error) {
 	if name == "" {
-		return s.all(), nil
+		return s.Queues(), nil
 	}
 	q := s.Queue(name)
 	if q == nil {

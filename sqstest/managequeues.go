@@ -54,22 +54,9 @@ func (s *Server) byARN(arn string) *Queue {
 	return s.Queue(name)
 }
 
-// all returns the queues in the order of their names.
-func (s *Server) all() []*Queue {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var out []*Queue
-	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		if q := s.queues[name]; !q.gone.Load() {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
 // sourcesOf returns the queues whose dead letters go to q.
 func (s *Server) sourcesOf(q *Queue) []*Queue {
-	return slices.DeleteFunc(s.all(), func(other *Queue) bool { return !other.isSourceOf(q) })
+	return slices.DeleteFunc(s.Queues(), func(other *Queue) bool { return !other.isSourceOf(q) })
 }
 
 func (q *Queue) urlAt(base string) string { return base + "/" + Account + "/" + q.config.Name }
@@ -180,7 +167,7 @@ func (s *Server) setAttributes(_ context.Context, in *sqs.SetQueueAttributesInpu
 
 func (s *Server) listQueues(ctx context.Context, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
 	prefix := aws.ToString(in.QueueNamePrefix)
-	queues := slices.DeleteFunc(s.all(), func(q *Queue) bool { return !strings.HasPrefix(q.config.Name, prefix) })
+	queues := slices.DeleteFunc(s.Queues(), func(q *Queue) bool { return !strings.HasPrefix(q.config.Name, prefix) })
 	urls, token, err := page(ctx, queues, in.MaxResults, in.NextToken)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ func (t *moveTask) run() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.status == taskRunning {
-		now := t.source.clock()
+		now := t.source.Now()
 		if now.Before(t.due) && !t.source.empty() {
 			return
 		}
@@ -194,7 +194,7 @@ func (m *moves) untilNextMove(longest time.Duration) time.Duration {
 		t.mu.Lock()
 		due := t.due
 		t.mu.Unlock()
-		longest = min(longest, max(due.Sub(t.source.clock()), 1))
+		longest = min(longest, max(due.Sub(t.source.Now()), 1))
 	}
 	return longest
 }
@@ -249,7 +249,7 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 		return nil, invalidParameterValue.because("Source queue must be configured as a Dead Letter Queue.")
 	}
 	t := &moveTask{
-		source: source, find: s.byARN, rate: rate, started: source.clock(), status: taskRunning,
+		source: source, find: s.byARN, rate: rate, started: source.Now(), status: taskRunning,
 		handle: taskHandle(*in.SourceArn),
 	}
 	if in.DestinationArn != nil {
@@ -270,11 +270,11 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	if err := s.addTask(t); err != nil {
 		return nil, err
 	}
-	for _, q := range s.all() {
+	for _, q := range s.Queues() {
 		q.moves.add(t)
 	}
 	t.run()
-	for _, q := range s.all() {
+	for _, q := range s.Queues() {
 		q.mu.Lock()
 		q.wake() // the first waiting poll must also wake up for this task's moves
 		q.mu.Unlock()

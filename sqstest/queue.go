@@ -129,9 +129,7 @@ func (q *Queue) Advance(d time.Duration) {
 
 // Now returns the time on the queue's clock, like [Message].AcceptedAt and the times in
 // [Queue.Window].
-func (q *Queue) Now() time.Time { return q.clock() }
-
-func (q *Queue) clock() time.Time {
+func (q *Queue) Now() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.now()

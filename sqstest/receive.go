@@ -106,7 +106,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 // poll waits for messages, at most for the duration wait. It returns an empty answer if
 // none came.
 func (q *Queue) poll(ctx context.Context, in *receiveRequest, limit int, wait, visibility time.Duration, attempt string) (*sqs.ReceiveMessageOutput, error) {
-	deadline := q.clock().Add(wait)
+	deadline := q.Now().Add(wait)
 	w := newWaiter()
 	defer q.leave(w)
 	for {

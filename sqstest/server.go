@@ -15,9 +15,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,7 +77,17 @@ func (s *Server) Queue(name string) *Queue {
 }
 
 // Queues returns the queues in the order of their names.
-func (s *Server) Queues() []*Queue { return s.all() }
+func (s *Server) Queues() []*Queue {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []*Queue
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		if q := s.queues[name]; !q.gone.Load() {
+			out = append(out, q)
+		}
+	}
+	return out
+}
 
 // Advance moves the clocks of all queues forward by d, including queues made later. A d
 // of zero or less changes nothing. See [Queue.Advance].
@@ -86,7 +98,7 @@ func (s *Server) Advance(d time.Duration) {
 	s.mu.Lock()
 	s.offset = ahead(s.offset, d)
 	s.mu.Unlock()
-	for _, q := range s.all() {
+	for _, q := range s.Queues() {
 		q.Advance(d)
 	}
 }
