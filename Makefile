@@ -35,15 +35,32 @@ test: ## run all tests; those of other modules than the command in their short f
 test-install: ## install the released modules of this working tree in empty folders, by the lines of the guides
 	cd lab && $(GO) test -count=1 -timeout 30m ./release
 
-# Each package RUNS times without a pause and RUNS times beside 4 busy processes.
+# Each package RUNS times without other load, and RUNS times beside 4 busy processes.
 RUNS ?= 20
 .PHONY: flaky
 flaky: ## run every package RUNS (20) times, shuffled, idle and beside a load of 4; output of failures in bin/flaky
-	@cd lab && $(GO) run ./flaky -runs $(RUNS) -out $(CURDIR)/bin/flaky $(MODULES)
+	@mkdir -p bin/flaky; failed=0; busy=; trap 'kill $$busy 2>/dev/null' EXIT; \
+	for load in idle loaded; do \
+		[ $$load = idle ] || for i in 1 2 3 4; do (while :; do :; done) & busy="$$busy $$!"; done; \
+		for m in $(MODULES); do \
+			(cd $$m && LOAD=$$load $(GO) test -p 1 -count=1 -short -shuffle=on -timeout 0 -exec "$(CURDIR)/lab/flaky/repeat.sh $(RUNS) $(CURDIR)/bin/flaky" ./...) || failed=1; \
+		done; \
+	done; exit $$failed
 
+# The released modules, and the platforms of the releases.
+RELEASED  = $(filter-out $(CURDIR)/lab $(CURDIR)/internal/%,$(MODULES))
+PLATFORMS = linux/amd64 linux/arm64 linux/386 linux/arm darwin/arm64 darwin/amd64 windows/amd64 windows/arm64
 .PHONY: cross
-cross: ## build and vet each released module for each platform, and test the root on 386; prints a table
-	@cd lab && $(GO) run ./cross
+cross: ## build and vet each released module for each platform, and test the root on 386
+	@failed=0; for p in $(PLATFORMS); do for m in $(RELEASED); do for verb in build vet; do \
+		echo "$$p: go $$verb in $$m"; \
+		(cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) $$verb ./...) || failed=1; \
+	done; done; done; \
+	host=$$($(GO) env GOHOSTOS GOHOSTARCH | xargs); \
+	for arch in $${host#* } $$([ "$$host" != 'linux amd64' ] || echo 386); do \
+		CGO_ENABLED=0 GOARCH=$$arch $(GO) test -short ./... || failed=1; \
+	done; \
+	exit $$failed
 
 .PHONY: test-stores
 test-stores: ## the stores and the outbox in full, kills of clients and servers included (minutes); says which servers are here

@@ -1,21 +1,22 @@
-package main
+// Package flaky tests the script of "make flaky".
+package flaky
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// Flaky detects a package whose test fails every second time, with and without busy
-// processes, and keeps the output of each failure. In this test the busy processes end
-// immediately: they run this test binary with an unknown flag.
-func TestRun(t *testing.T) {
-	t.Setenv("GOWORK", "off")
-	module, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+// The script detects a package whose test fails every second time, and keeps the output
+// of each failure.
+func TestRepeat(t *testing.T) {
+	script, err := filepath.Abs("repeat.sh")
+	require.NoError(t, err)
+	module, out := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":              "module example.com/m\n\ngo 1.26.0\n",
 		"good/good_test.go":   "package good\n\nimport \"testing\"\n\nfunc TestGood(*testing.T) {}\n",
@@ -26,20 +27,17 @@ func TestRun(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	var printed strings.Builder
-	failures, err := run(t.Context(), &printed, []string{module}, "", 4, out)
+	test := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-shuffle=on", "-timeout=0", "-exec", script+" 4 "+out, "./...")
+	test.Dir, test.Env = module, append(os.Environ(), "GOWORK=off", "LOAD=idle")
+	printed, err := test.CombinedOutput()
+	require.Error(t, err, "a test failed")
+	assert.Contains(t, string(printed), "idle: failed in 2 of 4 runs\nFAIL\texample.com/m/often")
+	assert.Contains(t, string(printed), "ok  \texample.com/m/good")
+	files, err := filepath.Glob(filepath.Join(out, "*often.idle.*.txt"))
 	require.NoError(t, err)
-	assert.Equal(t, 4, failures, printed.String())
-	assert.Contains(t, printed.String(), "idle: example.com/m/often failed in 2 of 4 runs\nidle: 2 packages, 4 runs each, 2 failures\n")
-	assert.Contains(t, printed.String(), "loaded: 2 packages, 4 runs each, 2 failures\n")
-	files, err := filepath.Glob(filepath.Join(out, "*.txt"))
-	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 2)
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "the reason")
 	assert.Contains(t, string(text), "-test.shuffle ")
-
-	_, err = run(t.Context(), &printed, []string{t.TempDir()}, "", 1, out)
-	assert.Error(t, err, "no module")
 }
