@@ -7,10 +7,10 @@ runs=$1 folder=$2 failed=0 i=0
 shift 2
 name=$(pwd | tr / _).$LOAD
 while [ $((i += 1)) -le "$runs" ]; do
-	if ! "$@" -test.timeout=10m >"$folder/output" 2>&1; then
-		mv "$folder/output" "$folder/$name.$i.txt"
+	if ! "$@" -test.timeout=10m >"$folder/$name" 2>&1; then
+		mv "$folder/$name" "$folder/$name.$i.txt"
 		failed=$((failed + 1))
 	fi
 done
-rm -f "$folder/output"
+rm -f "$folder/$name"
 [ $failed = 0 ] || { echo "$LOAD: failed in $failed of $runs runs"; exit 1; }
