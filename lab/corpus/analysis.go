@@ -10,30 +10,27 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// findings returns the analyzer's findings, with paths relative to the module.
+// findings obtains the module and returns the analyzer's findings, with paths relative to
+// the module.
 func (m module) findings(ctx context.Context, repos *repositories) ([]vet.Finding, error) {
-	dir := m.dir
-	if dir == "" {
-		copied, err := m.obtain(ctx, repos)
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(copied)
-		dir = copied
-	}
-	dir, err := filepath.Abs(dir)
+	dir, err := m.obtain(ctx, repos)
 	if err != nil {
 		return nil, err
 	}
+	defer os.RemoveAll(dir)
+	return m.analyze(ctx, dir, repos)
+}
+
+func (m module) analyze(ctx context.Context, dir string, repos *repositories) (found []vet.Finding, err error) {
 	if err := outsideWorkspaces(); err != nil {
 		return nil, err
 	}
-	var found []vet.Finding
 	if m.git {
 		found, err = m.fromSource(ctx, dir, repos)
 	} else {
@@ -69,7 +66,9 @@ func (m module) fromSource(ctx context.Context, dir string, repos *repositories)
 	if err := m.completeGoMod(dir, repos); err != nil {
 		return nil, err
 	}
-	loaded, err := m.load(ctx, dir)
+	loaded, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: dir, Mode: packages.LoadAllSyntax | packages.NeedModule, Env: append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local"),
+	}, m.packages...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,13 @@ func TestFromSource(t *testing.T) {
 		"ids/ids.go":   "package ids\n\nimport \"time\"\n\nfunc Fresh() *string {\n\tid := time.Now().String()\n\treturn &id\n}\n",
 		"send/send.go": "package send\n\nimport (\n\t\"github.com/aws/aws-sdk-go-v2/service/sqs\"\n\n\t\"lost/ids\"\n)\n\nfunc Input(body *string) *sqs.SendMessageInput {\n\treturn &sqs.SendMessageInput{MessageBody: body, MessageDeduplicationId: ids.Fresh()}\n}\n",
 	})
-	m := module{path: "lost", dir: dir, packages: []string{"./..."}}
-	underGoVet, err := m.findings(t.Context(), nil)
+	m := module{path: "lost", packages: []string{"./..."}}
+	underGoVet, err := m.analyze(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.git = true
-	fromSource, err := m.findings(t.Context(), nil)
+	fromSource, err := m.analyze(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func TestFromSource(t *testing.T) {
 	}
 
 	m.packages = []string{"./no..."}
-	if found, err := m.findings(t.Context(), nil); err == nil {
+	if found, err := m.analyze(t.Context(), dir, nil); err == nil {
 		t.Errorf("got %v and no error, for no packages", found)
 	}
 	m.packages = []string{"./..."}
 	write(t, dir, map[string]string{"broken/broken.go": "package broken\n\nimport _ \"example.com/refused\"\n"})
-	if found, err := m.findings(t.Context(), nil); err == nil {
+	if found, err := m.analyze(t.Context(), dir, nil); err == nil {
 		t.Errorf("got %v and no error, for a package that lacks an import", found)
 	}
 }

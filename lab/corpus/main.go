@@ -5,7 +5,6 @@
 //	go run .                     # every module
 //	go run . alertmanager        # modules with any of the words in their path
 //	go run . -update             # rewrite findings.txt: labels stay, new findings are unlabelled
-//	go run . -dir D -labels F    # modules below D, compared with labels in F
 //	go run . -git D              # read modules that a proxy may refuse from git repositories below D
 //	go run . -speed gocloud.dev  # time and memory of sqsfifo vet and of go vet -vettool
 //
@@ -16,8 +15,7 @@
 // repository instead, at the version's commit and with the same sum as from a proxy. It
 // reads the module's source and builds no part of the module. If neither the proxy nor a
 // repository has the module, the command prints the name and skips the module; the summary
-// counts the skipped modules. Imports come from the proxy. Where modules.go lists imports
-// missing from every proxy, the command leaves out the statements that need these imports.
+// counts the skipped modules. Imports come from the proxy.
 //
 // The run fails for a new finding, a missing finding, and a finding without a label. It
 // fails for a finding with the label false if the severity is error; a warning is only
@@ -32,10 +30,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -63,8 +59,6 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("corpus", flag.ExitOnError)
 	update := flags.Bool("update", false, "write the labels again, with the findings of this run")
-	dir := flags.String("dir", "", "`folder` with a module in each subfolder, instead of the corpus")
-	labels := flags.String("labels", "findings.txt", "`file` with the labels, which -dir reads and -update writes")
 	git := flags.String("git", "", "`folder` of git repositories, bare or not, for modules that the proxy refuses")
 	speedOf := flags.String("speed", "", "measure instead, on this `module` of the corpus, all its packages")
 	if err := flags.Parse(args); err != nil {
@@ -73,21 +67,8 @@ func run(ctx context.Context, args []string) error {
 	if *speedOf != "" {
 		return speed(ctx, *speedOf)
 	}
-	modules, text := corpus, labelled
-	if *dir != "" {
-		var err error
-		if modules, err = below(*dir); err != nil {
-			return err
-		}
-	}
-	if *dir != "" || *update {
-		file, err := os.ReadFile(*labels)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		text = string(file)
-	}
-	known, err := parse(text)
+	modules := corpus
+	known, err := parse(labelled)
 	if err != nil {
 		return err
 	}
@@ -106,7 +87,7 @@ func run(ctx context.Context, args []string) error {
 	t, failed := survey(ctx, modules, repos, known)
 	t.print()
 	if *update {
-		failed = append(failed, os.WriteFile(*labels, []byte(t.file(known)), 0o644)) // #nosec G306 -- goes into the repository
+		failed = append(failed, os.WriteFile("findings.txt", []byte(t.file(known)), 0o644)) // #nosec G306 -- goes into the repository
 		return errors.Join(failed...)
 	}
 	return errors.Join(append(failed, t.faults...)...)
@@ -133,19 +114,4 @@ func survey(ctx context.Context, modules []module, repos *repositories, known ma
 		}
 	}
 	return t, failed
-}
-
-// below returns one module for each subfolder. The subfolder's name is the module's path.
-func below(dir string) ([]module, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var out []module
-	for _, e := range entries {
-		if e.IsDir() {
-			out = append(out, module{path: e.Name(), dir: filepath.Join(dir, e.Name()), packages: []string{"./..."}})
-		}
-	}
-	return out, nil
 }

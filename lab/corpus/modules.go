@@ -14,9 +14,6 @@ type module struct {
 	subdir string // folder of the module in its repository
 
 	requires []string // requirements (path@version) for the go.mod that a module without go.mod gets
-	lacks    []string // required modules that are on no proxy or need cgo
-
-	dir string // local folder of the module, with -dir
 }
 
 // corpus lists modules that send to SQS or SNS, and controls: modules that use only
@@ -59,7 +56,6 @@ var corpus = []module{
 	{path: "github.com/pufferfs/pufferfs", version: "v0.0.0-20260713075937-be098238e72f", sum: "h1:0g3luitefwhbBRboFcRw99jenRNQvFAjRWxSSlLM+eQ=", packages: []string{"./internal/queue/..."}, git: true},
 	{path: "github.com/babelqueue/babelqueue-go/sqs", version: "v0.0.0-20260621081403-8f09695b74d4", sum: "h1:WMvGi9Vbls13cbpOPz+tJDRzhc1lVvpDrq3QVK7ikAo=", packages: []string{"./..."}, git: true, subdir: "sqs"},
 	{path: "github.com/ln80/storer", version: "v0.0.0-20220713173850-3c5e56bc9c3e", sum: "h1:QA1VBZUW5lSA9t5jv5ilt22+qsBvxW864O3w0s/FPAs=", packages: []string{"./..."}, git: true},
-	{path: "github.com/devlibx/gox-messaging", version: "v0.0.0-20260112100449-379ac611120d", sum: "h1:1DPXwfbEPAVdT4+OkmIqLaecIj0ivzuMLD1XaX1tUbI=", packages: []string{".", "./sqs"}, git: true, lacks: []string{"github.com/confluentinc/confluent-kafka-go/v2"}},
 	{path: "github.com/mashiike/canyon", version: "v0.0.0-20260820064307-93b245c892b5", sum: "h1:6+LCp4YfnxmdEJKWCgR3V/p4gsWWLG8jO5pYdeUuhiU=", packages: []string{"./..."}, git: true},
 	{path: "github.com/anicoll/unicom", version: "v0.0.0-20260820223744-370a8ae86bb7", sum: "h1:rKKvIdyMoufwHG1RkFcHNN7psh0AY3266ORc0Z/DnRE=", packages: []string{"./internal/responsechannel"}, git: true},
 	{path: "github.com/tecnickcom/nurago", version: "v0.0.0-20260715091514-9a1faa0174c4", sum: "h1:O2vCdXFEuZQscE6X4i9NKil1Nxi3VWVlVjpCjwF2uvY=", packages: []string{"./pkg/sqs/..."}, git: true},
@@ -70,7 +66,6 @@ var corpus = []module{
 	{path: "github.com/justtrackio/gosoline", version: "v0.0.0-20260807102257-e4336dfa0deb", sum: "h1:wDzCzF2FYJemhqNFAr8mtW2cHbk7OT41U/djReTQJDY=", packages: []string{"./pkg/cloud/aws/sqs/...", "./pkg/cloud/aws/sns/...", "./pkg/stream/..."}, git: true},
 	{path: "encore.dev", version: "v0.0.0-20260821072501-2b626e8c70c5", sum: "h1:XyCq1RUAWjnm1WQ4rQzSXMIgqVtatdmhv0ovXhUEpkQ=", packages: []string{"./pubsub/..."}, git: true, subdir: "runtimes/go"},
 	{path: "github.com/hanesi/GoPractice", version: "v0.0.0-20210217184054-fedf0f4cb9a6", sum: "h1:Jwcija0Lk3M4Q1AzKVRF27HZELy9F6nXn7AcF9zlmzI=", packages: []string{"./NCOA/LocalNCOASubmit", "./AlphaVantageStockAPI/AlphaVantage", "./AWS-SDK-Examples/Lambda/NCOASubmit", "./AWS-SDK-Examples/SQS"}, git: true, requires: []string{"github.com/aws/aws-sdk-go@v1.55.8", "github.com/aws/aws-lambda-go@v1.47.0", "github.com/google/uuid@v1.6.0", "github.com/joho/godotenv@v1.5.1"}},
-	{path: "github.com/tucowsinc/tdp-workers-go", version: "v0.0.0-20250714184725-c1db1605356f", sum: "h1:v8Yj6g0ykDVxCJ2v8tQWULUf8vZsNKbDcu/FzJMI0uc=", packages: []string{"./pkg/sqs"}, git: true, lacks: []string{"github.com/tucowsinc/tdp-messagebus-go", "github.com/tucowsinc/tdp-messages-go", "github.com/tucowsinc/tdp-shared-go/dns", "github.com/tucowsinc/tdp-shared-go/healthcheck", "github.com/tucowsinc/tdp-shared-go/linq", "github.com/tucowsinc/tdp-shared-go/logger", "github.com/tucowsinc/tdp-shared-go/tracing", "github.com/tucowsinc/tdp-shared-go/memoizelib", "github.com/tucowsinc/tucows-domainshosting-app"}},
 	{path: "github.com/thykof/lightblocks-home-assignment", version: "v0.0.0-20240809161319-eba3c2194fc6", sum: "h1:fp7RU5pe1+wCCiE7yRDZzwdKW+ao4q4WIOJq92SAw+A=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/aaronland/go-aws-sqs", version: "v0.0.0-20200528193609-b974b42e9fed", sum: "h1:3dLlvQ+ik0HZu4lHC3R7/XY7XD7555Qp2rrEnmEYHbY=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/akhettar/sqs-pub", version: "v0.0.0-20210601121407-cb7b199d9604", sum: "h1:AfiLeTGIQGMNzPdZpG7TDL+czVp2dZn/IfQh1FI/Htg=", packages: []string{"./..."}, control: true, git: true},
@@ -87,12 +82,7 @@ var corpus = []module{
 	{path: "github.com/brenonaraujo/go-sqs-producer/app", version: "v0.0.0-20230305013657-74a96abee6f0", sum: "h1:iS8FGHpFUbtpwqdEspfHvmhcfM9shDPDVqTf4/wmFiw=", packages: []string{"./..."}, control: true, git: true, subdir: "app"},
 }
 
-func (m module) String() string {
-	if m.version == "" {
-		return m.path
-	}
-	return m.path + "@" + m.version
-}
+func (m module) String() string { return m.path + "@" + m.version }
 
 func (m module) kind() string {
 	if m.control {

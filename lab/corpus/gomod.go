@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// completeGoMod writes the go.mod for this run. A replacement by another folder of the
+// repository becomes a copy of that folder. A module without go.mod gets a new go.mod, with
+// the requirements listed in modules.go.
+func (m module) completeGoMod(dir string, repos *repositories) error {
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name) // #nosec G304 -- of a module of the list
+	if os.IsNotExist(err) {
+		text, err = []byte("module "+m.path+"\n\ngo 1.16\n"), nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		return err
+	}
+	for i, r := range slices.Clone(file.Replace) {
+		if !strings.HasPrefix(r.New.Path, "..") || repos == nil {
+			continue
+		}
+		beside := filepath.Join(dir, "_beside", strconv.Itoa(i)) // a folder whose name starts with _ matches no package pattern
+		subdir := strings.TrimPrefix(path.Join("/", m.subdir, r.New.Path), "/")
+		if _, err := repos.unpack(module{path: m.path, version: m.version, subdir: subdir}, beside); err != nil {
+			return err
+		}
+		if err := file.AddReplace(r.Old.Path, r.Old.Version, beside, ""); err != nil {
+			return err
+		}
+	}
+	for _, r := range m.requires {
+		name, version, _ := strings.Cut(r, "@")
+		if err := file.AddRequire(name, version); err != nil {
+			return err
+		}
+	}
+	file.Cleanup()
+	if text, err = file.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o600)
+}
