@@ -1,18 +1,18 @@
 // Command demoops shows that every alert fires and ends. First promtool runs the test cases
 // of the alert rules; promtool is required. Then, if Prometheus is installed, demoops
-// starts sqsfifo serve, Prometheus, producers, a store, a consumer and an outbox, and
-// injects faults. It prints when each alert fired and ended. A minute in the alert rules
-// lasts a second in the demonstration.
+// starts Prometheus, producers, a store, a consumer and an outbox, and injects faults. It
+// prints when each alert fired and ended. A minute in the alert rules lasts a second in the
+// demonstration.
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +31,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // root is the repository's folder, relative to module lab.
@@ -65,31 +66,23 @@ func run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
-	sqsAddress, err := serve(ctx, dir)
-	if err != nil {
-		return err
-	}
 	registry := prometheus.NewRegistry()
 	reader, err := exporter.New(exporter.WithRegisterer(registry))
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	metrics := &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: time.Second}
-	go metrics.Serve(listener)
+	metrics := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer metrics.Close()
-	api, err := startPrometheus(ctx, dir, listener.Addr().String())
+	api, err := startPrometheus(ctx, dir, metrics.Listener.Addr().String())
 	if err != nil {
 		return err
 	}
 	meters := metric.NewMeterProvider(metric.WithReader(reader))
-	w, err := newWorld(sqsAddress, meters)
+	w, err := newWorld(meters)
 	if err != nil {
 		return err
 	}
+	defer w.server.Close()
 	queues := newCloudWatch(registry)
 	return show(ctx, api, map[string]func() error{
 		"producer": func() error { return w.causeFaults(ctx) },
@@ -99,26 +92,6 @@ func run() error {
 		"outbox":   func() error { return outboxPart(ctx, meters, dir) },
 		"queues":   func() error { queues.part(); return nil },
 	})
-}
-
-// serve starts sqsfifo serve and returns the server's address.
-func serve(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "sqsfifo")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
-	build.Dir, build.Stderr = filepath.Join(root, "cmd/sqsfifo"), os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("build sqsfifo: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, binary, "serve", "--addr", "127.0.0.1:0", "--queue", "scenes.fifo")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	return regexp.MustCompile(`http://[0-9.:]+`).FindString(line), err
 }
 
 var duration = regexp.MustCompile(`(\[|offset |for: )([0-9]+)([mh])`)
@@ -163,21 +136,26 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world has the producer that gets most of the faults. Its queue belongs to sqsfifo serve.
+// world has the producer that gets most of the faults, and its queue behind an HTTP server.
 type world struct {
+	queue    *sqstest.Queue
+	server   *httptest.Server
 	producer *sqsfifo.Producer[scene]
-	faults   string
 	fail     atomic.Bool // while true, the provenance sink fails
 	answers  skewed
 	n        atomic.Int64
 }
 
-func newWorld(address string, meters *metric.MeterProvider) (*world, error) {
-	w := &world{faults: address + "/_sqsfifo/faults"}
+func newWorld(meters *metric.MeterProvider) (*world, error) {
+	queue, err := sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{queue: queue, server: httptest.NewServer(sqstest.NewServer(queue))}
 	client := sqs.New(sqs.Options{
-		Region: "us-east-1", BaseEndpoint: &address, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), HTTPClient: &w.answers,
+		Region: "us-east-1", BaseEndpoint: &w.server.URL, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), HTTPClient: &w.answers,
 	})
-	config := sceneConfig(address+"/000000000000/scenes.fifo", meters)
+	config := sceneConfig(w.server.URL+"/"+sqstest.Account+"/scenes.fifo", meters)
 	config.Delivery = sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure, BufferEvents: 60}
 	config.Telemetry.Provenance = func(sqsfifo.ProvenanceRecord) error {
 		if w.fail.Load() {
@@ -185,7 +163,6 @@ func newWorld(address string, meters *metric.MeterProvider) (*world, error) {
 		}
 		return nil
 	}
-	var err error
 	//sqsfifo:ignore SF020 -- the scenes of a demonstration have no time
 	w.producer, err = sqsfifo.NewProducer(client, config)
 	return w, err
@@ -203,30 +180,6 @@ func (w *world) background(ctx context.Context) {
 			w.producer.SendAsync(ctx, scene{ID: strconv.FormatInt(w.n.Add(1), 10)}, func(sqsfifo.Receipt, error) {})
 		}
 	}
-}
-
-func (w *world) inject(fault string, calls int) error {
-	r, err := http.Post(w.faults, "application/json", strings.NewReader(fmt.Sprintf(`{"queue": "scenes.fifo", "fault": %q, "calls": %d}`, fault, calls)))
-	if err != nil {
-		return err
-	}
-	defer r.Body.Close()
-	if r.StatusCode >= 300 {
-		return fmt.Errorf("inject %s: %s", fault, r.Status)
-	}
-	return nil
-}
-
-func (w *world) clear() error {
-	r, err := http.NewRequest(http.MethodDelete, w.faults, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	return answer.Body.Close()
 }
 
 var alertLine = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)
@@ -316,28 +269,20 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.fail.Store(false)
 	time.Sleep(15 * time.Second)
 
-	if err := w.inject("lose_answer", 100_000); err != nil {
-		return err
-	}
+	w.queue.Inject(sqstest.LoseAnswer(), 100_000)
 	doubt, cancel := context.WithTimeout(ctx, 2*time.Second)
 	_, err = w.producer.Send(doubt, scene{ID: "in-doubt"})
 	cancel()
 	if sqsfifo.FateOf(err) != sqsfifo.InDoubt {
 		return fmt.Errorf("not in doubt: %w", err)
 	}
-	if err := w.clear(); err != nil {
-		return err
-	}
+	w.queue.ClearFaults()
 	time.Sleep(15 * time.Second)
 	w.producer.ResumeAll()
 
-	if err := w.inject("throttle", 1_000_000); err != nil {
-		return err
-	}
+	w.queue.Inject(sqstest.Throttle(), 1_000_000)
 	time.Sleep(25 * time.Second)
-	if err := w.clear(); err != nil {
-		return err
-	}
+	w.queue.ClearFaults()
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
