@@ -17,7 +17,7 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	}
 	callee, fn := t.p.Callee(c), t.p.Body(c)
 	if held := t.p.functionIn(c.Value); held != nil {
-		callee, fn = held.of()
+		callee = declared(held)
 	} else if fns := t.p.functionsIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.Frame == nil || l.Frame.depth < MaxCalls) {
 		for _, f := range fns {
 			if !l.Frame.within(f) {
@@ -92,33 +92,9 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 // followReturns continues a trace at the return statements of the called function fn.
 func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
 	l.Frame = t.Enter(site, fn, l.Frame)
-	for _, block := range fn.Blocks {
-		if len(block.Instrs) == 0 {
-			continue
-		}
-		if ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return); ok && result < len(ret.Results) {
-			if Failed(ret) && result < len(ret.Results)-1 {
-				continue // the caller does not use the other results after an error
-			}
-			t.Value(ret.Results[result], l)
-		}
+	for v := range Results(fn, result) {
+		t.Value(v, l)
 	}
-}
-
-// Failed reports whether a return statement always returns a non-nil error.
-func Failed(ret *ssa.Return) bool {
-	last := ret.Results[len(ret.Results)-1]
-	if !types.Identical(last.Type(), types.Universe.Lookup("error").Type()) {
-		return false
-	}
-	switch v := last.(type) {
-	case *ssa.MakeInterface:
-		return true
-	case *ssa.Call:
-		callee := CalleeOf(v.Common())
-		return callee != nil && callee.Pkg() != nil && (Qualified(callee) == "fmt.Errorf" || Qualified(callee) == "errors.New")
-	}
-	return false
 }
 
 func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {

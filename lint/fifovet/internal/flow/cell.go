@@ -2,6 +2,7 @@ package flow
 
 import (
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -16,11 +17,7 @@ func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	case *ssa.FreeVar:
 		fn := addr.Parent()
 		if made := p.closures[fn]; len(made) == 1 {
-			for i, v := range fn.FreeVars {
-				if v == addr {
-					return p.CellOf(made[0].Bindings[i])
-				}
-			}
+			return p.CellOf(made[0].Bindings[slices.Index(fn.FreeVars, addr)])
 		}
 	}
 	return nil
@@ -29,34 +26,10 @@ func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 // OnlyStore returns the value of a variable with exactly one store in its own function,
 // or nil.
 func OnlyStore(cell *ssa.Alloc) ssa.Value {
-	var val ssa.Value
-	for _, instr := range Referrers(cell) {
-		if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
-			if val != nil {
-				return nil
-			}
-			val = store.Val
-		}
+	if stored := slices.Collect(Stores(cell)); len(stored) == 1 {
+		return stored[0]
 	}
-	return val
-}
-
-// Loads calls yield for each value loaded from a variable.
-func (p *Program) Loads(cell ssa.Value, yield func(ssa.Value)) {
-	for _, instr := range Referrers(cell) {
-		switch instr := instr.(type) {
-		case *ssa.UnOp:
-			yield(instr)
-		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == cell {
-						p.Loads(fn.FreeVars[i], yield)
-					}
-				}
-			}
-		}
-	}
+	return nil
 }
 
 func IsEmpty(v ssa.Value) bool {

@@ -70,16 +70,5 @@ func (p *Program) Exempt(fn *ssa.Function) bool {
 }
 
 func isTesting(t types.Type) bool {
-	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = ptr.Elem()
-	}
-	named, ok := types.Unalias(t).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "testing" {
-		return false
-	}
-	switch named.Obj().Name() {
-	case "T", "B", "F", "TB":
-		return true
-	}
-	return false
+	return PackagePath(t) == "testing" && slices.Contains([]string{"T", "B", "F", "TB"}, TypeName(t))
 }

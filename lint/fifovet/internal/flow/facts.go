@@ -2,9 +2,11 @@ package flow
 
 import (
 	"go/types"
+	"iter"
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -79,61 +81,56 @@ func (p *Program) nondetOf(obj *types.Func) *NondetFact {
 	return nil
 }
 
-// ExportNondet exports facts about the functions that return a clock reading or a random
-// value, and reports whether it exported any fact.
-func (p *Program) ExportNondet() bool {
-	var found bool
-	for _, fn := range p.Fns {
-		obj, ok := fn.Object().(*types.Func)
-		if !ok || fn.Parent() != nil || !obj.Exported() || p.Exempt(fn) || p.Pass.Pkg.Name() == "main" {
-			continue
-		}
-		fact := p.resultsOf(fn)
-		if len(fact.Results) > 0 {
-			p.Pass.ExportObjectFact(obj, fact)
-			found = true
+// Exported yields the exported functions and methods of this package.
+func (p *Program) Exported() iter.Seq2[*types.Func, *ssa.Function] {
+	return func(yield func(*types.Func, *ssa.Function) bool) {
+		for _, fn := range p.Fns {
+			if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil && obj.Exported() && !yield(obj, fn) {
+				return
+			}
 		}
 	}
-	if p.Pass.Pkg.Name() == "main" {
-		return found
-	}
-	p.Implemented(func(method, by *types.Func) {
-		fn := p.prog.FuncValue(by)
-		if fn == nil || p.Exempt(fn) {
-			return
-		}
-		if fact := p.resultsOf(fn); len(fact.Results) > 0 {
-			p.Pass.ExportObjectFact(method, fact)
-			found = true
-		}
-	})
-	return found
 }
 
-// ExportDerived exports facts about the functions that are named like generators of
-// identifiers and are not generators. It reports whether it exported any fact.
-func (p *Program) ExportDerived() bool {
-	var found bool
-	for _, fn := range p.Fns {
-		obj, ok := fn.Object().(*types.Func)
-		if ok && fn.Parent() == nil && obj.Exported() && GuessedID(obj) && p.derives(fn) {
-			p.Pass.ExportObjectFact(obj, &DerivedFact{})
-			found = true
+// Export exports a fact about a function or an interface's method.
+func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
+	p.Pass.ExportObjectFact(obj, fact)
+	p.HasFacts = true
+}
+
+// ExportFacts exports facts about functions that return a clock reading or a random value,
+// that derive an identifier in spite of their name, or that call an argument.
+func (p *Program) ExportFacts() {
+	if p.Pass.Pkg.Name() != "main" {
+		export := func(obj *types.Func, fn *ssa.Function) {
+			if fn == nil || p.Exempt(fn) {
+				return
+			}
+			if fact := p.resultsOf(fn); len(fact.Results) > 0 {
+				p.Export(obj, fact)
+			}
+		}
+		for obj, fn := range p.Exported() {
+			export(obj, fn)
+		}
+		p.Implemented(func(method, by *types.Func) { export(method, p.prog.FuncValue(by)) })
+	}
+	for obj, fn := range p.Exported() {
+		if GuessedID(obj) && p.derives(fn) {
+			p.Export(obj, &DerivedFact{})
+		}
+		if fact := p.callsOf(obj, fn); len(fact.Params) > 0 {
+			p.Export(obj, fact)
 		}
 	}
-	return found
 }
 
 // derives reports whether the first result of a function comes only from its parameters and
 // constants.
 func (p *Program) derives(fn *ssa.Function) bool {
 	given := false
-	for _, block := range fn.Blocks {
-		ret, ok := Last(block).(*ssa.Return)
-		if !ok || len(ret.Results) == 0 || Failed(ret) {
-			continue
-		}
-		for _, o := range p.Trace(ret.Results[0], nil, true).Origins {
+	for v := range Results(fn, 0) {
+		for _, o := range p.Trace(v, nil, true).Origins {
 			_, isParam := o.Root.(*ssa.Parameter)
 			given = given || isParam
 			if o.Kind != FromConst && !(o.Kind == FromPath && isParam) {
@@ -144,28 +141,16 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// ExportCalls exports a fact about each function that calls an argument again until
-// success. A function that calls an argument once, although its name contains a word such
-// as Retry, also gets a fact. ExportCalls reports whether it exported any fact.
-func (p *Program) ExportCalls() bool {
-	var found bool
-	for _, fn := range p.Fns {
-		obj, ok := fn.Object().(*types.Func)
-		if !ok || fn.Parent() != nil || !obj.Exported() {
-			continue
-		}
-		fact := &CallsFact{}
-		for i := range fn.Params {
-			if again, known := p.callsParamAgain(fn, i, 0); known && (again || Retries(obj)) {
-				fact.Params = append(fact.Params, calledParam{i, again})
-			}
-		}
-		if len(fact.Params) > 0 {
-			p.Pass.ExportObjectFact(obj, fact)
-			found = true
+// callsOf returns the parameters that a function calls again until success. It also returns
+// parameters that are called once, if the function's name contains a word such as Retry.
+func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
+	fact := &CallsFact{}
+	for i := range fn.Params {
+		if again, known := p.callsParamAgain(fn, i, 0); known && (again || Retries(obj)) {
+			fact.Params = append(fact.Params, calledParam{i, again})
 		}
 	}
-	return found
+	return fact
 }
 
 func (p *Program) resultsOf(fn *ssa.Function) *NondetFact {
@@ -174,15 +159,8 @@ func (p *Program) resultsOf(fn *ssa.Function) *NondetFact {
 		if !Carries(fn.Signature.Results().At(i).Type()) {
 			continue
 		}
-		for _, block := range fn.Blocks {
-			if len(block.Instrs) == 0 {
-				continue
-			}
-			ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
-			if !ok || i >= len(ret.Results) || Failed(ret) && i < len(ret.Results)-1 {
-				continue
-			}
-			for _, o := range p.Trace(ret.Results[i], nil, false).Origins {
+		for v := range Results(fn, i) {
+			for _, o := range p.Trace(v, nil, false).Origins {
 				if o.Kind != FromSource || len(fact.Results) >= maxResults {
 					continue
 				}

@@ -184,14 +184,8 @@ func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
 	case *ssa.Phi:
 		return slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return IsErrorOf(e, send, depth+1) })
 	case *ssa.UnOp:
-		cell, ok := v.X.(*ssa.Alloc)
-		if !ok {
-			return false
-		}
-		for _, instr := range Referrers(cell) {
-			if store, ok := instr.(*ssa.Store); ok && store.Addr == cell && IsErrorOf(store.Val, send, depth+1) {
-				return true
-			}
+		if cell, ok := v.X.(*ssa.Alloc); ok {
+			return slices.ContainsFunc(slices.Collect(Stores(cell)), func(val ssa.Value) bool { return IsErrorOf(val, send, depth+1) })
 		}
 	}
 	return false
@@ -219,13 +213,6 @@ func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*
 			markReachable(n, seen, next)
 		}
 	}
-}
-
-func Last(b *ssa.BasicBlock) ssa.Instruction {
-	if len(b.Instrs) == 0 {
-		return nil
-	}
-	return b.Instrs[len(b.Instrs)-1]
 }
 
 func LoopPos(l *loop) token.Pos {

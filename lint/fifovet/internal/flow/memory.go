@@ -57,11 +57,11 @@ func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 			break
 		}
 		site := calls[len(calls)-1]
-		i := slices.Index(param.Parent().Params, param)
-		if p.Body(site.Common()) != param.Parent() || i < 0 || i >= len(Args(site.Common())) {
+		arg := Argument(site, param)
+		if p.Body(site.Common()) != param.Parent() || arg == nil {
 			break
 		}
-		key, calls = Args(site.Common())[i], calls[:len(calls)-1]
+		key, calls = arg, calls[:len(calls)-1]
 	}
 	return mapKey(key)
 }
@@ -122,12 +122,8 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 				w.walk(v, path, calls)
 			}
 		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == ref {
-						w.walk(fn.FreeVars[i], path, calls)
-					}
-				}
+			for v := range Captured(instr, ref) {
+				w.walk(v, path, calls)
 			}
 		case ssa.CallInstruction:
 			w.call(instr, ref, path, calls)
@@ -142,13 +138,13 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
-		w.cell(addr, path, calls)
+		w.walkLoads(addr, path, calls)
 	case *ssa.FieldAddr:
 		// Every load of this field counts as a load of the stored reference. A called
 		// function may store another reference in the field; the search ignores this.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
-				w.cell(same, path, calls)
+				w.walkLoads(same, path, calls)
 			}
 		}
 	case *ssa.IndexAddr:
@@ -177,22 +173,11 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	}
 }
 
-// cell searches the uses of every value loaded from the variable at addr, because each
-// loaded value may be used to write to the memory.
-func (w *writeWalk) cell(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
-	for _, instr := range Referrers(addr) {
-		switch instr := instr.(type) {
-		case *ssa.UnOp:
-			w.walk(instr, path, calls)
-		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == addr {
-						w.cell(fn.FreeVars[i], path, calls)
-					}
-				}
-			}
-		}
+// walkLoads searches the uses of every value loaded from the variable at addr, because
+// each loaded value may be used to write to the memory.
+func (w *writeWalk) walkLoads(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
+	for load := range Loads(addr) {
+		w.walk(load, path, calls)
 	}
 }
 
@@ -293,17 +278,11 @@ func StaticBody(c *ssa.CallCommon) *ssa.Function {
 
 // ConstString returns the text of a constant, looking through conversions.
 func ConstString(v ssa.Value) (string, bool) {
-	switch v := v.(type) {
-	case *ssa.Const:
-		if v.Value != nil && v.Value.Kind() == constant.String {
-			return constant.StringVal(v.Value), true
-		}
-	case *ssa.ChangeType:
-		return ConstString(v.X)
-	case *ssa.Convert:
-		return ConstString(v.X)
-	case *ssa.MakeInterface:
-		return ConstString(v.X)
+	if c, ok := v.(*ssa.Const); ok && c.Value != nil && c.Value.Kind() == constant.String {
+		return constant.StringVal(c.Value), true
+	}
+	if x := Converted(v); x != nil {
+		return ConstString(x)
 	}
 	return "", false
 }
@@ -314,16 +293,6 @@ func IsReference(t types.Type) bool {
 		return true
 	}
 	return false
-}
-
-// Referrers returns the instructions that use a value. It returns nil for constants,
-// declared functions and package-level variables, because package ssa does not list their
-// uses.
-func Referrers(v ssa.Value) []ssa.Instruction {
-	if refs := v.Referrers(); refs != nil {
-		return *refs
-	}
-	return nil
 }
 
 func StructOf(t types.Type) *types.Struct {

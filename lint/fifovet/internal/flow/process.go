@@ -97,34 +97,12 @@ func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 			return ""
 		}
 	}
-	for _, t := range variadicTypes(c.Args[len(c.Args)-1]) {
-		if hasAddress(t, 0) {
+	for _, arg := range elements(c.Args[len(c.Args)-1]) {
+		if hasAddress(EncodedType(arg), 0) {
 			return verb + " of a pointer"
 		}
 	}
 	return ""
-}
-
-// variadicTypes returns the types of the variadic arguments of a call. v is their slice,
-// made by the compiler.
-func variadicTypes(v ssa.Value) []types.Type {
-	slice, ok := v.(*ssa.Slice)
-	if !ok {
-		return nil
-	}
-	var found []types.Type
-	for _, instr := range Referrers(slice.X) {
-		elem, ok := instr.(*ssa.IndexAddr)
-		if !ok {
-			continue
-		}
-		for _, instr := range Referrers(elem) {
-			if store, ok := instr.(*ssa.Store); ok && store.Addr == elem {
-				found = append(found, EncodedType(store.Val))
-			}
-		}
-	}
-	return found
 }
 
 // hasAddress reports whether package fmt prints an address if it prints a value of the
@@ -191,8 +169,8 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
 	}
-	for _, as := range variadicTypes(c.Args[len(c.Args)-1]) {
-		t.followFirstMethod(as, l, "Error", "String")
+	for _, arg := range elements(c.Args[len(c.Args)-1]) {
+		t.followFirstMethod(EncodedType(arg), l, "Error", "String")
 	}
 }
 
@@ -208,12 +186,10 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 			continue
 		}
 		if fn := t.p.prog.FuncValue(method); fn != nil && method.Pkg() == t.p.Pass.Pkg && !l.Frame.within(fn) {
-			for _, block := range fn.Blocks {
-				if ret, ok := Last(block).(*ssa.Return); ok && len(ret.Results) > 0 {
-					inner := l.mix()
-					inner.Frame = nil
-					t.Value(ret.Results[0], inner)
-				}
+			inner := l.mix()
+			inner.Frame = nil
+			for v := range Results(fn, 0) {
+				t.Value(v, inner)
 			}
 		}
 		break

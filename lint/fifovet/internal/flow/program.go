@@ -27,6 +27,8 @@ type Program struct {
 	memory map[ssa.Value][]write
 	only   map[types.Type]types.Type // the only implementation of an interface; nil if there is not exactly one
 	prog   *ssa.Program
+
+	HasFacts bool // a fact was exported
 }
 
 // Options has knowledge about messages and flags for Build. Package flow itself knows
@@ -109,30 +111,28 @@ func (p *Program) index() {
 	var operands [16]*ssa.Value
 	var calls []Call
 	for _, fn := range p.Fns {
-		for _, block := range fn.Blocks {
-			for _, instr := range block.Instrs {
-				switch instr := instr.(type) {
-				case *ssa.MakeClosure:
-					if f, ok := instr.Fn.(*ssa.Function); ok {
-						p.closures[f] = append(p.closures[f], instr)
-					}
-				case *ssa.Store:
-					if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && IsFunc(instr.Val.Type()) {
-						if f := fieldVar(addr); f != nil {
-							p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
-						}
-					}
-				case ssa.CallInstruction:
-					calls = append(calls, Call{Fn: fn, Instr: instr})
+		for instr := range Instructions(fn) {
+			switch instr := instr.(type) {
+			case *ssa.MakeClosure:
+				if f, ok := instr.Fn.(*ssa.Function); ok {
+					p.closures[f] = append(p.closures[f], instr)
 				}
-				p.indexGlobals(instr, operands[:0])
+			case *ssa.Store:
+				if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && IsFunc(instr.Val.Type()) {
+					if f := fieldVar(addr); f != nil {
+						p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
+					}
+				}
+			case ssa.CallInstruction:
+				calls = append(calls, Call{Fn: fn, Instr: instr})
 			}
+			p.indexGlobals(instr, operands[:0])
 		}
 	}
 	for _, c := range calls { // after the loop above, because p.Callee uses its results
 		c.Callee, c.Body = p.Callee(c.Instr.Common()), p.Body(c.Instr.Common())
 		if c.Callee == nil && c.Body != nil {
-			c.Callee, _ = (&heldFunction{c.Body}).of()
+			c.Callee = declared(c.Body)
 		}
 		if c.Callee != nil || c.Body != nil {
 			p.Calls = append(p.Calls, c)
@@ -175,10 +175,14 @@ func CalleeOf(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {
 		return c.Method
 	}
-	fn := c.StaticCallee()
-	if fn == nil {
-		return nil
+	if fn := c.StaticCallee(); fn != nil {
+		return declared(fn)
 	}
+	return nil
+}
+
+// declared returns the declaration of a function, or nil for a function literal.
+func declared(fn *ssa.Function) *types.Func {
 	if origin := fn.Origin(); origin != nil {
 		fn = origin
 	}
@@ -188,46 +192,49 @@ func CalleeOf(c *ssa.CallCommon) *types.Func {
 
 // Qualified returns import/path.Func or import/path.Type.Method.
 func Qualified(obj *types.Func) string {
-	name := obj.Name()
-	if recv := obj.Signature().Recv(); recv != nil {
-		name = TypeName(recv.Type()) + "." + name
-	}
 	if obj.Pkg() == nil {
-		return name
+		return withType(obj)
 	}
-	return obj.Pkg().Path() + "." + name
+	return obj.Pkg().Path() + "." + withType(obj)
 }
 
 // Short returns the name in the form of source code, with the name of the package and
 // without its path.
 func Short(obj *types.Func) string {
-	name := obj.Name()
-	if recv := obj.Signature().Recv(); recv != nil {
-		name = TypeName(recv.Type()) + "." + name
-	}
 	if obj.Pkg() == nil {
-		return name
+		return withType(obj)
 	}
-	return obj.Pkg().Name() + "." + name
+	return obj.Pkg().Name() + "." + withType(obj)
+}
+
+// withType returns Func or Type.Method.
+func withType(obj *types.Func) string {
+	if recv := obj.Signature().Recv(); recv != nil {
+		return TypeName(recv.Type()) + "." + obj.Name()
+	}
+	return obj.Name()
 }
 
 // PackagePath returns the package path of a named type, or of a pointer's target.
 func PackagePath(t types.Type) string {
-	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = ptr.Elem()
-	}
-	if named, ok := types.Unalias(t).(*types.Named); ok && named.Obj().Pkg() != nil {
+	if named := namedType(t); named != nil && named.Obj().Pkg() != nil {
 		return named.Obj().Pkg().Path()
 	}
 	return ""
 }
 
+// TypeName returns the name of a named type, or of a pointer's target.
 func TypeName(t types.Type) string {
-	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = ptr.Elem()
-	}
-	if named, ok := types.Unalias(t).(*types.Named); ok {
+	if named := namedType(t); named != nil {
 		return named.Obj().Name()
 	}
 	return ""
+}
+
+func namedType(t types.Type) *types.Named {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, _ := types.Unalias(t).(*types.Named)
+	return named
 }

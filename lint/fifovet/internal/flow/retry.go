@@ -37,7 +37,7 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	for _, v := range values {
 		for _, c := range p.Calls {
 			for i, arg := range Args(c.Instr.Common()) {
-				if (arg == v || isConversionOf(arg, v)) && p.callsAgain(c, i) {
+				if (arg == v || Converted(arg) == v) && p.callsAgain(c, i) {
 					return true
 				}
 			}
@@ -115,16 +115,6 @@ func isRetriedInLoop(c ssa.CallInstruction) bool {
 		if failed, succeeded, ok := Branches(cond, c); ok && blocks[failed] && !blocks[succeeded] {
 			return true
 		}
-	}
-	return false
-}
-
-func isConversionOf(arg, v ssa.Value) bool {
-	switch arg := arg.(type) {
-	case *ssa.ChangeType:
-		return arg.X == v
-	case *ssa.MakeInterface:
-		return arg.X == v
 	}
 	return false
 }

@@ -98,16 +98,14 @@ func (c *Comparison) call(a, b *ssa.CallCommon) bool {
 // writesMemory reports whether a function of this package writes to memory outside of its
 // local variables.
 func writesMemory(fn *ssa.Function) bool {
-	for _, block := range fn.Blocks {
-		for _, instr := range block.Instrs {
-			switch instr := instr.(type) {
-			case *ssa.Store:
-				if _, ok := instr.Addr.(*ssa.Alloc); !ok {
-					return true
-				}
-			case *ssa.MapUpdate, *ssa.Send:
+	for instr := range Instructions(fn) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if _, ok := instr.Addr.(*ssa.Alloc); !ok {
 				return true
 			}
+		case *ssa.MapUpdate, *ssa.Send:
+			return true
 		}
 	}
 	return false
@@ -118,10 +116,8 @@ func writesMemory(fn *ssa.Function) bool {
 func isSetOnce(addr ssa.Value) bool {
 	stores := 0
 	for _, same := range sameAddress(addr) {
-		for _, instr := range Referrers(same) {
-			if store, ok := instr.(*ssa.Store); ok && store.Addr == same {
-				stores++
-			}
+		for range Stores(same) {
+			stores++
 		}
 	}
 	return stores <= 1

@@ -8,15 +8,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Args returns the arguments of a call in the order of the callee's parameters. The
-// receiver of a method comes first, even in a call through an interface.
-func Args(c *ssa.CallCommon) []ssa.Value {
-	if c.IsInvoke() {
-		return append([]ssa.Value{c.Value}, c.Args...)
-	}
-	return c.Args
-}
-
 // Callee returns the declared function of a call. For a call through an interface it
 // returns the method of the only implementation or, if there are several, the
 // interface's method. It returns nil for builtins, literals and unknown function
@@ -44,7 +35,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 		}
 	} else if load, ok := c.Value.(*ssa.UnOp); ok {
 		if held := p.functionIn(load); held != nil {
-			fn = held.fn
+			fn = held
 		} else if cell := p.CellOf(load.X); cell != nil {
 			if val := OnlyStore(cell); val != nil {
 				fn = FunctionOf(val)

@@ -33,12 +33,6 @@ func (p *Program) text(v ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth in
 		if v.Op == token.ADD && isString(v.Type()) {
 			return append(p.text(v.X, bound, depth+1), p.text(v.Y, bound, depth+1)...)
 		}
-	case *ssa.Convert:
-		return p.text(v.X, bound, depth+1)
-	case *ssa.ChangeType:
-		return p.text(v.X, bound, depth+1)
-	case *ssa.MakeInterface:
-		return p.text(v.X, bound, depth+1)
 	case *ssa.Parameter:
 		if arg := bound[v]; arg != nil {
 			return p.text(arg, nil, depth+1)
@@ -55,6 +49,9 @@ func (p *Program) text(v ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth in
 		}
 	case *ssa.Call:
 		return p.textOfCall(v, bound, depth)
+	}
+	if x := Converted(v); x != nil {
+		return p.text(x, bound, depth+1)
 	}
 	return []Part{{Len: lengthOf(v)}}
 }
@@ -100,16 +97,8 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 	if fn == nil || fn.Signature.Results().Len() != 1 {
 		return []Part{{Len: lengthOf(v)}}
 	}
-	var result ssa.Value
-	for _, block := range fn.Blocks {
-		if ret, ok := Last(block).(*ssa.Return); ok {
-			if result != nil {
-				return []Part{{}}
-			}
-			result = ret.Results[0]
-		}
-	}
-	if result == nil {
+	results := slices.Collect(Results(fn, 0))
+	if len(results) != 1 {
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
@@ -118,7 +107,7 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 			inner[fn.Params[i]] = arg
 		}
 	}
-	return p.text(result, inner, depth+1)
+	return p.text(results[0], inner, depth+1)
 }
 
 // formatParts splits the format of a Sprintf at its verbs. It returns the parts of the
@@ -180,10 +169,8 @@ func elements(v ssa.Value) []ssa.Value {
 		if !ok {
 			return nil
 		}
-		for _, instr := range Referrers(elem) {
-			if store, ok := instr.(*ssa.Store); ok && store.Addr == elem {
-				found[i] = store.Val
-			}
+		for val := range Stores(elem) {
+			found[i] = val
 		}
 	}
 	var all []ssa.Value

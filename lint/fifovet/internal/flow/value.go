@@ -189,20 +189,6 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 			return
 		}
 		t.Value(v.X, l)
-	case *ssa.Convert:
-		t.Value(v.X, l)
-	case *ssa.ChangeType:
-		t.Value(v.X, l)
-	case *ssa.ChangeInterface:
-		t.Value(v.X, l)
-	case *ssa.MakeInterface:
-		t.Value(v.X, l)
-	case *ssa.TypeAssert:
-		t.Value(v.X, l)
-	case *ssa.SliceToArrayPointer:
-		t.Value(v.X, l)
-	case *ssa.MultiConvert:
-		t.Value(v.X, l)
 	case *ssa.MakeClosure:
 		t.unknown(v, l)
 		if t.Inputs {
@@ -211,7 +197,11 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 			}
 		}
 	default:
-		t.unknown(v, l)
+		if x := Converted(v); x != nil {
+			t.Value(x, l)
+		} else {
+			t.unknown(v, l)
+		}
 	}
 }
 
@@ -262,10 +252,10 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 
 func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
 	if l.Frame != nil && l.Frame.Callee == v.Parent() {
-		if i := slices.Index(v.Parent().Params, v); i >= 0 && i < len(Args(l.Frame.Site.Common())) {
-			l2 := l
-			l2.Frame = l.Frame.Parent
-			t.Value(Args(l.Frame.Site.Common())[i], l2)
+		if arg := Argument(l.Frame.Site, v); arg != nil {
+			outer := l
+			outer.Frame = l.Frame.Parent
+			t.Value(arg, outer)
 		}
 	} else {
 		t.endAtName(v, l)

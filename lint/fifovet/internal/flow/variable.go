@@ -6,12 +6,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// heldFunction is a function in a variable that is set once.
-type heldFunction struct{ fn *ssa.Function }
-
 // functionIn returns the function in a package-level variable that is set once, or nil for
 // any other value.
-func (p *Program) functionIn(v ssa.Value) *heldFunction {
+func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
 		return nil
@@ -24,25 +21,8 @@ func (p *Program) functionIn(v ssa.Value) *heldFunction {
 	if change, ok := val.(*ssa.ChangeType); ok {
 		val = change.X
 	}
-	if fn, ok := val.(*ssa.Function); ok {
-		return &heldFunction{fn}
-	}
-	return nil
-}
-
-// of returns the held function in two forms: its declaration (nil for a function literal),
-// and its SSA form (nil without a body). CalleeOf and StaticBody return them for a direct
-// call.
-func (h *heldFunction) of() (*types.Func, *ssa.Function) {
-	fn := h.fn
-	if origin := fn.Origin(); origin != nil {
-		fn = origin
-	}
-	obj, _ := fn.Object().(*types.Func)
-	if len(h.fn.Blocks) == 0 {
-		return obj, nil
-	}
-	return obj, h.fn
+	fn, _ := val.(*ssa.Function)
+	return fn
 }
 
 // functionsIn returns the functions without parameters that a local variable may contain,

@@ -132,7 +132,7 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 			}
 			continue
 		}
-		if from, f, ok := copiedFrom(update, f); ok {
+		if from := copiedFrom(update); from != nil {
 			p.CollectAttributes(found, until, from, nil, f, depth+1)
 		}
 	}
@@ -157,11 +157,9 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		if !ok || param.Parent() != f.Callee {
 			break
 		}
-		i := slices.Index(f.Callee.Params, param)
-		if i < 0 || i >= len(flow.Args(f.Site.Common())) {
+		if key = flow.Argument(f.Site, param); key == nil {
 			break
 		}
-		key = flow.Args(f.Site.Common())[i]
 		a.Fn, a.Pos = f.Site.Parent(), f.Site.Pos()
 		f = f.Parent
 	}
@@ -179,29 +177,20 @@ func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 		if !ok || f == nil || param.Parent() != f.Callee {
 			return "", false
 		}
-		i := slices.Index(f.Callee.Params, param)
-		if i < 0 || i >= len(flow.Args(f.Site.Common())) {
-			return "", false
-		}
-		key, f = flow.Args(f.Site.Common())[i], f.Parent
+		key, f = flow.Argument(f.Site, param), f.Parent
 	}
 	return "", false
 }
 
 // copiedFrom returns the map over which a loop ranges, if the update copies an entry of
-// that map.
-func copiedFrom(update *ssa.MapUpdate, f *flow.Frame) (ssa.Value, *flow.Frame, bool) {
-	key, ok := update.Key.(*ssa.Extract)
-	if !ok || key.Index != 1 {
-		return nil, nil, false
+// that map. Otherwise it returns nil.
+func copiedFrom(update *ssa.MapUpdate) ssa.Value {
+	if key, ok := update.Key.(*ssa.Extract); ok && key.Index == 1 {
+		if next, ok := key.Tuple.(*ssa.Next); ok {
+			if r, ok := next.Iter.(*ssa.Range); ok && isMap(r.X.Type()) {
+				return r.X
+			}
+		}
 	}
-	next, ok := key.Tuple.(*ssa.Next)
-	if !ok {
-		return nil, nil, false
-	}
-	r, ok := next.Iter.(*ssa.Range)
-	if !ok || !isMap(r.X.Type()) {
-		return nil, nil, false
-	}
-	return r.X, f, true
+	return nil
 }

@@ -93,7 +93,7 @@ const (
 
 // OwnID returns EventID if a member of the body is the ID of the event, else entityID if a
 // member is another ID, else NoID.
-func (l *Letter) OwnID(p *Index) ownKind {
+func (l *Letter) OwnID() ownKind {
 	own := NoID
 	see := func(owner, name string) {
 		switch {

@@ -74,22 +74,16 @@ func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	return nil
 }
 
-// ExportSinks exports a fact for each function whose arguments become parts of
-// messages, and reports whether there is such a function.
-func (p *Index) ExportSinks() bool {
-	var found bool
-	for _, fn := range p.Fns {
-		obj, ok := fn.Object().(*types.Func)
-		if ok && fn.Parent() == nil && obj.Exported() && len(p.sinks[obj]) > 0 {
-			p.Pass.ExportObjectFact(obj, &SinkFact{Params: p.sinks[obj]})
-			found = true
+// ExportSinks exports a fact for each function whose arguments become parts of messages.
+func (p *Index) ExportSinks() {
+	for obj := range p.Exported() {
+		if sinks := p.sinks[obj]; len(sinks) > 0 {
+			p.Export(obj, &SinkFact{Params: sinks})
 		}
 	}
 	p.Implemented(func(method, by *types.Func) {
 		if sinks := p.sinks[by]; len(sinks) > 0 {
-			p.Pass.ExportObjectFact(method, &SinkFact{Params: sinks})
-			found = true
+			p.Export(method, &SinkFact{Params: sinks})
 		}
 	})
-	return found
 }

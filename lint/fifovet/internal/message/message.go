@@ -144,18 +144,16 @@ func (p *Index) Collect() []*Message {
 		return m
 	}
 	for _, fn := range p.Fns {
-		for _, block := range fn.Blocks {
-			for _, instr := range block.Instrs {
-				switch instr := instr.(type) {
-				case *ssa.Alloc:
-					at(instr, fn)
-				case *ssa.FieldAddr:
-					if m := at(instr.X, fn); m != nil {
-						m.assign(instr)
-					}
-				case ssa.CallInstruction:
-					p.collectCall(instr, fn, at)
+		for instr := range flow.Instructions(fn) {
+			switch instr := instr.(type) {
+			case *ssa.Alloc:
+				at(instr, fn)
+			case *ssa.FieldAddr:
+				if m := at(instr.X, fn); m != nil {
+					m.assign(instr)
 				}
+			case ssa.CallInstruction:
+				p.collectCall(instr, fn, at)
 			}
 		}
 	}
@@ -278,7 +276,7 @@ func setLaterFields(messages []*Message) {
 			continue
 		}
 		for _, m := range messages {
-			if m == later || m.Shape != later.Shape || outermost(m.Fn) != outermost(later.Fn) && !m.isInReturnedSlice() && !m.byValue {
+			if m == later || m.Shape != later.Shape || flow.Outermost(m.Fn) != flow.Outermost(later.Fn) && !m.isInReturnedSlice() && !m.byValue {
 				continue
 			}
 			for r := range later.Sets {
@@ -294,20 +292,13 @@ func setLaterFields(messages []*Message) {
 // isInReturnedSlice reports whether the message's function returns a slice of messages of
 // this type.
 func (m *Message) isInReturnedSlice() bool {
-	results := outermost(m.Fn).Signature.Results()
+	results := flow.Outermost(m.Fn).Signature.Results()
 	for i := range results.Len() {
 		if s, ok := results.At(i).Type().Underlying().(*types.Slice); ok && ShapeOf(s.Elem()) == m.Shape {
 			return true
 		}
 	}
 	return false
-}
-
-func outermost(fn *ssa.Function) *ssa.Function {
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
-	return fn
 }
 
 // linkBatches connects each entry of a batch with its batch input. The entry then has the

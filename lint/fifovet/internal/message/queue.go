@@ -278,13 +278,11 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 	case *ssa.UnOp:
 		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable shared with a function literal
 			stores := 0
-			for _, instr := range flow.Referrers(cell) {
-				if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
-					if p.nilable(store.Val, seen) {
-						return true
-					}
-					stores++
+			for val := range flow.Stores(cell) {
+				if p.nilable(val, seen) {
+					return true
 				}
+				stores++
 			}
 			return stores == 0 && flow.IsReference(v.Type())
 		}
@@ -305,12 +303,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {
 		return false
 	}
-	for _, block := range fn.Blocks {
-		ret, ok := flow.Last(block).(*ssa.Return)
-		if !ok || flow.Failed(ret) && result < len(ret.Results)-1 {
-			continue
-		}
-		if p.nilable(ret.Results[result], seen) {
+	for v := range flow.Results(fn, result) {
+		if p.nilable(v, seen) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package message
 
 import (
 	"go/token"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -69,7 +70,9 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 				m.copied = true
 			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
-				p.Loads(cell, func(load ssa.Value) { p.followUses(m, load, seen) })
+				for load := range flow.Loads(cell) {
+					p.followUses(m, load, seen)
+				}
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
 				m.open = true
 			}
@@ -90,12 +93,8 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 			}
 		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == ref {
-						p.followUses(m, fn.FreeVars[i], seen)
-					}
-				}
+			for v := range flow.Captured(instr, ref) {
+				p.followUses(m, v, seen)
 			}
 		case *ssa.ChangeType:
 			p.followUses(m, instr, seen)
@@ -181,12 +180,7 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 		return nil, false
 	}
 	var made []*Message
-	for _, block := range fn.Blocks {
-		ret, ok := flow.Last(block).(*ssa.Return)
-		if !ok || result >= len(ret.Results) || flow.Failed(ret) && result < len(ret.Results)-1 {
-			continue
-		}
-		val := ret.Results[result]
+	for val := range flow.Results(fn, result) {
 		if flow.IsEmpty(val) {
 			continue
 		}
@@ -217,10 +211,5 @@ func isLiteral(v ssa.Value) bool {
 	if _, ok := elem.X.(*ssa.Alloc); ok {
 		return true
 	}
-	for _, instr := range flow.Referrers(elem) {
-		if store, ok := instr.(*ssa.Store); ok && store.Addr == elem && flow.IsEmpty(store.Val) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(flow.Stores(elem)), flow.IsEmpty)
 }

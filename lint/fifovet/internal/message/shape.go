@@ -93,14 +93,11 @@ func (s *shape) fieldsOf(r Role) []string {
 // ShapeOf returns the shape of a struct type or of a pointer to a struct, or nil for
 // other types.
 func ShapeOf(t types.Type) *shape {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok || n.Obj().Pkg() == nil {
-		return nil
-	}
-	path, name := n.Obj().Pkg().Path(), n.Obj().Name()
+	return ShapeNamed(flow.PackagePath(t), flow.TypeName(t))
+}
+
+// ShapeNamed returns the shape of the type with a name in the package at path, or nil.
+func ShapeNamed(path, name string) *shape {
 	for _, s := range Shapes {
 		if s.Name == name && s.Pkg == path {
 			return s

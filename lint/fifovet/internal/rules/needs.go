@@ -109,15 +109,7 @@ func isHosted(path string) bool {
 
 func isShapeName(obj *types.TypeName) bool {
 	path, name := obj.Pkg().Path(), obj.Name()
-	if path == flow.SDKPath && name == "Config" {
-		return true
-	}
-	for _, s := range message.Shapes {
-		if s.Pkg == path && s.Name == name {
-			return true
-		}
-	}
-	return false
+	return path == flow.SDKPath && name == "Config" || message.ShapeNamed(path, name) != nil
 }
 
 func isShapeField(name string) bool {

@@ -115,13 +115,6 @@ type group struct {
 	fn    *ssa.Function
 }
 
-func outermost(fn *ssa.Function) *ssa.Function {
-	for fn.Parent() != nil {
-		fn = fn.Parent()
-	}
-	return fn
-}
-
 // reportAll reports one finding for each group, and every finding without a cause, in the
 // order of their positions.
 func (r *reporter) reportAll() {
@@ -133,7 +126,7 @@ func (r *reporter) reportAll() {
 		if f.cause == nil {
 			continue
 		}
-		key := group{f.cause, outermost(f.fn)}
+		key := group{f.cause, flow.Outermost(f.fn)}
 		if was, ok := chosen[key]; !ok || f.outranks(r.pending[was].finding) {
 			chosen[key] = i
 		}
@@ -146,7 +139,7 @@ func (r *reporter) reportAll() {
 		}
 		text += f.text
 		if f.cause != nil {
-			if chosen[group{f.cause, outermost(f.fn)}] != i {
+			if chosen[group{f.cause, flow.Outermost(f.fn)}] != i {
 				continue
 			}
 			text += r.otherFields(f, &d)
@@ -161,7 +154,7 @@ func (r *reporter) reportAll() {
 func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	var names []string
 	for _, o := range r.pending {
-		if o.cause != f.cause || outermost(o.fn) != outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.what == f.what {
+		if o.cause != f.cause || flow.Outermost(o.fn) != flow.Outermost(f.fn) || o.Pos == f.Pos && o.rule == f.rule && o.what == f.what {
 			continue
 		}
 		r.relate(d, o.Pos, o.rule+": the same cause")

@@ -19,9 +19,9 @@ func (s *settings) run(pass *analysis.Pass) (any, error) {
 			p.check()
 			p.r.reportAll()
 		}
-		for _, export := range []func() bool{p.ExportSinks, p.ExportNondet, p.ExportDerived, p.ExportCalls} {
-			reach.Facts = export() || reach.Facts
-		}
+		p.ExportSinks()
+		p.ExportFacts()
+		reach.Facts = reach.Facts || p.HasFacts
 	}
 	if (reach.SDK || reach.Facts) && pass.Pkg.Name() != "main" { // no package imports a package main
 		pass.ExportPackageFact(&reach)

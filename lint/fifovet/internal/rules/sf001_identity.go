@@ -32,14 +32,14 @@ func (p *audit) attrOnlyIdentity() {
 	for _, l := range p.letters {
 		if l.Evidence != message.NotFIFO {
 			for _, a := range l.Attributes.Known {
-				p.checkAttribute(p.r, l, a)
+				p.checkAttribute(l, a)
 			}
 		}
 	}
-	p.checkConfigs(p.r)
+	p.checkConfigs()
 }
 
-func (p *audit) checkAttribute(r *reporter, l *message.Letter, a message.Attribute) {
+func (p *audit) checkAttribute(l *message.Letter, a message.Attribute) {
 	identity := attrname.Event(a.Name)
 	if !distinguishes(a) || l.Carriage(a) != message.NotCarried || l.Member(p.Index, a) != nil {
 		return
@@ -47,7 +47,7 @@ func (p *audit) checkAttribute(r *reporter, l *message.Letter, a message.Attribu
 	f := finding{
 		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, what: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key()},
 	}
-	own := l.OwnID(p.Index)
+	own := l.OwnID()
 	switch {
 	case !l.ContentBased && !identity:
 		return
@@ -64,7 +64,7 @@ func (p *audit) checkAttribute(r *reporter, l *message.Letter, a message.Attribu
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("attribute %q is not in the body: SQS drops messages that differ only in it; put it into the body", a.Name)
 	}
-	r.report(f)
+	p.r.report(f)
 }
 
 // isContext reports whether the name of an attribute describes a request, an attempt, a

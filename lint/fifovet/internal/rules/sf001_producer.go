@@ -13,20 +13,16 @@ import (
 
 // checkConfigs checks rule SF001 for producers of this SDK: the result of Config.Attributes
 // must depend only on the body, which encoding/json makes from the event.
-func (p *audit) checkConfigs(r *reporter) {
+func (p *audit) checkConfigs() {
 	for _, fn := range p.Fns {
-		for _, block := range fn.Blocks {
-			for _, instr := range block.Instrs {
-				addr, ok := instr.(*ssa.FieldAddr)
-				if !ok || !isConfig(addr) || flow.FieldName(addr.X.Type(), addr.Field) != "Attributes" {
-					continue
-				}
-				for _, use := range flow.Referrers(addr) {
-					if store, ok := use.(*ssa.Store); ok && store.Addr == addr {
-						if attributes := flow.FunctionOf(store.Val); attributes != nil {
-							p.checkConfig(r, attributes)
-						}
-					}
+		for instr := range flow.Instructions(fn) {
+			addr, ok := instr.(*ssa.FieldAddr)
+			if !ok || !isConfig(addr) || flow.FieldName(addr.X.Type(), addr.Field) != "Attributes" {
+				continue
+			}
+			for val := range flow.Stores(addr) {
+				if attributes := flow.FunctionOf(val); attributes != nil {
+					p.checkConfig(attributes)
 				}
 			}
 		}
@@ -37,27 +33,22 @@ func isConfig(addr *ssa.FieldAddr) bool {
 	return flow.TypeName(addr.X.Type()) == "Config" && flow.PackagePath(addr.X.Type()) == flow.SDKPath
 }
 
-func (p *audit) checkConfig(r *reporter, fn *ssa.Function) {
-	if len(fn.Blocks) == 0 || len(fn.Params) == 0 {
+func (p *audit) checkConfig(fn *ssa.Function) {
+	if len(fn.Params) == 0 || fn.Signature.Results().Len() != 1 {
 		return
 	}
 	event := fn.Params[len(fn.Params)-1]
-	for _, block := range fn.Blocks {
-		ret, ok := flow.Last(block).(*ssa.Return)
-		if !ok || len(ret.Results) != 1 {
-			continue
-		}
+	for v := range flow.Results(fn, 0) {
 		var found message.AttributeSet
-		p.CollectAttributes(&found, nil, ret.Results[0], nil, nil, 0)
+		p.CollectAttributes(&found, nil, v, nil, nil, 0)
 		for _, a := range found.Known {
 			if o, lost := outsideBody(a, event); lost {
 				f := finding{rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, source: flow.Origin{Pos: o.Pos, Text: o.Text}, what: fmt.Sprintf("%q", a.Name)}
-				identity := attrname.Event(a.Name)
-				if !identity {
+				if !attrname.Event(a.Name) {
 					f.lower(lint.Warning)
 				}
 				f.text = fmt.Sprintf("attribute %q is not in the event's JSON, so it distinguishes no events; move it into the payload or DedupeKey", a.Name)
-				r.report(f)
+				p.r.report(f)
 			}
 		}
 	}

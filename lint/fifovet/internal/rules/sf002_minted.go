@@ -17,7 +17,7 @@ import (
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
-			p.checkMinted(p.r, u, o)
+			p.checkMinted(u, o)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (p *audit) dedupIDs() []*message.Use {
 
 // checkMinted reports SF002 for a value u of a message that comes from the clock or random
 // source o.
-func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
+func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return // an hour with a date in the same ID does not repeat
 	}
@@ -88,7 +88,7 @@ func (p *audit) checkMinted(r *reporter, u *message.Use, o flow.Origin) {
 		f.text = fmt.Sprintf("%s comes from %s: a retry is stored twice; derive it from the event",
 			u.Name(), o.Text)
 	}
-	r.report(f)
+	p.r.report(f)
 }
 
 // constantBeside reports whether a value has no parts except constants, and values of

@@ -9,19 +9,11 @@ import (
 // constantDedupID checks rule SF003: a deduplication ID is a constant.
 func (p *audit) constantDedupID() {
 	for _, u := range p.dedupIDs() {
-		p.constantID(p.r, u)
+		if text, ok := u.Slice.Constant(); ok && u.Alone {
+			p.r.report(finding{
+				rule: constantDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+				text: fmt.Sprintf("%s is the constant %q: SQS drops all events but one; derive it from the event", u.Name(), clip(text)),
+			})
+		}
 	}
-}
-
-// constantID reports SF003 if u, the deduplication ID of a message, is a constant.
-func (p *audit) constantID(r *reporter, u *message.Use) {
-	text, ok := u.Slice.Constant()
-	if !ok || !u.Alone {
-		return
-	}
-	r.report(finding{
-		rule: constantDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
-		text: fmt.Sprintf("%s is the constant %q: SQS drops all events but one; derive it from the event",
-			u.Name(), clip(text)),
-	})
 }

@@ -12,23 +12,18 @@ import (
 // entityKey checks rule SF005: the deduplication ID is the group ID.
 func (p *audit) entityKey() {
 	for _, u := range p.dedupIDs() {
-		p.entityID(p.r, u)
+		if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
+			continue
+		}
+		c := flow.Comparison{Known: map[[2]ssa.Value]bool{}}
+		if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.mintedByCaller(u) {
+			continue
+		}
+		p.r.report(finding{
+			rule: entityKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+			text: u.Name() + " is the group ID: two events of one group become one; add an event ID or a version",
+		})
 	}
-}
-
-// entityID reports SF005 if u, the deduplication ID of a message, is also its group ID.
-func (p *audit) entityID(r *reporter, u *message.Use) {
-	if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
-		return
-	}
-	c := flow.Comparison{Known: map[[2]ssa.Value]bool{}}
-	if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.mintedByCaller(u) {
-		return
-	}
-	r.report(finding{
-		rule: entityKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
-		text: u.Name() + " is the group ID: two events of one group become one; add an event ID or a version",
-	})
 }
 
 // mintedByCaller reports whether a value is a parameter to which some call of this package

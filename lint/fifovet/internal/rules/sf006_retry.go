@@ -16,13 +16,13 @@ import (
 // attempt.
 func (p *audit) remintedOnRetry() {
 	for _, u := range p.uses {
-		p.checkRetry(p.r, u)
+		p.checkRetry(u)
 	}
 }
 
 // checkRetry reports SF006 for the value u of a message if a clock or random source gives
 // the event another identity in the next attempt to send.
-func (p *audit) checkRetry(r *reporter, u *message.Use) {
+func (p *audit) checkRetry(u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return
 	}
@@ -53,7 +53,7 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 			if loop.IsValid() && o.Frame == nil && try.minted == minted && u.Role != message.RoleBody {
 				f.fix, f.loop = fixHoist, loop
 			}
-			r.report(f)
+			p.r.report(f)
 			break
 		}
 	}
@@ -124,28 +124,17 @@ func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 // callers returns the calls of a function in this package, without the function's calls of
 // itself.
 func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
-	var calls []ssa.CallInstruction
-	for _, c := range p.Direct[fn] {
-		if c.Parent() != fn {
-			calls = append(calls, c)
-		}
-	}
-	return calls
+	return slices.DeleteFunc(slices.Clone(p.Direct[fn]), func(c ssa.CallInstruction) bool { return c.Parent() == fn })
 }
 
 // returnsErrorOf reports whether a function returns the error of a send.
 func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool {
 	call := send.Value()
-	if call == nil {
+	if call == nil || !flow.ReturnsError(fn.Signature) {
 		return false
 	}
-	for _, block := range fn.Blocks {
-		ret, ok := flow.Last(block).(*ssa.Return)
-		if !ok || len(ret.Results) == 0 {
-			continue
-		}
-		err := ret.Results[len(ret.Results)-1]
-		if flow.IsError(err.Type()) && (flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call]) {
+	for err := range flow.Results(fn, fn.Signature.Results().Len()-1) {
+		if flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call] {
 			return true
 		}
 	}
@@ -205,10 +194,7 @@ func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 		return false
 	}
 	cell, ok := load.X.(*ssa.Alloc)
-	return ok && slices.ContainsFunc(flow.Referrers(cell), func(instr ssa.Instruction) bool {
-		store, ok := instr.(*ssa.Store)
-		return ok && store.Addr == cell && store.Val == ssa.Value(param)
-	})
+	return ok && slices.Contains(slices.Collect(flow.Stores(cell)), ssa.Value(param))
 }
 
 func withoutContext(args []ssa.Value) []ssa.Value {

@@ -10,19 +10,16 @@ import (
 )
 
 // randomGroupID checks rule SF007: a clock or a random source reaches the group ID.
-func (p *audit) randomGroupID() { p.checkGroups(p.r, p.uses) }
-
-// checkGroups reports SF007 for a group ID from a clock or random source if each message
-// gets a different group. A group of several messages, such as the messages of one call or
-// session, is permitted, and so is a group from a fixed set.
-func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
+// A group of several messages, such as the messages of one call or session, is permitted,
+// and so is a group from a fixed set.
+func (p *audit) randomGroupID() {
 	type groupUse struct {
 		u *message.Use
 		o flow.Origin
 	}
 	var minted []groupUse
 	messages := map[ssa.Instruction]map[any]bool{} // the messages that contain the value of one call
-	for _, u := range uses {
+	for _, u := range p.uses {
 		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {
 			continue
 		}
@@ -42,7 +39,7 @@ func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
 		if len(messages[g.o.At()]) > 1 || g.o.Choice || g.o.Wraps || g.o.Seeded || g.u.Shared(g.o) {
 			continue
 		}
-		r.report(finding{
+		p.r.report(finding{
 			rule: randomGroupID, fn: g.u.Fn, pos: g.u.Pos, arg: g.u.Arg, source: g.o, maybe: g.u.Evidence == message.MaybeFIFO, what: g.u.Field, cause: p.causeOf(g.o),
 			text: fmt.Sprintf("%s comes from %s: each message has its own group, without order; use an account or a tile",
 				g.u.Name(), g.o.Text),

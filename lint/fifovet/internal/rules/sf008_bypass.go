@@ -18,18 +18,18 @@ func (p *audit) rawSendBypass() {
 	for _, m := range p.raw() {
 		if e := p.EvidenceOf(m); e != message.NotFIFO {
 			for _, send := range m.SendCalls() {
-				p.bypass(p.r, send, e == message.MaybeFIFO)
+				p.bypass(send, e == message.MaybeFIFO)
 			}
 		}
 	}
 }
 
-func (p *audit) bypass(r *reporter, send ssa.CallInstruction, maybe bool) {
+func (p *audit) bypass(send ssa.CallInstruction, maybe bool) {
 	callee := flow.CalleeOf(send.Common())
 	if callee == nil || !message.IsSend(callee) || strings.HasPrefix(callee.Name(), "Publish") {
 		return // sqsfifo does not publish to topics
 	}
-	r.report(finding{
+	p.r.report(finding{
 		rule: rawSendBypass, fn: send.Parent(), pos: send.Pos(), maybe: maybe,
 		text: callee.Name() + " to a FIFO queue bypasses sqsfifo; send with a Producer, or give the reason in an ignore comment",
 	})

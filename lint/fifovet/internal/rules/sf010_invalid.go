@@ -16,13 +16,13 @@ import (
 // invalidID checks rule SF010: a group ID or deduplication ID that SQS refuses.
 func (p *audit) invalidID() {
 	for _, u := range p.dedupIDs() {
-		p.bodyAsID(p.r, u)
-		p.legalID(p.r, u)
+		p.bodyAsID(u)
+		p.legalID(u)
 		p.legalParts(u)
 	}
 	for _, u := range p.uses {
 		if u.Role == message.RoleGroup && u.Evidence != message.NotFIFO {
-			p.legalID(p.r, u)
+			p.legalID(u)
 			p.legalParts(u)
 		}
 	}
@@ -62,7 +62,7 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
-func (p *audit) legalID(r *reporter, u *message.Use) {
+func (p *audit) legalID(u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return // a dedupe key may be longer, because it is not sent as an ID
 	}
@@ -78,14 +78,14 @@ func (p *audit) legalID(r *reporter, u *message.Use) {
 	} else {
 		return
 	}
-	r.report(finding{
+	p.r.report(finding{
 		rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
 		text: fmt.Sprintf("%s %q %s; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), rule),
 	})
 }
 
 // bodyAsID reports SF010 if the deduplication ID is the whole body of the message.
-func (p *audit) bodyAsID(r *reporter, u *message.Use) {
+func (p *audit) bodyAsID(u *message.Use) {
 	if u.M == nil || u.M.Shape.Sdk {
 		return
 	}
@@ -101,7 +101,7 @@ func (p *audit) bodyAsID(r *reporter, u *message.Use) {
 		default:
 			continue
 		}
-		r.report(f)
+		p.r.report(f)
 		return
 	}
 }

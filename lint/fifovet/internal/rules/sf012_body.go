@@ -11,30 +11,28 @@ import (
 // volatileBody checks rule SF012: a retry has a different body from the first attempt, and
 // no deduplication ID identifies the retry.
 func (p *audit) volatileBody() {
-	for _, u := range p.uses {
-		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {
-			p.checkBody(p.r, u)
-		}
+	for _, u := range p.hashedBodies() {
+		p.checkBody(u)
 	}
 }
 
 // checkBody reports each value from a clock or random source in a body, and a body in the
 // random order of a map. A host name is permitted, because a retry comes from the same
 // host.
-func (p *audit) checkBody(r *reporter, u *message.Use) {
+func (p *audit) checkBody(u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {
 			continue
 		}
 		switch {
 		case o.Kind == flow.FromSource && o.Text != "os.Hostname":
-			r.report(finding{
+			p.r.report(finding{
 				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o),
 				text: fmt.Sprintf("the body holds %s%s: a retry is stored twice; take it from the event",
 					partOf(o), o.Text),
 			})
 		case o.Kind == flow.FromOrder && o.Mixed && !message.SentInRange(u, o):
-			r.report(finding{
+			p.r.report(finding{
 				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field,
 				text: "the body has the random order of a map: a retry is stored twice; sort the keys",
 			})

@@ -2,11 +2,8 @@ package rules
 
 import (
 	"fmt"
-	"go/constant"
-	"go/token"
 
-	"golang.org/x/tools/go/ssa"
-
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
@@ -18,8 +15,8 @@ func (p *audit) attrCopiesKey() {
 			continue
 		}
 		for _, a := range l.Attributes.Known {
-			if distinguishes(a) && (l.Carriage(a) != message.NotCarried || l.Member(p.Index, a) != nil) {
-				p.checkCopy(p.r, l, a)
+			if distinguishes(a) {
+				p.checkCopy(l, a)
 			}
 		}
 	}
@@ -27,7 +24,7 @@ func (p *audit) attrCopiesKey() {
 
 // checkCopy reports SF013 if the attribute a and a member of the body have the same name,
 // but their values come from different variables, calls or constants.
-func (p *audit) checkCopy(r *reporter, l *message.Letter, a message.Attribute) {
+func (p *audit) checkCopy(l *message.Letter, a message.Attribute) {
 	val := l.Member(p.Index, a)
 	if val == nil {
 		return
@@ -35,17 +32,12 @@ func (p *audit) checkCopy(r *reporter, l *message.Letter, a message.Attribute) {
 	t := p.Trace(val, nil, true)
 	for _, o := range a.Value.Origins {
 		for _, b := range t.Origins {
-			if o.Root == b.Root {
+			if o.Root == b.Root || o.Kind == flow.FromConst && b.Kind == flow.FromConst && o.Text == b.Text {
 				return
-			}
-			if ca, ok := o.Root.(*ssa.Const); ok {
-				if cb, ok := b.Root.(*ssa.Const); ok && ca.Value != nil && cb.Value != nil && constant.Compare(ca.Value, token.EQL, cb.Value) {
-					return
-				}
 			}
 		}
 	}
-	r.report(finding{
+	p.r.report(finding{
 		rule: attrCopiesKey, fn: a.Fn, pos: a.Pos, arg: a.Arg, what: fmt.Sprintf("%q", a.Name),
 		text: fmt.Sprintf("attribute %q repeats a member of the body from another value; set both from one variable", a.Name),
 	})

@@ -10,13 +10,11 @@ import (
 )
 
 // sharedConstantKey checks rule SF014: one constant dedupe key for several types of events.
-func (p *audit) sharedConstantKey() { p.checkShared(p.r, p.uses) }
-
-// checkShared reports SF014 for each event with a constant key that the code above gives to
-// an event of another type.
-func (p *audit) checkShared(r *reporter, uses []*message.Use) {
+// It reports each event with a constant key that the code above gives to an event of
+// another type.
+func (p *audit) sharedConstantKey() {
 	first := map[string]types.Type{}
-	for _, u := range uses {
+	for _, u := range p.uses {
 		if u.Role != message.RoleDedup || u.M == nil || u.Evidence == message.NotFIFO {
 			continue
 		}
@@ -42,7 +40,7 @@ func (p *audit) checkShared(r *reporter, uses []*message.Use) {
 			}
 			return pkg.Name()
 		}
-		r.report(finding{
+		p.r.report(finding{
 			rule: sharedConstantKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, cause: valueCause{u.Pos},
 			text: fmt.Sprintf("%s %q is the ID of %s and of %s: events of two types become one; start the ID with the type",
 				u.Name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual)),

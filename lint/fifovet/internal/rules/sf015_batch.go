@@ -19,21 +19,19 @@ var batchNames = []string{
 // also holds for standard queues, because their batches lose entries in the same way.
 func (p *audit) unreadFailures() {
 	for _, fn := range p.Fns {
-		for _, block := range fn.Blocks {
-			for _, instr := range block.Instrs {
-				call, ok := instr.(ssa.CallInstruction)
-				if !ok {
-					continue
-				}
-				callee := flow.CalleeOf(call.Common())
-				if callee == nil || !isBatch(callee) || readsFailures(call) {
-					continue
-				}
-				p.r.report(finding{
-					rule: unreadFailures, fn: fn, pos: call.Pos(),
-					text: callee.Name() + " reports refused entries without an error; read Failed and send these entries again",
-				})
+		for instr := range flow.Instructions(fn) {
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok {
+				continue
 			}
+			callee := flow.CalleeOf(call.Common())
+			if callee == nil || !isBatch(callee) || readsFailures(call) {
+				continue
+			}
+			p.r.report(finding{
+				rule: unreadFailures, fn: fn, pos: call.Pos(),
+				text: callee.Name() + " reports refused entries without an error; read Failed and send these entries again",
+			})
 		}
 	}
 }

@@ -69,13 +69,20 @@ func (p *audit) sends() []sent {
 // collide reports whether two sends certainly have the same deduplication ID, the same
 // queue and different bodies.
 func (p *audit) collide(a, b sent) bool {
-	if a.url == nil != (b.url == nil) || a.url != nil && !sameOrigins(a.url, b.url) {
+	if a.url == nil != (b.url == nil) {
 		return false
+	}
+	if a.url != nil {
+		if same, known := sameOrigins(a.url, b.url); !same || !known {
+			return false
+		}
 	}
 	if _, constant := a.id.Slice.Constant(); constant {
 		return false // SF003 reports this case
 	}
-	return sameOrigins(a.id, b.id) && p.knownDifferent(a.body, b.body)
+	sameID, known := sameOrigins(a.id, b.id)
+	sameBody, alsoKnown := sameOrigins(a.body, b.body)
+	return known && sameID && alsoKnown && !sameBody
 }
 
 // originKey identifies an origin of a value.
@@ -105,21 +112,12 @@ func keysOf(u *message.Use) (keys []originKey, known bool) {
 	return keys, len(keys) > 0
 }
 
-func sameOrigins(a, b *message.Use) bool {
+// sameOrigins reports whether two values have the same origins, and whether this is known.
+func sameOrigins(a, b *message.Use) (same, known bool) {
 	x, known := keysOf(a)
 	y, alsoKnown := keysOf(b)
-	return known && alsoKnown && sameKeys(x, y)
-}
-
-func sameKeys(x, y []originKey) bool {
-	return len(x) == len(y) && !slices.ContainsFunc(x, func(k originKey) bool { return !slices.Contains(y, k) })
-}
-
-// knownDifferent reports whether two bodies certainly consist of different values.
-func (p *audit) knownDifferent(a, b *message.Use) bool {
-	x, known := keysOf(a)
-	y, alsoKnown := keysOf(b)
-	return known && alsoKnown && !sameKeys(x, y)
+	same = len(x) == len(y) && !slices.ContainsFunc(x, func(k originKey) bool { return !slices.Contains(y, k) })
+	return same, known && alsoKnown
 }
 
 // follows reports whether the second send can run after the success of the first send,

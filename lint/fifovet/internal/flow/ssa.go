@@ -1,0 +1,163 @@
+package flow
+
+import (
+	"iter"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Instructions yields the instructions of a function.
+func Instructions(fn *ssa.Function) iter.Seq[ssa.Instruction] {
+	return func(yield func(ssa.Instruction) bool) {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				if !yield(instr) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Outermost returns the declared function around a function literal.
+func Outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
+}
+
+// Results yields the values of one result at the return statements of a function. A return
+// statement with an error counts only for the last result, because callers do not use the
+// other results after an error.
+func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
+	return func(yield func(ssa.Value) bool) {
+		for _, block := range fn.Blocks {
+			ret, ok := Last(block).(*ssa.Return)
+			if !ok || result >= len(ret.Results) || alwaysFails(ret) && result < len(ret.Results)-1 {
+				continue
+			}
+			if !yield(ret.Results[result]) {
+				return
+			}
+		}
+	}
+}
+
+// alwaysFails reports whether a return statement always returns a non-nil error.
+func alwaysFails(ret *ssa.Return) bool {
+	last := ret.Results[len(ret.Results)-1]
+	if !IsError(last.Type()) {
+		return false
+	}
+	switch v := last.(type) {
+	case *ssa.MakeInterface:
+		return true
+	case *ssa.Call:
+		callee := CalleeOf(v.Common())
+		return callee != nil && (Qualified(callee) == "fmt.Errorf" || Qualified(callee) == "errors.New")
+	}
+	return false
+}
+
+// Last returns the last instruction of a block, or nil for an empty block.
+func Last(b *ssa.BasicBlock) ssa.Instruction {
+	if len(b.Instrs) == 0 {
+		return nil
+	}
+	return b.Instrs[len(b.Instrs)-1]
+}
+
+// Stores yields the values that the function of an address stores there.
+func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
+	return func(yield func(ssa.Value) bool) {
+		for _, instr := range Referrers(addr) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == addr && !yield(store.Val) {
+				return
+			}
+		}
+	}
+}
+
+// Loads yields each value loaded from the variable at an address, also in closures.
+func Loads(addr ssa.Value) iter.Seq[ssa.Value] {
+	return func(yield func(ssa.Value) bool) {
+		for _, instr := range Referrers(addr) {
+			switch instr := instr.(type) {
+			case *ssa.UnOp:
+				if !yield(instr) {
+					return
+				}
+			case *ssa.MakeClosure:
+				for v := range Captured(instr, addr) {
+					for load := range Loads(v) {
+						if !yield(load) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Captured yields the variables of a closure that have the value v.
+func Captured(made *ssa.MakeClosure, v ssa.Value) iter.Seq[ssa.Value] {
+	return func(yield func(ssa.Value) bool) {
+		for i, b := range made.Bindings {
+			if b == v && !yield(made.Fn.(*ssa.Function).FreeVars[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Args returns the arguments of a call in the order of the callee's parameters. The
+// receiver of a method comes first, even in a call through an interface.
+func Args(c *ssa.CallCommon) []ssa.Value {
+	if c.IsInvoke() {
+		return append([]ssa.Value{c.Value}, c.Args...)
+	}
+	return c.Args
+}
+
+// Argument returns the argument that a call passes for a parameter, or nil.
+func Argument(site ssa.CallInstruction, param *ssa.Parameter) ssa.Value {
+	args := Args(site.Common())
+	if i := slices.Index(param.Parent().Params, param); i >= 0 && i < len(args) {
+		return args[i]
+	}
+	return nil
+}
+
+// Converted returns the operand of a conversion of any kind, or nil for any other value.
+func Converted(v ssa.Value) ssa.Value {
+	switch v := v.(type) {
+	case *ssa.Convert:
+		return v.X
+	case *ssa.MultiConvert:
+		return v.X
+	case *ssa.ChangeType:
+		return v.X
+	case *ssa.ChangeInterface:
+		return v.X
+	case *ssa.MakeInterface:
+		return v.X
+	case *ssa.TypeAssert:
+		return v.X
+	case *ssa.SliceToArrayPointer:
+		return v.X
+	}
+	return nil
+}
+
+// Referrers returns the instructions that use a value. It returns nil for constants,
+// declared functions and package-level variables, because package ssa does not list their
+// uses.
+func Referrers(v ssa.Value) []ssa.Instruction {
+	if refs := v.Referrers(); refs != nil {
+		return *refs
+	}
+	return nil
+}
