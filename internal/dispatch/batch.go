@@ -77,14 +77,15 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	switch {
 	case l.notBefore.After(now):
-		l.queued = true
 		heap.Push(&d.delayed, l)
 	case d.endStopped(l, now):
 		l.readySince = now
 		d.ready.push(l)
 	default:
 		d.drop(l)
+		return
 	}
+	l.queued = true
 }
 
 // endStopped ends the first items of a lane, up to the first item with a further attempt
@@ -164,7 +165,7 @@ func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 // isFull reports whether the ready lanes have enough items to fill a request.
 func (d *Dispatcher[M]) isFull() bool {
 	entries, bytes := 0, 0
-	for l := d.ready.head; l != nil; l = l.next {
+	for l := d.ready.head; l != nil; l = l.next[readyLanes] {
 		of := 0
 		for it := l.head; it != nil && of < d.options.PerGroup; it = it.next {
 			if it.phase == decided {
@@ -190,8 +191,8 @@ func (d *Dispatcher[M]) isFull() bool {
 func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	var b *batch[M]
 	d.requests++
-	for d.ready.head != nil {
-		l := d.ready.pop()
+	for l := d.ready.pop(); l != nil; l = d.ready.pop() {
+		l.queued = false
 		if !d.endStopped(l, now) {
 			d.drop(l)
 			continue
@@ -201,6 +202,7 @@ func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 		}
 		if !d.fill(b, l, now) {
 			d.ready.pushFront(l)
+			l.queued = true
 			break
 		}
 		l.busy = true

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -10,20 +11,18 @@ import (
 // first come, first served, so small items cannot starve a large one. The first waiter
 // gets room as soon as its item fits. All operations take constant time.
 type buffer struct {
-	mu         sync.Mutex
-	items      int // free room for items
-	bytes      int // free room in bytes
-	head, tail *waiter
-	closed     bool
-	waiting    int   // number of callers that wait now
-	waits      int64 // number of callers that have had to wait
+	mu      sync.Mutex
+	items   int       // free room for items
+	bytes   int       // free room in bytes
+	waiters list.List // of *waiter
+	closed  bool
+	waits   int64 // number of callers that have had to wait
 }
 
 type waiter struct {
-	bytes      int
-	done       chan struct{} // closed when admitted, or when the buffer closes
-	admitted   bool
-	prev, next *waiter
+	bytes    int
+	done     chan struct{} // closed when admitted, or when the buffer closes
+	admitted bool
 }
 
 // enter takes room for one item. It blocks until there is room, the context ends
@@ -39,14 +38,8 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		b.mu.Unlock()
 		return nil
 	}
-	w := &waiter{bytes: bytes, done: make(chan struct{}), prev: b.tail}
-	if b.tail == nil {
-		b.head = w
-	} else {
-		b.tail.next = w
-	}
-	b.tail = w
-	b.waiting++
+	w := &waiter{bytes: bytes, done: make(chan struct{})}
+	place := b.waiters.PushBack(w)
 	b.waits++
 	b.mu.Unlock()
 
@@ -72,7 +65,7 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	case b.closed:
 		return ErrClosed
 	}
-	b.remove(w)
+	b.waiters.Remove(place)
 	b.admit() // the next waiter may need less room
 	return context.Cause(ctx)
 }
@@ -94,26 +87,12 @@ func (b *buffer) tryEnter(bytes int) error {
 // take takes room for one item if no caller is waiting and the item fits. It reports
 // whether it took room. The caller holds b.mu.
 func (b *buffer) take(bytes int) bool {
-	if b.head != nil || b.items < 1 || b.bytes < bytes {
+	if b.waiters.Len() > 0 || b.items < 1 || b.bytes < bytes {
 		return false
 	}
 	b.items--
 	b.bytes -= bytes
 	return true
-}
-
-func (b *buffer) remove(w *waiter) {
-	b.waiting--
-	if w.prev == nil {
-		b.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		b.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
 }
 
 // leave returns the room of items to the buffer and admits waiters.
@@ -128,8 +107,12 @@ func (b *buffer) leave(items, bytes int) {
 // admit takes room for the first waiters, as long as the next one fits, and wakes them.
 // The caller holds b.mu.
 func (b *buffer) admit() {
-	for w := b.head; w != nil && b.items > 0 && b.bytes >= w.bytes; w = b.head {
-		b.remove(w)
+	for place := b.waiters.Front(); place != nil; place = b.waiters.Front() {
+		w := place.Value.(*waiter)
+		if b.items < 1 || b.bytes < w.bytes {
+			return
+		}
+		b.waiters.Remove(place)
 		b.items--
 		b.bytes -= w.bytes
 		w.admitted = true
@@ -141,26 +124,17 @@ func (b *buffer) admit() {
 func (b *buffer) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return
-	}
 	b.closed = true
-	for w := b.head; w != nil; w = w.next {
-		close(w.done)
+	for place := b.waiters.Front(); place != nil; place = place.Next() {
+		close(place.Value.(*waiter).done)
 	}
-	b.head, b.tail, b.waiting = nil, nil, 0
+	b.waiters.Init()
 }
 
-func (b *buffer) used(o Options) (items, bytes int) {
+// stats returns the free room in bytes, the number of callers that wait now, and the number
+// of all callers that have waited so far.
+func (b *buffer) stats() (bytes, waiting int, waits int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return o.Items - b.items, o.Bytes - b.bytes
-}
-
-// blocked returns the number of callers that wait now, and the number of all callers that
-// have waited so far.
-func (b *buffer) blocked() (now int, all int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.waiting, b.waits
+	return b.bytes, b.waiters.Len(), b.waits
 }

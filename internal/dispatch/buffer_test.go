@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"container/list"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -74,7 +75,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 		q.b.leave(1, 1)
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, q.seen())
 		q.b.leave(1, 1)
-		items, bytes := q.b.used(Options{Items: 2, Bytes: 100})
+		items, bytes := used(q.b, Options{Items: 2, Bytes: 100})
 		require.Zero(t, items)
 		require.Zero(t, bytes)
 	})
@@ -126,7 +127,7 @@ func TestAClosedBufferRefuses(t *testing.T) {
 		require.ErrorIs(t, q.b.tryEnter(1), ErrClosed)
 		require.ErrorIs(t, q.b.enter(t.Context(), 1, nil), ErrClosed)
 		q.b.leave(1, 1)
-		items, bytes := q.b.used(Options{Items: 1, Bytes: 100})
+		items, bytes := used(q.b, Options{Items: 1, Bytes: 100})
 		require.Zero(t, items)
 		require.Zero(t, bytes)
 	})
@@ -162,12 +163,12 @@ func TestTheBufferIsBalanced(t *testing.T) {
 				for _, n := range admitted[left:] {
 					want += sizes[n]
 				}
-				items, bytes := q.b.used(o)
+				items, bytes := used(q.b, o)
 				require.Equal(t, len(admitted)-left, items)
 				require.Equal(t, want, bytes)
 				q.b.mu.Lock()
-				if w := q.b.head; w != nil {
-					require.True(t, q.b.items == 0 || q.b.bytes < w.bytes, "there is room, and somebody waits")
+				if first := q.b.waiters.Front(); first != nil {
+					require.True(t, q.b.items == 0 || q.b.bytes < first.Value.(*waiter).bytes, "there is room, and somebody waits")
 				}
 				q.b.mu.Unlock()
 			}
@@ -184,28 +185,21 @@ func TestTheBufferIsBalanced(t *testing.T) {
 func TestGivingUpTakesConstantTime(t *testing.T) {
 	cost := func(n int) time.Duration {
 		b := &buffer{items: 1, bytes: 1}
-		waiters := make([]*waiter, n)
-		for i := range waiters {
-			w := &waiter{bytes: 1, done: make(chan struct{}), prev: b.tail}
-			if b.tail == nil {
-				b.head = w
-			} else {
-				b.tail.next = w
-			}
-			b.tail, waiters[i] = w, w
+		places := make([]*list.Element, n)
+		for i := range places {
+			places[i] = b.waiters.PushBack(&waiter{bytes: 1, done: make(chan struct{})})
 		}
 		b.items = 0
 		began := time.Now()
 		for i := n - 1; i >= 0; i -= 2 { // every second waiter from the end, then the others
-			b.remove(waiters[i])
+			b.waiters.Remove(places[i])
 			b.admit()
 		}
 		for i := n - 2; i >= 0; i -= 2 {
-			b.remove(waiters[i])
+			b.waiters.Remove(places[i])
 			b.admit()
 		}
-		require.Nil(t, b.head)
-		require.Nil(t, b.tail)
+		require.Zero(t, b.waiters.Len())
 		return time.Since(began)
 	}
 	took := cost(200_000) // takes 10 ms; it would take half a minute if each caller visited all others

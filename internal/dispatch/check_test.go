@@ -96,10 +96,17 @@ func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	return found
 }
 
+// used returns the number of items in the buffer and their size.
+func used(b *buffer, o Options) (items, bytes int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return o.Items - b.items, o.Bytes - b.bytes
+}
+
 // checkEmpty checks that a dispatcher has no items left after all reports.
 func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	t.Helper()
-	items, bytes := d.buffer.used(d.options)
+	items, bytes := used(&d.buffer, d.options)
 	assert.Zero(t, items, "places in use")
 	assert.Zero(t, bytes, "bytes in use")
 	d.mu.Lock()

@@ -208,7 +208,7 @@ type Dispatcher[M any] struct {
 	epochs  []*epoch      // epochs that waiting calls of Flush have ended
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	toReport  reportList[M] // lanes with outcomes that no reporter has taken
+	toReport  laneList[M] // lanes with outcomes that no reporter has taken
 	reporters int
 	records   bool   // an outcome has waited for the store's record
 	reported  uint64 // number of reported outcomes
@@ -235,6 +235,8 @@ func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 		began:    time.Now(),
 		buffer:   buffer{items: o.Items, bytes: o.Bytes},
 		lanes:    map[string]*lane[M]{},
+		ready:    laneList[M]{kind: readyLanes},
+		toReport: laneList[M]{kind: lanesToReport},
 		pauses:   map[string][]*Pause{},
 		watchers: map[<-chan struct{}]*watcher[M]{},
 		current:  &epoch{done: make(chan struct{})},
@@ -329,15 +331,14 @@ type Stats struct {
 
 // Stats returns a snapshot. It visits each group with items.
 func (d *Dispatcher[M]) Stats() Stats {
-	_, bytes := d.buffer.used(d.options)
-	waiting, waits := d.buffer.blocked()
+	bytes, blocked, waits := d.buffer.stats()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	d.endPauses(now)
 	return Stats{
-		Items: d.items, Bytes: bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate(), Oldest: d.oldest(now),
-		OldestPause: d.oldestPause(now), Blocked: waiting, Pauses: d.paused, Waits: waits,
+		Items: d.items, Bytes: d.options.Bytes - bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate(), Oldest: d.oldest(now),
+		OldestPause: d.oldestPause(now), Blocked: blocked, Pauses: d.paused, Waits: waits,
 	}
 }
 

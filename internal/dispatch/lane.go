@@ -23,8 +23,7 @@ type lane[M any] struct {
 	notBefore  time.Time // time of the next attempt
 	readySince time.Time
 
-	next         *lane[M] // next lane in the ready list or in the list of spare lanes
-	nextToReport *lane[M] // next lane in Dispatcher.toReport
+	next [listKinds]*lane[M] // next lane in each list that has this lane
 }
 
 // firstWaiting returns the next item to send, or nil. The result is also nil while an
@@ -110,66 +109,53 @@ func (q *itemList[M]) remove(it *Item[M]) {
 	it.prev, it.next = nil, nil
 }
 
-// laneList is a queue of lanes, first in, first out.
-type laneList[M any] struct{ head, tail *lane[M] }
-
-func (q *laneList[M]) push(l *lane[M]) {
-	l.queued = true
-	l.next = nil
-	if q.tail == nil {
-		q.head = l
-	} else {
-		q.tail.next = l
-	}
-	q.tail = l
-}
-
-func (q *laneList[M]) pushFront(l *lane[M]) {
-	l.queued = true
-	l.next = q.head
-	q.head = l
-	if q.tail == nil {
-		q.tail = l
-	}
-}
-
-func (q *laneList[M]) pop() *lane[M] {
-	l := q.head
-	q.head = l.next
-	if q.head == nil {
-		q.tail = nil
-	}
-	l.next = nil
-	l.queued = false
-	return l
-}
-
-// reportList holds the lanes with outcomes that wait for a reporter, first in, first out.
-type reportList[M any] struct {
+// laneList is a queue of lanes, first in, first out. A lane may be in one list of each
+// kind.
+type laneList[M any] struct {
+	kind       listKind
 	head, tail *lane[M]
 	n          int
 }
 
-func (q *reportList[M]) push(l *lane[M]) {
-	l.nextToReport = nil
+// listKind is the index of a list's links in lane.next.
+type listKind int
+
+const (
+	readyLanes listKind = iota // ready lanes, or spare lanes
+	lanesToReport
+
+	listKinds
+)
+
+func (q *laneList[M]) push(l *lane[M]) {
 	if q.tail == nil {
 		q.head = l
 	} else {
-		q.tail.nextToReport = l
+		q.tail.next[q.kind] = l
 	}
 	q.tail = l
 	q.n++
 }
 
-func (q *reportList[M]) pop() *lane[M] {
+func (q *laneList[M]) pushFront(l *lane[M]) {
+	l.next[q.kind] = q.head
+	q.head = l
+	if q.tail == nil {
+		q.tail = l
+	}
+	q.n++
+}
+
+// pop removes and returns the first lane, or returns nil.
+func (q *laneList[M]) pop() *lane[M] {
 	l := q.head
 	if l == nil {
 		return nil
 	}
-	if q.head = l.nextToReport; q.head == nil {
+	if q.head = l.next[q.kind]; q.head == nil {
 		q.tail = nil
 	}
-	l.nextToReport = nil
+	l.next[q.kind] = nil
 	q.n--
 	return l
 }
@@ -200,7 +186,7 @@ func (d *Dispatcher[M]) lane(group string) *lane[M] {
 		return l
 	}
 	if l = d.spare; l != nil {
-		d.spare, l.next = l.next, nil
+		d.spare, l.next[readyLanes] = l.next[readyLanes], nil
 		d.spares--
 	} else {
 		l = &lane[M]{}
@@ -219,7 +205,7 @@ func (d *Dispatcher[M]) drop(l *lane[M]) {
 	if d.spares >= mostSpare {
 		return
 	}
-	*l = lane[M]{next: d.spare}
+	*l = lane[M]{next: [listKinds]*lane[M]{readyLanes: d.spare}}
 	d.spare = l
 	d.spares++
 }
