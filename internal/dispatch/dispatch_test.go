@@ -87,7 +87,7 @@ func TestHousekeeping(t *testing.T) {
 		require.Equal(t, 9, c.refreshed)
 		require.Equal(t, 3, c.sweeps)
 		c.flush()
-		require.Equal(t, 1, c.d.Paused(), "until it is resumed")
+		require.Equal(t, 1, c.d.Stats().Paused, "until it is resumed")
 		_, err := c.d.Close(context.Background(), func() {})
 		require.NoError(t, err)
 		pass(time.Hour)

@@ -52,7 +52,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
 	d.pauseOf(it.Group, now)
 	pauses := d.pauses[it.Group]
-	if i := indexOf(pauses, it.Key); i >= 0 {
+	if i := slices.IndexFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }); i >= 0 {
 		pauses[i] = p
 	} else if len(pauses) > 0 {
 		d.pauses[it.Group] = append(pauses, p)
@@ -64,15 +64,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	d.setMinute()
 }
 
-func indexOf(pauses []*Pause, key string) int {
-	return slices.IndexFunc(pauses, func(p *Pause) bool { return p.Key == key })
-}
-
 // endPause ends the pause that a failed item caused, because the item is stored now.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
-	if len(d.pauses) == 0 {
-		return
-	}
 	if pauses := d.pauses[it.Group]; len(pauses) > 0 {
 		d.setPauses(it.Group, slices.DeleteFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }))
 	}
@@ -89,14 +82,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 // pauseOf returns the first pause of a group, or nil. If that pause is over, pauseOf
 // removes all pauses of the group that are over.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
-	if len(d.pauses) == 0 {
-		return nil
-	}
 	pauses := d.pauses[group]
-	if len(pauses) == 0 {
-		return nil
-	}
-	if pauses[0].isOver(now) {
+	if len(pauses) > 0 && pauses[0].isOver(now) {
 		pauses = slices.DeleteFunc(pauses, func(p *Pause) bool { return p.isOver(now) })
 		d.setPauses(group, pauses)
 	}
@@ -150,12 +137,4 @@ func (d *Dispatcher[M]) Pauses() map[string]Pause {
 		groups[group] = *pauses[0]
 	}
 	return groups
-}
-
-// Paused returns the number of paused groups.
-func (d *Dispatcher[M]) Paused() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.endPauses(time.Now())
-	return len(d.pauses)
 }

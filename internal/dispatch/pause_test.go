@@ -74,7 +74,7 @@ func TestPolicies(t *testing.T) {
 					if pauses {
 						want = 1
 					}
-					require.Equal(t, want, c.d.Paused())
+					require.Equal(t, want, c.d.Stats().Paused)
 					require.Len(t, c.paused, want, "the courier hears of each pause")
 					require.Len(t, c.d.Pauses(), want)
 					require.Equal(t, want, c.d.Stats().Paused)
@@ -163,7 +163,7 @@ func TestAResendThatFails(t *testing.T) {
 		c.flush()
 		require.Equal(t, attempt.InDoubt, c.outcome(resend).Fate)
 		require.Equal(t, Paused, c.outcome(next).Reason)
-		require.Equal(t, 1, c.d.Paused())
+		require.Equal(t, 1, c.d.Stats().Paused)
 	})
 }
 
@@ -190,7 +190,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 					require.Equal(t, attempt.Stored, c.outcome(it).Fate, it.Key)
 				}
 			}
-			require.Zero(t, c.d.Paused())
+			require.Zero(t, c.d.Stats().Paused)
 		})
 	}
 }
@@ -216,7 +216,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 		c.flush()
 		require.Equal(t, attempt.Stored, c.outcome(again).Fate)
 		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
-		require.Zero(t, c.d.Paused())
+		require.Zero(t, c.d.Stats().Paused)
 	})
 }
 
@@ -242,7 +242,7 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.submit(resent)
 		c.flush()
 		require.Equal(t, attempt.Stored, c.outcome(resent).Fate)
-		require.Zero(t, c.d.Paused())
+		require.Zero(t, c.d.Stats().Paused)
 	})
 }
 
@@ -279,7 +279,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				c.submit(it)
 				pass(time.Second)
 				require.Equal(t, Withdrawn, c.outcome(it).Reason)
-				require.Equal(t, test.pauses, c.d.Paused() == 1)
+				require.Equal(t, test.pauses, c.d.Stats().Paused == 1)
 			})
 		})
 	}
@@ -331,7 +331,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 						require.Equal(t, attempt.Stored, got.Fate, "item %d", i)
 					}
 				}
-				require.Zero(t, c.d.Paused())
+				require.Zero(t, c.d.Stats().Paused)
 			})
 		}
 	}

@@ -1,7 +1,9 @@
 package dispatch
 
 import (
+	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
@@ -129,7 +131,11 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 		sent++
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
 		if gone {
-			d.releaseAnswered(it, a, now)
+			if a.Fate == attempt.Stored {
+				d.endPause(it)
+			} else {
+				d.release(it, a.Code, now) // Outcome may be in a report, so it must not change
+			}
 			it.recording = false // the earlier outcome does not wait for the store
 			d.free(it)
 			for _, e := range items[:i] {
@@ -246,23 +252,11 @@ func nameOvertaken[M any](l *lane[M]) {
 // isAbove reports whether the decimal number a is greater than b. It returns false if a or
 // b is not a number.
 func isAbove(a, b string) bool {
-	for _, s := range []string{a, b} {
-		for i := range len(s) {
-			if s[i] < '0' || s[i] > '9' {
-				return false
-			}
-		}
+	if strings.Trim(a+b, "0123456789") != "" {
+		return false
 	}
-	for len(a) > 1 && a[0] == '0' {
-		a = a[1:]
-	}
-	for len(b) > 1 && b[0] == '0' {
-		b = b[1:]
-	}
-	if len(a) != len(b) {
-		return len(a) > len(b)
-	}
-	return a > b
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }
 
 // end decides the outcome of an item and releases the item. The item has had no attempt,
@@ -320,17 +314,6 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 		return
 	}
 	d.pause(it, fate, code, over, now)
-}
-
-// releaseAnswered releases an item that was decided before the answer to its request
-// arrived. If the answer proves that SQS stored the item, releaseAnswered only ends the
-// item's pause.
-func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.Time) {
-	if a.Fate == attempt.Stored {
-		d.endPause(it)
-		return
-	}
-	d.release(it, a.Code, now) // Outcome may be in a report, so it must not change
 }
 
 // leave moves the decided items at the front of a lane to the list lane.outcomes, from
