@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,47 +49,47 @@ type canonLine struct {
 	WasCanonical bool   `json:"was_canonical"`
 }
 
-func (c *canonCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *canonCmd) run(_ context.Context, std stdio) error {
 	if c.Check && (c.Hash || c.JSON) {
-		return exitFailed, errors.New("--check prints nothing; leave out --hash and --json")
+		return errors.New("--check prints nothing; leave out --hash and --json")
 	}
 	if c.Hash && c.JSON {
-		return exitFailed, errors.New("--hash and --json: the JSON objects have the hash; use one of them")
+		return errors.New("--hash and --json: the JSON objects have the hash; use one of them")
 	}
 	texts, err := input.Open(c.File, std.in, c.Whole)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	defer texts.Close()
 	out := newLineWriter(std.out)
-	code := exitFine
+	found := false
 	for {
 		l, err := texts.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return exitFailed, errors.Join(err, out.flush())
+			return errors.Join(err, out.flush())
 		}
 		canonical, err := c.canonicalize(l.Text)
 		switch {
 		case err != nil && c.Check:
 			fmt.Fprintln(std.err, l.Wrong(err))
-			code = exitFindings
+			found = true
 		case err != nil:
-			return exitFailed, errors.Join(out.flush(), l.Wrong(err))
+			return errors.Join(out.flush(), l.Wrong(err))
 		case c.Check:
 			if at := firstDifference(string(l.Text), string(canonical)); at >= 0 {
 				fmt.Fprintln(std.err, l.Wrong(notCanonical(string(l.Text), string(canonical), at)))
-				code = exitFindings
+				found = true
 			}
 		default:
 			if err := c.print(out, l, string(canonical)); err != nil {
-				return exitFailed, err
+				return err
 			}
 		}
 	}
-	return code, out.flush()
+	return cmp.Or(out.flush(), findingsIf(found))
 }
 
 func (c *canonCmd) canonicalize(text []byte) ([]byte, error) {

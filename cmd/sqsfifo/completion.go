@@ -24,10 +24,10 @@ Examples:
 	sqsfifo completion fish > ~/.config/fish/completions/sqsfifo.fish`
 }
 
-func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *completionCmd) run(_ context.Context, std stdio) error {
 	parser, err := newParser(std.out)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	model := parser.Model
 	switch c.Shell {
@@ -40,7 +40,7 @@ func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
 	default:
 		fishCompletion(std.out, model)
 	}
-	return exitFine, nil
+	return nil
 }
 
 // words returns the possible values of a command's argument for completion, such as the

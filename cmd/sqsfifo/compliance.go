@@ -46,31 +46,32 @@ type complianceLine struct {
 	Source  string `json:"source"`
 }
 
-func (c *complianceCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *complianceCmd) run(ctx context.Context, std stdio) error {
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		return exitFailed, errors.New("no command: name the producer after --")
+		return errors.New("no command: name the producer after --")
 	}
 	events, err := c.events(std.in)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	producer := &servedProducer{command: command, timeout: c.Timeout}
 	results, err := compliance.Results(ctx, compliance.Suite[json.RawMessage]{Send: producer.send, Events: events, Organization: c.Organization})
 	err = errors.Join(err, producer.close())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	code, e := exitFine, json.NewEncoder(std.out)
+	e := json.NewEncoder(std.out)
 	e.SetEscapeHTML(false)
+	failed := false
 	for _, r := range results {
 		l := complianceLine{Case: r.Case, Outcome: "passed", Detail: r.NotJudged, Rule: r.Rule, Source: r.Source}
 		switch {
 		case r.Err != nil:
-			code, l.Outcome, l.Detail = exitFindings, "failed", r.Err.Error()
+			failed, l.Outcome, l.Detail = true, "failed", r.Err.Error()
 		case r.NotJudged != "":
 			l.Outcome = "not_judged"
 		}
@@ -80,10 +81,10 @@ func (c *complianceCmd) run(ctx context.Context, std stdio) (int, error) {
 			err = l.print(std.out)
 		}
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 	}
-	return code, nil
+	return findingsIf(failed)
 }
 
 // events returns the lines of the file c.Events, one event a line.

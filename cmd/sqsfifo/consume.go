@@ -70,21 +70,21 @@ func (c *consumeCmd) check() error {
 	return errors.Join(errs...)
 }
 
-func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 	if len(c.Command) > 0 && c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}
 	if err := c.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if len(c.Command) > 0 {
 		if _, err := exec.LookPath(c.Command[0]); err != nil {
-			return exitFailed, err
+			return err
 		}
 	}
 	client, err := c.Queue.client(ctx, 50)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,10 +98,10 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
 	}
 	w.consumer, err = consumer.New(client, c.config(handle, w.notes))
 	if err != nil {
-		return exitFailed, consumeFlagWords(err)
+		return consumeFlagWords(err)
 	}
 	if err := w.preflight(ctx); err != nil {
-		return exitFailed, err
+		return err
 	}
 	return w.run(ctx, cancel)
 }
@@ -186,7 +186,7 @@ func (w *consuming) preflight(ctx context.Context) error {
 }
 
 // run consumes until ctx ends or the queue is idle.
-func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) (int, error) {
+func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) error {
 	watched := make(chan []consumer.BlockedGroup, 1)
 	go func() { watched <- w.watch(ctx) }()
 	if w.cmd.Idle > 0 {
@@ -206,12 +206,9 @@ func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) (in
 		err = errors.Join(broken.err, err)
 	}
 	if err != nil {
-		return exitFailed, plainCause(err, w.cmd.Queue.QueueURL)
+		return plainCause(err, w.cmd.Queue.QueueURL)
 	}
-	if s.Parked+s.Skipped > 0 || len(blocked) > 0 {
-		return exitFindings, nil
-	}
-	return exitFine, nil
+	return findingsIf(s.Parked+s.Skipped > 0 || len(blocked) > 0)
 }
 
 // watch shows the progress and the blocked groups until ctx ends. It returns the groups

@@ -27,18 +27,18 @@ Examples:
 	sqsfifo explain attr-only-identity --json`
 }
 
-func (c *explainCmd) run(_ context.Context, io stdio) (int, error) {
+func (c *explainCmd) run(_ context.Context, io stdio) error {
 	if len(c.Rule) == 0 {
 		if c.JSON {
 			return printRules(io.out, everyRule())
 		}
-		return exitFine, listRules(io.out)
+		return listRules(io.out)
 	}
 	var rules []lint.Rule
 	for _, name := range c.Rule {
 		r, err := findRule(name)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		rules = append(rules, r)
 	}
@@ -51,7 +51,7 @@ func (c *explainCmd) run(_ context.Context, io stdio) (int, error) {
 		}
 		printRule(io.out, r)
 	}
-	return exitFine, nil
+	return nil
 }
 
 // ruleLine is one line of --json output. Member names are stable.
@@ -78,7 +78,7 @@ type ruleFact struct {
 	Text string `json:"text"`
 }
 
-func printRules(w io.Writer, rules []lint.Rule) (int, error) {
+func printRules(w io.Writer, rules []lint.Rule) error {
 	e := json.NewEncoder(w)
 	for _, r := range rules {
 		var facts []ruleFact
@@ -89,10 +89,10 @@ func printRules(w io.Writer, rules []lint.Rule) (int, error) {
 			ID: r.ID, Name: r.Name, Severity: r.Severity.String(), Passes: r.Passes.String(), Since: r.Since, Title: r.Title,
 			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good, Facts: facts, Limits: r.Limits,
 		}); err != nil {
-			return exitFailed, err
+			return err
 		}
 	}
-	return exitFine, nil
+	return nil
 }
 
 // everyRule returns the rules of package lint, and the rules of package vet about

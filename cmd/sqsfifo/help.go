@@ -37,39 +37,31 @@ func topics() []string {
 	return files
 }
 
-func (c *helpCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *helpCmd) run(_ context.Context, std stdio) error {
 	topic := strings.Join(c.Topic, " ")
 	switch topic {
 	case "":
 		if err := printHelp(std.out); err != nil {
-			return exitFailed, err
+			return err
 		}
 		fmt.Fprintf(std.out, "Topics of \"sqsfifo help TOPIC\": %s, all\n", strings.Join(topics(), ", "))
-		return exitFine, nil
+		return nil
 	case "all":
-		return exitFine, printAll(std.out)
+		return printAll(std.out)
 	}
 	if text, err := topicFiles.ReadFile("topics/" + topic + ".txt"); err == nil {
 		_, err := std.out.Write(text)
-		return exitFailedIf(err), err
+		return err
 	}
 	parser, err := newParser(std.out)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	names := commandNames(parser.Model.Node)
 	if slices.Contains(names, topic) {
-		err := printHelp(std.out, c.Topic...)
-		return exitFailedIf(err), err
+		return printHelp(std.out, c.Topic...)
 	}
-	return exitFailed, fmt.Errorf("no command or topic %q; did you mean %q?", topic, nearest(topic, append(topics(), names...)))
-}
-
-func exitFailedIf(err error) int {
-	if err != nil {
-		return exitFailed
-	}
-	return exitFine
+	return fmt.Errorf("no command or topic %q; did you mean %q?", topic, nearest(topic, append(topics(), names...)))
 }
 
 // nearest returns the element of words that is most similar to word (see distance).

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,7 +68,7 @@ type datasetLine struct {
 	IdempotencyKey string `json:"idempotency_key"`
 }
 
-func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *keyCmd) run(_ context.Context, std stdio) error {
 	show := printKey
 	if c.JSON {
 		e := json.NewEncoder(std.out)
@@ -76,72 +77,72 @@ func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
 	}
 	if c.DatasetID != "" || c.Version != "" || c.SourceURI != "" {
 		if len(c.File) > 0 {
-			return exitFailed, errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
+			return errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
 		}
 		return c.one(std, show, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
 	}
 	if c.Verify != "" || c.QueryParameter != nil {
-		return exitFailed, errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
+		return errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
 	}
 	lines, err := input.OpenLines(c.File, std.in)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	defer lines.Close()
-	code := exitFine
+	differs := false
 	for first := true; ; first = false {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			return code, nil
+			return findingsIf(differs)
 		}
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		var d datasetLine
 		decoder := json.NewDecoder(bytes.NewReader(line.Text))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&d); err != nil {
-			return exitFailed, line.Wrong(err)
+			return line.Wrong(err)
 		}
 		if !first && !c.JSON {
 			fmt.Fprintln(std.out)
 		}
-		one, err := c.one(std, show, d)
-		if err != nil {
-			return exitFailed, line.Wrong(err)
+		switch err := c.one(std, show, d); {
+		case errors.Is(err, errFindings):
+			differs = true
+		case err != nil:
+			return line.Wrong(err)
 		}
-		code = max(code, one)
 	}
 }
 
 // one prints the key of one dataset. If the input has a key for the dataset, the two keys
-// are compared.
-func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) (int, error) {
+// are compared, and one returns errFindings if they differ.
+func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) error {
 	normal, err := d.Normalize()
 	if err != nil {
-		return exitFailed, plainKey(err)
+		return plainKey(err)
 	}
 	key, err := d.Dataset.IdempotencyKey()
 	if err != nil {
-		return exitFailed, plainKey(err)
+		return plainKey(err)
 	}
 	l := keyLine{
 		DatasetID: normal.ID, Version: normal.Version, SourceURI: normal.SourceURI, Steps: keySteps(d.Dataset, normal),
 		Joined: normal.ID + "|" + normal.Version + "|" + normal.SourceURI, IdempotencyKey: key,
 	}
-	code := exitFine
+	differs := false
 	if d.IdempotencyKey != "" {
 		err := d.Verify(d.IdempotencyKey)
 		if err != nil && !errors.Is(err, sdk.ErrKeyMismatch) {
-			return exitFailed, plainKey(err)
+			return plainKey(err)
 		}
-		same := err == nil
-		if l.Verified = &same; !same {
-			code = exitFindings
+		differs = err != nil
+		if l.Verified = new(!differs); differs {
 			fmt.Fprintf(std.err, "%s is not the key of this dataset, which is %s\n", d.IdempotencyKey, key)
 		}
 	}
-	return code, show(std.out, l)
+	return cmp.Or(show(std.out, l), findingsIf(differs))
 }
 
 // plainKey replaces the name of a component in an error by the name of its flag, or of its

@@ -152,12 +152,12 @@ func (s keySelection) match(r idempotency.Record) bool {
 }
 
 // withStore opens the idempotency store in a database, calls do with it, and closes it.
-func withStore(ctx context.Context, source string, do func(*sqlstore.Store) (int, error)) (code int, err error) {
+func withStore(ctx context.Context, source string, do func(*sqlstore.Store) error) (err error) {
 	store, db, err := openStore(ctx, source)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	defer closing(closeAll(store, db), &code, &err)
+	defer closing(closeAll(store, db), &err)
 	return do(store)
 }
 
@@ -182,19 +182,19 @@ Examples:
 	sqsfifo keys list postgres://app@db.example.org/payments --operation payments.create --json`
 }
 
-func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 	if err := c.Select.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	var statuses []idempotency.Status
 	if c.Unresolved {
 		statuses = append(statuses, idempotency.Running)
 	}
-	return withStore(ctx, c.Database, func(store *sqlstore.Store) (int, error) {
+	return withStore(ctx, c.Database, func(store *sqlstore.Store) error {
 		out, unresolved, listed := newLineWriter(std.out), 0, 0
 		for r, err := range c.Select.scan(ctx, store, statuses...) {
 			if err != nil {
-				return exitFailed, errors.Join(err, out.flush())
+				return errors.Join(err, out.flush())
 			}
 			l := recordLine(r)
 			if l.State == stateUnresolved {
@@ -204,17 +204,14 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 			}
 			listed++
 			if err := c.print(out, l); err != nil {
-				return exitFailed, err
+				return err
 			}
 		}
 		if err := out.flush(); err != nil {
-			return exitFailed, err
+			return err
 		}
 		fmt.Fprintf(std.err, "%s listed, %d unresolved\n", counted(listed, "key"), unresolved)
-		if unresolved > 0 {
-			return exitFindings, nil
-		}
-		return exitFine, nil
+		return findingsIf(unresolved > 0)
 	})
 }
 
@@ -278,14 +275,13 @@ Examples:
 	sqsfifo keys show payments.db 6f1d0c2b`
 }
 
-func (c *keysShowCmd) run(ctx context.Context, std stdio) (int, error) {
-	return withStore(ctx, c.Database, func(store *sqlstore.Store) (int, error) {
+func (c *keysShowCmd) run(ctx context.Context, std stdio) error {
+	return withStore(ctx, c.Database, func(store *sqlstore.Store) error {
 		found, err := findKeys(ctx, store, c.ID)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
-		err = showRecord(std.out, recordLine(found[0]), c.JSON)
-		return exitFailedIf(err), err
+		return showRecord(std.out, recordLine(found[0]), c.JSON)
 	})
 }
 

@@ -96,44 +96,40 @@ const (
 	keySkipped      = "skipped"
 )
 
-func (c *keysResolveCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 	if err := c.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	var receipts sentReceipts
 	if c.Receipts != "" {
 		var err error
 		if receipts, err = readReceipts(c.Receipts, std.in); err != nil {
-			return exitFailed, fmt.Errorf("--receipts: %w", err)
+			return fmt.Errorf("--receipts: %w", err)
 		}
 		c.As = string(idempotency.ResolutionTookEffect)
 	}
 	ending, err := c.ending()
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	return withStore(ctx, c.Database, func(store *sqlstore.Store) (int, error) {
+	return withStore(ctx, c.Database, func(store *sqlstore.Store) error {
 		targets, missing, err := c.targets(ctx, store, receipts, ending)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		counts, err := c.resolveAll(ctx, std, store, targets)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		summary := fmt.Sprintf("%s: %d resolved, %d already, %d skipped", counted(len(targets), "key"), counts[keyResolved], counts[keyAlready], counts[keySkipped])
 		if missing > 0 {
 			summary += fmt.Sprintf("; %s without a receipt", counted(missing, "unresolved key"))
 		}
-		switch would := counts[keyWouldResolve]; {
-		case would > 0:
-			return exitFailed, fmt.Errorf("nothing was changed; --yes resolves %s", counted(would, "key"))
-		case counts[keySkipped] > 0 || missing > 0:
-			fmt.Fprintln(std.err, summary)
-			return exitFindings, nil
+		if would := counts[keyWouldResolve]; would > 0 {
+			return fmt.Errorf("nothing was changed; --yes resolves %s", counted(would, "key"))
 		}
 		fmt.Fprintln(std.err, summary)
-		return exitFine, nil
+		return findingsIf(counts[keySkipped] > 0 || missing > 0)
 	})
 }
 

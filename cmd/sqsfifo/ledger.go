@@ -58,22 +58,19 @@ func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, er
 }
 
 // head verifies the file and returns the head of its last seal: the seal's number and hash.
-// If the file was altered or has no seal, head prints the reason and returns the exit code
-// exitFindings.
-func (f ledgerFile) head(std stdio) (head ledger.Head, code int, err error) {
+// If the file was altered or has no seal, head prints the reason and returns errFindings.
+func (f ledgerFile) head(std stdio) (ledger.Head, error) {
 	report, err := f.verify(std)
 	var tampered *ledger.TamperError
 	switch {
 	case errors.As(err, &tampered):
 		fmt.Fprintf(std.err, "%s: %v\n", f.shown(), err)
-		return head, exitFindings, nil
-	case err != nil:
-		return head, exitFailed, err
-	case report.Seals == 0:
+		err = errFindings
+	case err == nil && report.Seals == 0:
 		fmt.Fprintf(std.err, "%s: no seal in it, and so no head\n", f.shown())
-		return head, exitFindings, nil
+		err = errFindings
 	}
-	return report.Head, exitFine, nil
+	return report.Head, err
 }
 
 // shown returns the name of the file for messages.
@@ -122,30 +119,30 @@ type verifiedLine struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) error {
 	var anchors []ledger.Head
 	for _, text := range c.Head {
 		head, err := ledger.ParseHead(text)
 		if err != nil {
-			return exitFailed, fmt.Errorf("--head: %w", err)
+			return fmt.Errorf("--head: %w", err)
 		}
 		anchors = append(anchors, head)
 	}
 	report, err := c.verify(std, anchors...)
 	var tampered *ledger.TamperError
 	if err != nil && !errors.As(err, &tampered) {
-		return exitFailed, err
+		return err
 	}
 	if err := c.print(std.out, report, tampered); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if tampered != nil {
-		return exitFindings, nil
+		return errFindings
 	}
 	if len(anchors) == 0 {
 		fmt.Fprintln(std.err, "no --head: seals that are missing at the end, and hashes that were all computed again, cannot be seen")
 	}
-	return exitFine, nil
+	return nil
 }
 
 func (c *ledgerVerifyCmd) print(w io.Writer, r ledger.Report, tampered *ledger.TamperError) error {
@@ -183,11 +180,10 @@ Examples:
 	sqsfifo ledger head ledger.jsonl > "$(date +%F).head"`
 }
 
-func (c *ledgerHeadCmd) run(_ context.Context, std stdio) (int, error) {
-	head, code, err := c.head(std)
-	if code != exitFine {
-		return code, err
+func (c *ledgerHeadCmd) run(_ context.Context, std stdio) error {
+	head, err := c.head(std)
+	if err != nil {
+		return err
 	}
-	err = printLine(std.out, c.JSON, headLine{c.shown(), head}, head.String())
-	return exitFailedIf(err), err
+	return printLine(std.out, c.JSON, headLine{c.shown(), head}, head.String())
 }

@@ -36,31 +36,30 @@ Examples:
 	sqsfifo ledger trim postgres://auditor@db.example.org/payments december.jsonl --after "$(cat november.head)" --yes`
 }
 
-func (c *ledgerTrimCmd) run(ctx context.Context, std stdio) (code int, err error) {
-	head, code, err := c.head(std)
-	if code != exitFine {
-		return code, err
+func (c *ledgerTrimCmd) run(ctx context.Context, std stdio) (err error) {
+	head, err := c.head(std)
+	if err != nil {
+		return err
 	}
 	if !c.Yes {
-		return exitFailed, fmt.Errorf("nothing was deleted; --yes deletes the entries up to seal %d", head.N)
+		return fmt.Errorf("nothing was deleted; --yes deletes the entries up to seal %d", head.N)
 	}
 	db, err := openDatabase(ctx, c.Database)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	defer closing(db.Close, &code, &err)
+	defer closing(db.Close, &err)
 	dialect := sqlstore.SQLite
 	if db.postgres {
 		dialect = sqlstore.PostgreSQL
 	}
 	l, err := sqlstore.OpenLedger(ctx, db.DB, dialect)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	n, err := l.Trim(ctx, head)
 	if err != nil {
-		return exitFailed, fmt.Errorf("%s were deleted: %w", countedAs(int(n), "entry", "entries"), err)
+		return fmt.Errorf("%s were deleted: %w", countedAs(int(n), "entry", "entries"), err)
 	}
-	err = printLine(std.out, c.JSON, trimmedLine{c.shown(), head, n}, fmt.Sprintf("%s deleted up to seal %d", countedAs(int(n), "entry", "entries"), head.N))
-	return exitFailedIf(err), err
+	return printLine(std.out, c.JSON, trimmedLine{c.shown(), head, n}, fmt.Sprintf("%s deleted up to seal %d", countedAs(int(n), "entry", "entries"), head.N))
 }

@@ -47,27 +47,27 @@ type findingLine struct {
 	lint.Finding
 }
 
-func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *lintCmd) run(_ context.Context, std stdio) error {
 	disabled := map[string]bool{}
 	for _, name := range c.Disable {
 		r, err := findRule(name)
 		if err != nil {
-			return exitFailed, fmt.Errorf("--disable: %w", err)
+			return fmt.Errorf("--disable: %w", err)
 		}
 		disabled[r.ID] = true
 	}
 	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
-		return exitFailed, fmt.Errorf("--organization: %s", faults[0].Message)
+		return fmt.Errorf("--organization: %s", faults[0].Message)
 	}
 	lines, err := input.OpenLines(c.File, std.in)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	defer lines.Close()
 	out := newLineWriter(std.out)
 	check := c.checker()
 	count := map[lint.Severity]int{}
-	messages, code := 0, exitFine
+	messages, failed := 0, false
 	for {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
@@ -78,7 +78,7 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 			logged, err = input.ParseLogged(line)
 		}
 		if err != nil {
-			return exitFailed, errors.Join(out.flush(), err)
+			return errors.Join(out.flush(), err)
 		}
 		messages++
 		for _, f := range check(logged) {
@@ -86,19 +86,17 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 				continue
 			}
 			count[f.Severity]++
-			if c.FailOn.fails(f.Severity) {
-				code = exitFindings
-			}
+			failed = failed || c.FailOn.fails(f.Severity)
 			if err := c.print(out, findingLine{line.File, line.Number, f}); err != nil {
-				return exitFailed, err
+				return err
 			}
 		}
 	}
 	if err := out.flush(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	fmt.Fprintf(std.err, "%s: %s, %s, %s\n", counted(messages, "message"), counted(count[lint.Error], "error"), counted(count[lint.Warning], "warning"), counted(count[lint.Info], "info"))
-	return code, nil
+	return findingsIf(failed)
 }
 
 // checker returns a function that checks the next message of the log and returns its

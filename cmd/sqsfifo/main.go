@@ -43,10 +43,22 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// command is a subcommand whose flags were parsed. The method run returns the exit code. It
-// returns an error only together with the code exitFailed.
+// command is a subcommand whose flags were parsed. The exit code of the process is exitFine
+// if the method run returns nil, exitFindings for errFindings, and else exitFailed.
 type command interface {
-	run(ctx context.Context, std stdio) (int, error)
+	run(ctx context.Context, std stdio) error
+}
+
+// errFindings is the result of a command that did its work and has findings. No other error
+// wraps errFindings, and it is not printed.
+var errFindings = errors.New("findings")
+
+// findingsIf returns errFindings if found is true, and else nil.
+func findingsIf(found bool) error {
+	if found {
+		return errFindings
+	}
+	return nil
 }
 
 // commandLine lists the subcommands in help order.
@@ -103,12 +115,15 @@ func run(ctx context.Context, args []string, std stdio) int {
 	if c == nil { // help was requested and printed
 		return exitFine
 	}
-	code, err := c.run(ctx, std)
-	if err != nil {
+	switch err := c.run(ctx, std); err { //nolint:errorlint // errFindings is never wrapped
+	case nil:
+		return exitFine
+	case errFindings:
+		return exitFindings
+	default:
 		complain(std.err, name, err)
 		return exitFailed
 	}
-	return code
 }
 
 // complain prints one line for each of the joined errors. If several errors are about a

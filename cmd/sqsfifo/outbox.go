@@ -33,12 +33,12 @@ type outboxFlags struct {
 }
 
 // The method with opens the outbox, calls do, and closes the database.
-func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) (int, error)) (code int, err error) {
+func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) error) (err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	defer closing(db.Close, &code, &err)
+	defer closing(db.Close, &err)
 	return do(box)
 }
 
@@ -107,18 +107,18 @@ type lagLine struct {
 	Fence            int64   `json:"fence"`
 }
 
-func (c *outboxLagCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *outboxLagCmd) run(ctx context.Context, std stdio) error {
 	if c.Limit < 0 {
-		return exitFailed, fmt.Errorf("--limit: %d is below 0", c.Limit)
+		return fmt.Errorf("--limit: %d is below 0", c.Limit)
 	}
-	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) (int, error) {
+	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
 		stats, err := box.Stats(ctx)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		groups, err := box.Groups(ctx, 0)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		more := 0
 		if c.Limit > 0 && len(groups) > c.Limit {
@@ -128,7 +128,7 @@ func (c *outboxLagCmd) run(ctx context.Context, std stdio) (int, error) {
 		if more > 0 {
 			fmt.Fprintf(std.err, "%s more; --limit 0 shows all\n", counted(more, "group"))
 		}
-		return exitFailedIf(err), err
+		return err
 	})
 }
 
@@ -201,18 +201,18 @@ type lateLine struct {
 	State        string    `json:"state"`
 }
 
-func (c *outboxStuckCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 	if c.Age < 0 {
-		return exitFailed, fmt.Errorf("--age: %v is below 0", c.Age)
+		return fmt.Errorf("--age: %v is below 0", c.Age)
 	}
-	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) (int, error) {
+	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
 		groups, err := box.Groups(ctx, 0)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		late, err := box.Late(ctx)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		behind := map[string][]outbox.LateRow{}
 		for _, r := range late {
@@ -225,17 +225,14 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) (int, error) {
 			}
 			stuck++
 			if err := c.print(out, lineOf(g), behind[g.Group]); err != nil {
-				return exitFailed, err
+				return err
 			}
 		}
 		if err := out.flush(); err != nil {
-			return exitFailed, err
+			return err
 		}
 		fmt.Fprintf(std.err, "%s stuck, %s late\n", counted(stuck, "group"), counted(len(late), "message"))
-		if stuck > 0 {
-			return exitFindings, nil
-		}
-		return exitFine, nil
+		return findingsIf(stuck > 0)
 	})
 }
 

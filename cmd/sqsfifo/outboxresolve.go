@@ -37,31 +37,30 @@ Examples:
 	sqsfifo outbox resolve postgres://relay@db.example.org/orders --group p32r29 --position 7 --as no_effect --archive --yes`
 }
 
-func (c *outboxResolveCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *outboxResolveCmd) run(ctx context.Context, std stdio) error {
 	sent := outbox.DeleteSent
 	if c.Archive {
 		sent = outbox.ArchiveSent
 	}
-	return c.with(ctx, sent, func(box *outbox.Outbox) (int, error) {
+	return c.with(ctx, sent, func(box *outbox.Outbox) error {
 		g, err := c.find(ctx, box)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		if !c.Yes {
 			if err := c.show(std, g); err != nil {
-				return exitFailed, err
+				return err
 			}
-			return exitFailed, errors.New("nothing was changed; --yes resolves it")
+			return errors.New("nothing was changed; --yes resolves it")
 		}
 		switch err := box.Resolve(ctx, c.Group, c.Position, idempotency.Resolution(c.As)); {
 		case errors.Is(err, outbox.ErrUnderWay):
-			return exitFailed, fmt.Errorf("%w; resolve it then", err)
+			return fmt.Errorf("%w; resolve it then", err)
 		case err != nil:
-			return exitFailed, err
+			return err
 		}
-		err = printLine(std.out, c.JSON, resolvedMessage{c.Group, c.Position, c.As},
+		return printLine(std.out, c.JSON, resolvedMessage{c.Group, c.Position, c.As},
 			fmt.Sprintf("group %s, position %d: resolved as %s", c.Group, c.Position, c.As))
-		return exitFailedIf(err), err
 	})
 }
 

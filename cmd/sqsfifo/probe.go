@@ -35,17 +35,17 @@ Examples:
 	sqsfifo probe --queue-url http://127.0.0.1:9324/000000000000/events.fifo --clean --json`
 }
 
-func (c *probeCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *probeCmd) run(ctx context.Context, std stdio) error {
 	if c.Queue.QueueURL == "" {
-		return exitFailed, errors.New("--queue-url is missing: name the queue to ask")
+		return errors.New("--queue-url is missing: name the queue to ask")
 	}
 	source := c.Organization + ".sqsfifo.probe"
 	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
-		return exitFailed, fmt.Errorf("--organization: %s", faults[0].Message)
+		return fmt.Errorf("--organization: %s", faults[0].Message)
 	}
 	client, err := c.Queue.client(ctx, 1)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	report, err := probe.Run(ctx, probe.Config{Client: client, QueueURL: c.Queue.QueueURL, Source: source, Window: c.Window, Clean: c.Clean})
 	if printErr := c.print(std, report); printErr != nil {
@@ -67,12 +67,9 @@ func (c *probeCmd) run(ctx context.Context, std stdio) (int, error) {
 		fmt.Fprintln(std.err)
 	}
 	if err != nil {
-		return exitFailed, plainCause(err, c.Queue.QueueURL)
+		return plainCause(err, c.Queue.QueueURL)
 	}
-	if report.Differs() {
-		return exitFindings, nil
-	}
-	return exitFine, nil
+	return findingsIf(report.Differs())
 }
 
 func (c *probeCmd) print(std stdio, report *probe.Report) error {

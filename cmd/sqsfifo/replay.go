@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
@@ -94,25 +95,25 @@ type planLine struct {
 	Counts   []replay.PlanCount `json:"counts"`
 }
 
-func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error) {
+func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	filter, err := c.Filter.filter()
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if _, err := os.Stat(c.Plan); err == nil {
-		return exitFailed, fmt.Errorf("%s is there already, and a run may have begun it; name another file", c.Plan)
+		return fmt.Errorf("%s is there already, and a run may have begun it; name another file", c.Plan)
 	}
 	source, closeSource, err := c.Source.open(ctx)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	defer closing(closeSource, &code, &err)
+	defer closing(closeSource, &err)
 	plan, err := replay.NewPlan(ctx, source, replay.Options{Filter: filter, Window: replay.WindowPolicy(c.Window), Redeliver: c.Redeliver, ResendInDoubt: c.ResendInDoubt}, time.Now())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if err := writePlan(c.Plan, plan); err != nil {
-		return exitFailed, err
+		return err
 	}
 	counts := plan.Summary()
 	if c.JSON {
@@ -125,14 +126,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 		err = writePlanTable(std.out, plan)
 	}
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	for _, count := range counts {
-		if stops(count.Action) {
-			return exitFindings, nil
-		}
-	}
-	return exitFine, nil
+	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stops(c.Action) }))
 }
 
 // stops reports whether an action stops a message group. A run does not send an item with
@@ -207,11 +203,11 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing calls close in a defer statement, at the end of a command. If close fails and the
-// command has no other error, the command's results become exitFailed and this error.
-func closing(close func() error, code *int, err *error) {
-	if closeErr := close(); *err == nil && closeErr != nil {
-		*code, *err = exitFailed, closeErr
+// closing calls close in a defer statement, at the end of a command. If close fails, its
+// error becomes the result of the command, unless the command failed before.
+func closing(close func() error, err *error) {
+	if closeErr := close(); closeErr != nil && (*err == nil || errors.Is(*err, errFindings)) {
+		*err = closeErr
 	}
 }
 

@@ -62,15 +62,15 @@ func (c *replayQueueCmd) check() error {
 	return errors.Join(errs...)
 }
 
-func (c *replayQueueCmd) run(ctx context.Context, std stdio) (code int, err error) {
+func (c *replayQueueCmd) run(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	source := c.Queue
 	source.QueueURL = c.FromQueue
 	client, err := source.client(ctx, 50)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	q := replay.QueueConfig{Client: client, QueueURL: c.FromQueue, ID: c.RunID, Wait: c.Wait, Idle: c.Idle, InFlight: c.InFlight, DryRun: c.DryRun}
 	if c.Wait == 0 {
@@ -81,26 +81,26 @@ func (c *replayQueueCmd) run(ctx context.Context, std stdio) (code int, err erro
 	}
 	target, err := c.Queue.open(ctx, c.InFlight, false)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
 	}
 	j, err := openJournal(ctx, c.Journal)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--journal: %w", err)
+		return fmt.Errorf("--journal: %w", err)
 	}
-	defer closing(j.Close, &code, &err)
+	defer closing(j.Close, &err)
 	queue, err := sqsfifo.NewQueue(target.client, sqsfifo.QueueConfig{
 		URL: target.url, Deduplication: target.deduplication, Delivery: sqsfifo.Delivery{InFlight: c.InFlight, OnGroupFailure: sqsfifo.PauseOnFailure},
 		Store: sqsfifo.StoreConfig{Store: j.store, Client: replay.QueueClient(c.RunID), Owner: c.RunID, TTL: idempotency.Forever},
 	})
 	if err != nil {
-		return exitFailed, flagWords(err)
+		return flagWords(err)
 	}
-	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
+	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	if q.Sender, err = passOn(queue, c.Organization); err != nil {
-		return exitFailed, flagWords(err)
+		return flagWords(err)
 	}
 	return c.replay(ctx, std, q)
 }
@@ -142,7 +142,7 @@ type queueReportLine struct {
 
 // replay sends the messages of the source queue, prints each message's result as the flags
 // ask, and then the report.
-func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueConfig) (int, error) {
+func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueConfig) error {
 	p := newProgress(std.err, 0, c.Quiet)
 	out, done := newLineWriter(std.out), 0
 	var mu sync.Mutex
@@ -176,7 +176,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 	p.finish()
 	var wrong *consumer.QueueError
 	if errors.As(err, &wrong) {
-		return exitFailed, fmt.Errorf("--from-queue: %w", err)
+		return fmt.Errorf("--from-queue: %w", err)
 	}
 	if ctx.Err() != nil {
 		err = errInterrupted
@@ -189,10 +189,7 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 			l.Received, l.Sent, l.Suppressed, l.Stopped, l.Remaining, l.Deleted, counted(l.Left, "message"))))
 	}
 	if err = errors.Join(err, printErr, out.flush()); err != nil {
-		return exitFailed, plainCause(err, c.FromQueue)
+		return plainCause(err, c.FromQueue)
 	}
-	if !c.DryRun && (report.Left > 0 || len(report.Stopped) > 0) {
-		return exitFindings, nil
-	}
-	return exitFine, nil
+	return findingsIf(!c.DryRun && (report.Left > 0 || len(report.Stopped) > 0))
 }

@@ -46,19 +46,19 @@ type resultLine struct {
 	SequenceNumber string         `json:"sequence_number,omitempty"`
 }
 
-func (c *replayReportCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *replayReportCmd) run(ctx context.Context, std stdio) error {
 	plan, err := readPlan(c.Plan)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	journal, err := replay.ReadJournal(c.JournalDir, plan)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+		return fmt.Errorf("--journal-dir: %w", err)
 	}
 	defer journal.Close()
 	report, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if c.Items {
 		err = writeResults(newLineWriter(std.out), results)
@@ -66,12 +66,12 @@ func (c *replayReportCmd) run(ctx context.Context, std stdio) (int, error) {
 		err = printReport(std, report, c.JSON)
 	}
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if !c.Quiet {
 		printStops(std.err, results)
 	}
-	return reportCode(report), nil
+	return unfinished(report)
 }
 
 func writeResults(out *lineWriter, results []replay.Result) error {
@@ -90,13 +90,10 @@ func writeResults(out *lineWriter, results []replay.Result) error {
 	return out.flush()
 }
 
-// reportCode returns exitFindings if items remain to be sent, or if an item stopped its
-// message group. Otherwise it returns exitFine.
-func reportCode(r replay.Report) int {
-	if r.Conflict+r.Drift+r.Unresolved+r.Failed+r.Remaining > 0 {
-		return exitFindings
-	}
-	return exitFine
+// unfinished returns errFindings if items remain to be sent, or if an item stopped its
+// message group.
+func unfinished(r replay.Report) error {
+	return findingsIf(r.Conflict+r.Drift+r.Unresolved+r.Failed+r.Remaining > 0)
 }
 
 func printReport(std stdio, r replay.Report, asJSON bool) error {
@@ -150,40 +147,40 @@ Examples:
 	sqsfifo replay resolve day.plan 17 --journal-dir journals --as give_up --yes`
 }
 
-func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err error) {
+func (c *replayResolveCmd) run(ctx context.Context, std stdio) (err error) {
 	plan, err := readPlan(c.Plan)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if c.Item < 0 || c.Item >= len(plan.Items) {
-		return exitFailed, fmt.Errorf("the plan has no item %d, only %s counted from 0", c.Item, counted(len(plan.Items), "item"))
+		return fmt.Errorf("the plan has no item %d, only %s counted from 0", c.Item, counted(len(plan.Items), "item"))
 	}
 	if !c.Yes {
 		return c.show(ctx, std, plan)
 	}
 	journal, err := replay.OpenJournal(c.JournalDir, plan, "")
 	if err != nil {
-		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+		return fmt.Errorf("--journal-dir: %w", err)
 	}
-	defer closing(journal.Close, &code, &err)
+	defer closing(journal.Close, &err)
 	if err := replay.Resolve(ctx, plan, journal, c.Item, idempotency.Resolution(c.As), time.Now()); err != nil {
-		return exitFailed, err
+		return err
 	}
 	_, err = fmt.Fprintf(std.out, "item %d, group %s: resolved as %s\n", c.Item, plan.Items[c.Item].Group, c.As)
-	return exitFailedIf(err), err
+	return err
 }
 
 // show prints the message to resolve, and changes nothing. It is for a command without
 // --yes.
-func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) (int, error) {
+func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) error {
 	journal, err := replay.ReadJournal(c.JournalDir, plan)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+		return fmt.Errorf("--journal-dir: %w", err)
 	}
 	defer journal.Close()
 	_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	r := results[c.Item]
 	identity := ""
@@ -191,5 +188,5 @@ func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Pla
 		identity = fmt.Sprintf(", dedupe key %s, event ID %s", r.Item.DedupeKey, r.Item.EventID)
 	}
 	fmt.Fprintf(std.out, "item %d, group %s, position %s of the source%s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.Position, identity, cmp.Or(r.Outcome, "remaining"), cmp.Or(r.Reason, "-"))
-	return exitFailed, errors.New("nothing was changed; --yes resolves it")
+	return errors.New("nothing was changed; --yes resolves it")
 }

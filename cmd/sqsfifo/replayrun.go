@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -67,7 +68,7 @@ Examples:
 	sqsfifo replay run day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals --rate 50 --json`
 }
 
-func (c *replayRunCmd) run(ctx context.Context, std stdio) (int, error) {
+func (c *replayRunCmd) run(ctx context.Context, std stdio) error {
 	if c.DryRun {
 		return c.dryRun(ctx, std)
 	}
@@ -75,22 +76,22 @@ func (c *replayRunCmd) run(ctx context.Context, std stdio) (int, error) {
 }
 
 // dryRun prints the steps that a run beginning now would take, and sends nothing.
-func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err error) {
+func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (err error) {
 	plan, err := readPlan(c.Plan)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	var j *replay.Journal
 	if c.JournalDir != "" {
 		if j, err = replay.ReadJournal(c.JournalDir, plan); err == nil {
 			defer j.Close()
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return exitFailed, err
+			return err
 		}
 	}
 	steps, err := replay.DryRun(ctx, plan, j, time.Now())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if c.JSON {
 		err = writeSteps(newLineWriter(std.out), steps)
@@ -98,17 +99,12 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err err
 		err = writeStepsTable(std.out, steps)
 	}
 	if err != nil {
-		return exitFailed, err
-	}
-	for _, s := range steps {
-		if stops(s.Action) {
-			code = exitFindings
-		}
+		return err
 	}
 	if !c.Quiet {
 		fmt.Fprintf(std.err, "dry run: %s, nothing was sent\n", counted(len(steps), "step"))
 	}
-	return code, nil
+	return findingsIf(slices.ContainsFunc(steps, func(s replay.Step) bool { return stops(s.Action) }))
 }
 
 // stepLine is one step of a dry run, about one message, in --json output. Member names are
@@ -136,37 +132,37 @@ func writeSteps(out *lineWriter, steps []replay.Step) error {
 
 // send sends the messages of the plan. If the journal has an earlier run of the plan, send
 // continues where that run ended.
-func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error) {
+func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	plan, err := readPlan(c.Plan)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	source, closeSource, err := c.Source.open(ctx)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
-	defer closing(closeSource, &code, &err)
+	defer closing(closeSource, &err)
 	if source.Name() != plan.Source {
-		return exitFailed, fmt.Errorf("the plan is about %s, and the flags name %s; name the source of the plan", plan.Source, source.Name())
+		return fmt.Errorf("the plan is about %s, and the flags name %s; name the source of the plan", plan.Source, source.Name())
 	}
 	dir := c.JournalDir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "sqsfifo-replay-"); err != nil {
-			return exitFailed, err
+			return err
 		}
-		defer closing(func() error { return os.RemoveAll(dir) }, &code, &err)
+		defer closing(func() error { return os.RemoveAll(dir) }, &err)
 	}
 	journal, err := replay.OpenJournal(dir, plan, "")
 	if err != nil {
-		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+		return fmt.Errorf("--journal-dir: %w", err)
 	}
-	defer closing(journal.Close, &code, &err)
+	defer closing(journal.Close, &err)
 	target, err := c.Queue.open(ctx, c.InFlight, false)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
@@ -174,18 +170,18 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error
 	return c.sendTo(ctx, std, target, plan, source, journal)
 }
 
-func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (code int, err error) {
+func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (err error) {
 	client, calls := replay.CountCalls(target.client)
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // the value 0 would mean the producer's default
 	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
 	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
-		return exitFailed, flagWords(err)
+		return flagWords(err)
 	}
-	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
+	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	producer, err := passOn(queue, c.Organization)
 	if err != nil {
-		return exitFailed, flagWords(err)
+		return flagWords(err)
 	}
 	w := &watched{progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}
 	report, err := replay.Run(ctx, plan, replay.Config{
@@ -196,25 +192,25 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
 	if errors.As(err, &wrong) || errors.As(err, &field) { // with these errors, replay.Run returns no report
-		return exitFailed, replayFlagWords(err)
+		return replayFlagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
-		return exitFailed, errors.Join(err, printErr)
+		return errors.Join(err, printErr)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = errInterrupted
 		}
-		return exitFailed, err
+		return err
 	}
 	_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if !c.Quiet {
 		printStops(std.err, results)
 	}
-	return reportCode(report), nil
+	return unfinished(report)
 }
 
 // replayFlagWords replaces the names of configuration fields in an error by the names of

@@ -97,44 +97,40 @@ func (c *sendCmd) check() error {
 // take an eighth of the processor time.
 const garbagePercent = 400
 
-func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
+func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err := c.check(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbagePercent))
 	}
 	lines, err := input.Open(c.File, std.in, c.Whole)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	target, err := c.Queue.open(ctx, c.InFlight, c.DryRun)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	config := c.queueConfig(target)
 	if c.Journal != "" {
 		store, end, err := openSendJournal(ctx, c.Journal, c.ResendUnresolved)
 		if err != nil {
-			return exitFailed, fmt.Errorf("--journal: %w", err)
+			return fmt.Errorf("--journal: %w", err)
 		}
 		config.Store = store
-		defer func() {
-			if closeErr := end(); err == nil && closeErr != nil {
-				code, err = exitFailed, fmt.Errorf("--journal: %w", closeErr)
-			}
-		}()
+		defer closing(end, &err)
 	}
 	queue, err := sqsfifo.NewQueue(target.client, config)
 	if err != nil {
-		return exitFailed, flagWords(err)
+		return flagWords(err)
 	}
 	// Normally sending.run has closed the queue before, and after an earlier return there
 	// are no events. So this Close does not wait.
-	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
+	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if c.DryRun {
 		return c.dryRun(ctx, lines, builder, std)
@@ -144,7 +140,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	}
 	producer, err := passOn(queue, c.Event.Organization)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	s := newSending(producer, queue, lines, builder, std, c)
 	return s.run(ctx)
@@ -189,7 +185,7 @@ func (c *sendCmd) limiter() *rate.Limiter {
 }
 
 // dryRun prints the messages that the command would send, and sends nothing.
-func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input.Builder, std stdio) (int, error) {
+func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input.Builder, std stdio) error {
 	defer lines.Close()
 	out := newLineWriter(std.out)
 	count, bad := 0, 0
@@ -213,20 +209,17 @@ func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input
 			continue
 		}
 		if err != nil {
-			return exitFailed, errors.Join(err, out.flush())
+			return errors.Join(err, out.flush())
 		}
 	}
 	if err := out.flush(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if !c.Quiet {
 		fmt.Fprintf(std.err, "dry run: %s, nothing was sent\n", counted(count, "message"))
 	}
-	switch {
-	case ctx.Err() != nil:
-		return exitFailed, errInterrupted
-	case bad > 0:
-		return exitFindings, nil
+	if ctx.Err() != nil {
+		return errInterrupted
 	}
-	return exitFine, nil
+	return findingsIf(bad > 0)
 }

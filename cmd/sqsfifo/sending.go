@@ -65,7 +65,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines input.
 }
 
 // run sends the lines. When it returns, every accepted event has its outcome.
-func (s *sending) run(ctx context.Context) (int, error) {
+func (s *sending) run(ctx context.Context) error {
 	began := time.Now()
 	reading, stop := context.WithCancelCause(ctx)
 	s.stop = stop
@@ -108,8 +108,8 @@ func wait(read <-chan error) error {
 }
 
 // finish waits for the submitted events, prints the remaining receipts and the summary, and
-// returns the exit code with all errors.
-func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) (int, error) {
+// returns all errors, or errFindings if an event failed or a line was skipped.
+func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
 	if ctx.Err() == nil { // after a signal, closeErr is about withdrawn events, which have receipts
@@ -121,12 +121,9 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 		errs = append(errs, errInterrupted)
 	}
 	if err := joined(errs); err != nil {
-		return exitFailed, err
+		return err
 	}
-	if s.bad.Load() > 0 || s.receipts.failed() {
-		return exitFindings, nil
-	}
-	return exitFine, nil
+	return findingsIf(s.bad.Load() > 0 || s.receipts.failed())
 }
 
 // joined joins errors. It leaves out context.Canceled, and an error with the same text as

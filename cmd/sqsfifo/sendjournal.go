@@ -35,5 +35,11 @@ func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.S
 	if resend {
 		c.Unresolved = sqsfifo.UnresolvedResend
 	}
-	return c, j.Close, nil
+	end = func() error {
+		if err := j.Close(); err != nil {
+			return fmt.Errorf("--journal: %w", err)
+		}
+		return nil
+	}
+	return c, end, nil
 }

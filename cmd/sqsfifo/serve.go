@@ -47,21 +47,21 @@ Examples:
 	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 aws sqs list-queues`
 }
 
-func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
+func (c *serveCmd) run(ctx context.Context, io stdio) error {
 	bounds := sqstest.Bounds{Queues: c.MaxQueues, Messages: c.MaxMessages, Bytes: c.MaxBytes}
 	queues := c.Queue
 	if len(queues) == 0 && c.Queues == "" {
 		queues = []string{"events.fifo"}
 	}
 	if err := checkAddr(c.Addr, c.AllowRemote); err != nil {
-		return exitFailed, err
+		return err
 	}
 	for _, b := range []struct {
 		flag  string
 		value int64
 	}{{"--max-queues", int64(c.MaxQueues)}, {"--max-messages", int64(c.MaxMessages)}, {"--max-bytes", c.MaxBytes}} {
 		if b.value < 0 {
-			return exitFailed, fmt.Errorf("%s: %d is below 0", b.flag, b.value)
+			return fmt.Errorf("%s: %d is below 0", b.flag, b.value)
 		}
 	}
 	bounds.DiscardDeleted = !c.Keep
@@ -69,7 +69,7 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	for _, name := range queues {
 		q, err := sqstest.NewQueue(sqstest.Config{Name: name, Standard: !strings.HasSuffix(name, ".fifo"), DiscardDeleted: !c.Keep})
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		served = append(served, q)
 	}
@@ -77,12 +77,12 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	server.SetBounds(bounds)
 	more, err := createQueues(ctx, server, c.Queues)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	served = append(served, more...)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	base := "http://" + listener.Addr().String()
 	fmt.Fprintf(io.out, "%s\n", base)
@@ -91,12 +91,12 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	}
 	handler, err := livePage(server)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if !c.AllowRemote {
 		handler = loopbackOnly(handler)
 	}
-	return exitFine, serveUntilDone(ctx, listener, handler, defaultTimeouts)
+	return serveUntilDone(ctx, listener, handler, defaultTimeouts)
 }
 
 // checkAddr refuses an address that is not on loopback, unless remote is true. It also

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,16 +59,16 @@ Examples:
 	sqsfifo simulate events.jsonl --html page.html`
 }
 
-func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
+func (c *simulateCmd) run(_ context.Context, io stdio) error {
 	for _, d := range c.Replay {
 		if d <= 0 {
-			return exitFailed, fmt.Errorf("--replay: %v is not above zero", d)
+			return fmt.Errorf("--replay: %v is not above zero", d)
 		}
 	}
 	config := sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(c.Scope), DisableContentBasedDeduplication: c.NoContentBased}
 	simulation, err := sqstest.NewSimulation(config)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	// Most of the heap is tables without pointers, so frequent garbage collections cost
 	// little. With the default of 100 percent, the heap would grow to twice the size of the
@@ -75,12 +76,12 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	defer picture.close()
 	log, err := openLog(simulation.Prepare, c.File, picture.stdin(io.in), c.Replay)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	defer log.close()
 
@@ -91,24 +92,19 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 		show = r.lines(out)
 	}
 	if err := r.run(simulation, show, c.Findings); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if err := out.Flush(); err != nil {
-		return exitFailed, err
+		return err
 	}
 	if r.count == 0 && !c.AllowEmpty {
-		return exitFailed, errors.New("the log is empty; --allow-empty accepts that")
+		return errors.New("the log is empty; --allow-empty accepts that")
 	}
 	r.summarize(io.err)
 	if err := picture.write(log.files, c.Scope, c.Replay); err != nil {
-		return exitFailed, err
+		return err
 	}
-	for _, name := range c.FailOn {
-		if r.found[name] > 0 {
-			return exitFindings, nil
-		}
-	}
-	return exitFine, nil
+	return findingsIf(slices.ContainsFunc(c.FailOn, func(name string) bool { return r.found[name] > 0 }))
 }
 
 // report counts the outcomes of the messages, and passes each outcome to a printer.

@@ -19,18 +19,17 @@ func (*versionCmd) Help() string {
 	return "Prints the version of this command and of the Go release that built it."
 }
 
-func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *versionCmd) run(_ context.Context, std stdio) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
 	v := versionOf(info)
 	if c.JSON {
-		err := json.NewEncoder(std.out).Encode(v)
-		return exitFailedIf(err), err
+		return json.NewEncoder(std.out).Encode(v)
 	}
 	_, err := fmt.Fprintln(std.out, v)
-	return exitFailedIf(err), err
+	return err
 }
 
 // released is the version of a released binary, set by the linker (.goreleaser.yaml). It

@@ -61,67 +61,67 @@ The rules but SF020 also run in
 where --disable, --enable, --forbid-raw, --nondet and --strict are called -sqsfifo.disable and so on.`
 }
 
-func (f *vetCmd) run(ctx context.Context, io stdio) (int, error) {
+func (f *vetCmd) run(ctx context.Context, io stdio) error {
 	if f.JSON {
 		f.Format = string(vet.JSON)
 	}
 	if !slices.Contains(vet.Formats, vet.Format(f.Format)) {
-		return exitFailed, fmt.Errorf("--format: no format %q; there are text, json, sarif and github", f.Format)
+		return fmt.Errorf("--format: no format %q; there are text, json, sarif and github", f.Format)
 	}
 	if f.Baseline != "" && f.WriteBaseline != "" {
-		return exitFailed, errors.New("--baseline and --write-baseline: the file that is written has all findings; use one of them")
+		return errors.New("--baseline and --write-baseline: the file that is written has all findings; use one of them")
 	}
 	forTool, err := f.Rules.forTool(fifovet.Analyzer)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	return f.check(ctx, vet.Options{
 		Patterns: f.Package, Tags: f.Tags, Flags: forTool, NoCompliance: f.Rules.disabled("SF020"),
 	}, io)
 }
 
-func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) (int, error) {
+func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) error {
 	dir, err := os.Getwd()
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	report, found, err := f.findings(ctx, o)
 	if err != nil {
-		return exitFailed, err
+		return err
 	}
 	if f.Fix {
 		fixed, err := report.Fix()
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		tellFixed(fixed, dir, io)
 		if len(fixed.Files) > 0 {
 			if report, found, err = f.findings(ctx, o); err != nil {
-				return exitFailed, err
+				return err
 			}
 		}
 	}
 	if f.WriteBaseline != "" {
 		n, err := report.WriteBaseline(f.WriteBaseline)
 		if err != nil {
-			return exitFailed, err
+			return err
 		}
 		fmt.Fprintf(io.err, "wrote %s: %d findings\n", f.WriteBaseline, n)
-		return exitFine, nil
+		return nil
 	}
 	out := vet.Output{Dir: dir, Colour: coloured(io.out), Version: moduleVersion()}
 	if err := vet.Format(f.Format).Write(io.out, out, report.Findings); err != nil {
-		return exitFailed, err
+		return err
 	}
 	for _, k := range found.stale {
 		fmt.Fprintf(io.err, "out of date in %s (%d): %s\n", f.Baseline, k.Count, k)
 	}
 	if f.Write {
 		if err := writeTests(ctx, o, report.Untested, dir, io); err != nil {
-			return exitFailed, err
+			return err
 		}
 	}
-	return f.summarize(io, report, found), nil
+	return f.summarize(io, report, found)
 }
 
 // known is the result of comparing a report with the baseline: the number of findings that
@@ -183,21 +183,19 @@ func writeTests(ctx context.Context, o vet.Options, untested []vet.Untested, dir
 	return errors.Join(errs...)
 }
 
-func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
+func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 	count := map[lint.Severity]int{}
-	code := exitFine
+	failed := false
 	for _, finding := range report.Findings {
 		count[finding.Severity]++
-		if f.FailOn.fails(finding.Severity) {
-			code = exitFindings
-		}
+		failed = failed || f.FailOn.fails(finding.Severity)
 	}
 	fmt.Fprintf(io.err, "packages: %d, errors: %d, warnings: %d, infos: %d", report.Packages, count[lint.Error], count[lint.Warning], count[lint.Info])
 	if f.Baseline != "" {
 		fmt.Fprintf(io.err, ", in the baseline: %d", found.findings)
 	}
 	fmt.Fprintln(io.err)
-	return code
+	return findingsIf(failed)
 }
 
 // failOn is the value of --fail-on: the lowest severity of a finding that makes the command
