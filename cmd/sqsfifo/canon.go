@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
@@ -60,14 +59,9 @@ func (c *canonCmd) run(_ context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	defer texts.Close()
 	out := newLineWriter(std.out)
 	found := false
-	for {
-		l, err := texts.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for l, err := range texts.All() {
 		if err != nil {
 			return errors.Join(err, out.flush())
 		}

@@ -89,22 +89,18 @@ func (c *complianceCmd) run(ctx context.Context, std stdio) error {
 
 // events returns the lines of the file c.Events, one event a line.
 func (c *complianceCmd) events(stdin io.Reader) ([]json.RawMessage, error) {
-	lines, err := input.OpenLines([]string{c.Events}, stdin)
+	lines, err := input.Open([]string{c.Events}, stdin, false)
 	if err != nil {
 		return nil, err
 	}
-	defer lines.Close()
 	var events []json.RawMessage
-	for {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return events, nil
-		}
+	for line, err := range lines.All() {
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, json.RawMessage(strings.Clone(string(line.Text))))
+		events = append(events, line.Text)
 	}
+	return events, nil
 }
 
 func (l *complianceLine) print(w io.Writer) error {

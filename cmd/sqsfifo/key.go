@@ -84,17 +84,12 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 	if c.Verify != "" || c.QueryParameter != nil {
 		return errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
 	}
-	lines, err := input.OpenLines(c.File, std.in)
+	lines, err := input.Open(c.File, std.in, false)
 	if err != nil {
 		return err
 	}
-	defer lines.Close()
-	differs := false
-	for first := true; ; first = false {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return findingsIf(differs)
-		}
+	first, differs := true, false
+	for line, err := range lines.All() {
 		if err != nil {
 			return err
 		}
@@ -107,6 +102,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 		if !first && !c.JSON {
 			fmt.Fprintln(std.out)
 		}
+		first = false
 		switch err := c.one(std, show, d); {
 		case errors.Is(err, errFindings):
 			differs = true
@@ -114,6 +110,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 			return line.Wrong(err)
 		}
 	}
+	return findingsIf(differs)
 }
 
 // one prints the key of one dataset. If the input has a key for the dataset, the two keys

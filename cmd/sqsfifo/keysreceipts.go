@@ -33,17 +33,12 @@ func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
 // readReceipts reads a file of receipts that "sqsfifo send" printed. It keeps only receipts
 // that prove that SQS has the message.
 func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
-	lines, err := input.OpenLines([]string{file}, stdin)
+	lines, err := input.Open([]string{file}, stdin, false)
 	if err != nil {
 		return nil, err
 	}
-	defer lines.Close()
 	receipts := sentReceipts{}
-	for {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return receipts, nil
-		}
+	for line, err := range lines.All() {
 		if err != nil {
 			return nil, err
 		}
@@ -61,4 +56,5 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 			receipts[sentMessage{l.BodyHash, l.Group}] = idempotency.Result{MessageID: l.MessageID, SequenceNumber: l.SequenceNumber}
 		}
 	}
+	return receipts, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -59,20 +58,15 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
 		return fmt.Errorf("--organization: %s", faults[0].Message)
 	}
-	lines, err := input.OpenLines(c.File, std.in)
+	lines, err := input.Open(c.File, std.in, false)
 	if err != nil {
 		return err
 	}
-	defer lines.Close()
 	out := newLineWriter(std.out)
 	check := c.checker()
 	count := map[lint.Severity]int{}
 	messages, failed := 0, false
-	for {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for line, err := range lines.All() {
 		var logged input.Logged
 		if err == nil {
 			logged, err = input.ParseLogged(line)

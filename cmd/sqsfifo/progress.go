@@ -25,7 +25,7 @@ type progress struct {
 }
 
 // linesProgress returns a progress that counts the bytes read from an input.
-func linesProgress(out io.Writer, lines input.Source, quiet bool) *progress {
+func linesProgress(out io.Writer, lines *input.Texts, quiet bool) *progress {
 	size, known := lines.Size()
 	if !known {
 		size = 0

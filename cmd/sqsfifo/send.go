@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"time"
@@ -185,15 +184,10 @@ func (c *sendCmd) limiter() *rate.Limiter {
 }
 
 // dryRun prints the messages that the command would send, and sends nothing.
-func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input.Builder, std stdio) error {
-	defer lines.Close()
+func (c *sendCmd) dryRun(ctx context.Context, lines *input.Texts, builder *input.Builder, std stdio) error {
 	out := newLineWriter(std.out)
 	count, bad := 0, 0
-	for ctx.Err() == nil {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for line, err := range lines.All() {
 		var m *sqsfifo.Message
 		if err == nil {
 			m, err = builder.Build(line)
@@ -206,10 +200,13 @@ func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input
 		case errors.As(err, &wrong) && c.SkipBad:
 			bad++
 			fmt.Fprintln(std.err, err)
-			continue
+			err = nil
 		}
 		if err != nil {
 			return errors.Join(err, out.flush())
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	if err := out.flush(); err != nil {

@@ -254,7 +254,7 @@ func TestSendUnrecorded(t *testing.T) {
 		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, Journal: "j.db"}
 		builder, err := input.NewBuilder(queue, c.Event.spec())
 		require.NoError(t, err)
-		lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
+		lines, err := input.Open(nil, strings.NewReader(`{"id":"a","g":"g"}`), false)
 		require.NoError(t, err)
 		var out, errs strings.Builder
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

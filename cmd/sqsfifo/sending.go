@@ -26,7 +26,7 @@ type sending struct {
 	producer *sqsfifo.Producer[input.Event]
 	queue    *sqsfifo.Queue
 	journal  bool
-	lines    input.Source
+	lines    *input.Texts
 	builder  *input.Builder
 	limiter  *rate.Limiter
 	receipts *receipts
@@ -50,7 +50,7 @@ type event struct {
 	message *sqsfifo.Message
 }
 
-func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines input.Source, b *input.Builder, std stdio, c *sendCmd) *sending {
+func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input.Texts, b *input.Builder, std stdio, c *sendCmd) *sending {
 	s := &sending{
 		producer: p, queue: q, journal: c.Journal != "", lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, grace: c.Grace,
@@ -83,7 +83,6 @@ func (s *sending) run(ctx context.Context) error {
 	events := make(chan event, 64)
 	read := make(chan error, 1)
 	go func() {
-		defer s.lines.Close()
 		read <- s.read(reading, events)
 		close(events)
 	}()
@@ -160,11 +159,7 @@ func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFun
 // read builds the messages of the lines and sends them to the channel events, at most as
 // fast as s.limiter allows.
 func (s *sending) read(ctx context.Context, events chan<- event) error {
-	for {
-		line, err := s.lines.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for line, err := range s.lines.All() {
 		var m *sqsfifo.Message
 		if err == nil {
 			m, err = s.builder.Build(line)
@@ -191,6 +186,7 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
 // sendAll submits the events to the producer. It ends when the channel events is closed or

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 
@@ -66,62 +67,21 @@ func (l Line) wayOut(err error) string {
 	return ""
 }
 
-// Source yields texts, each with its file and line number. A text is a line or a whole file
-// (see [Open]).
-type Source interface {
-	// Next returns io.EOF at the end.
-	Next() (Line, error)
-
-	// Size returns the size of the input in bytes, or false if it is unknown. Read returns
-	// the number of bytes read so far.
-	Size() (int64, bool)
-	Read() int64
-
-	Close()
-}
-
-// Open returns the lines of the files or, if whole, each file as one text.
-func Open(files []string, stdin io.Reader, whole bool) (Source, error) {
-	if whole {
-		w, err := OpenWhole(files, stdin)
-		if err != nil {
-			return nil, err
-		}
-		return w, nil
-	}
-	l, err := OpenLines(files, stdin)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-// Lines reads the lines of files, one file after another. It is not safe for concurrent
-// use.
-type Lines struct {
+// Texts are the texts of an input: the lines of files, or whole files. Texts is not safe for
+// concurrent use.
+type Texts struct {
 	names []string
 	stdin io.Reader
-	file  io.Closer
-	name  string
-	lines *messageline.Reader // nil between two files
-	read  int64               // bytes of earlier files
+	whole bool
+	read  int64
 }
 
-// OpenLines returns a reader of the files' lines. An empty list, or the name "-", means
-// standard input. The error names the first file that cannot be opened.
-func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
-	names, err := openable(files)
-	if err != nil {
-		return nil, err
-	}
-	return &Lines{names: names, stdin: stdin}, nil
-}
-
-// openable checks that each file can be opened, and returns the file names. For an empty
-// list it returns "-".
-func openable(files []string) ([]string, error) {
+// Open returns the lines of the files or, if whole, each file as one text with the number
+// 1. An empty list, or the name "-", means standard input. The error names the first file
+// that cannot be opened.
+func Open(files []string, stdin io.Reader, whole bool) (*Texts, error) {
 	if len(files) == 0 {
-		return []string{"-"}, nil
+		files = []string{"-"}
 	}
 	for _, name := range files {
 		if name == "-" {
@@ -133,16 +93,14 @@ func openable(files []string) ([]string, error) {
 		}
 		_ = f.Close()
 	}
-	return slices.Clone(files), nil
+	return &Texts{names: slices.Clone(files), stdin: stdin, whole: whole}, nil
 }
 
 // Size returns the total size of all files in bytes, or false if the size of any of them
 // is unknown.
-func (l *Lines) Size() (int64, bool) { return size(l.names) }
-
-func size(names []string) (int64, bool) {
+func (t *Texts) Size() (int64, bool) {
 	var total int64
-	for _, name := range names {
+	for _, name := range t.names {
 		info, err := os.Stat(name)
 		if name == "-" || err != nil || !info.Mode().IsRegular() {
 			return 0, false
@@ -153,56 +111,57 @@ func size(names []string) (int64, bool) {
 }
 
 // Read returns the number of bytes read so far.
-func (l *Lines) Read() int64 {
-	if l.lines == nil {
-		return l.read
-	}
-	return l.read + l.lines.Offset()
-}
+func (t *Texts) Read() int64 { return t.read }
 
-// Next returns the next line, or io.EOF at the end. The caller owns the text.
-func (l *Lines) Next() (Line, error) {
-	for {
-		if l.lines == nil {
-			if err := l.open(); err != nil {
-				return Line{}, err
+// All yields the texts of one file after another. The caller owns the texts, and calls All
+// once. A line that is too long is a [*LineError], and the following lines come after it.
+// Every other error is the last.
+func (t *Texts) All() iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for _, name := range t.names {
+			if !t.file(name, yield) {
+				return
 			}
 		}
-		t, err := l.lines.Next()
-		switch {
-		case err == nil:
-			return Line{l.name, t.Number, bytes.Clone(t.Bytes)}, nil
-		case !errors.Is(err, io.EOF):
-			return Line{}, &LineError{l.name, t.Number, err}
-		}
-		l.Close()
 	}
 }
 
-func (l *Lines) open() error {
-	if len(l.names) == 0 {
-		return io.EOF
-	}
-	var r io.Reader = l.stdin
-	l.name = stdinName
-	if name := l.names[0]; name != "-" {
+// file yields the texts of one file. It reports whether the next file follows.
+func (t *Texts) file(name string, yield func(Line, error) bool) bool {
+	shown, from := stdinName, t.stdin
+	if name != "-" {
 		f, err := os.Open(name) // #nosec G304 -- the user names the file
 		if err != nil {
-			return err
+			yield(Line{}, err)
+			return false
 		}
-		r, l.file, l.name = f, f, name
+		defer f.Close()
+		shown, from = name, f
 	}
-	l.names = l.names[1:]
-	l.lines = messageline.NewReader(r, 64<<10)
-	return nil
-}
-
-// Close closes the open file.
-func (l *Lines) Close() {
-	l.read = l.Read()
-	l.lines = nil
-	if l.file != nil {
-		_ = l.file.Close() // the error has no effect: the file was only read
-		l.file = nil
+	if t.whole {
+		text, err := io.ReadAll(from)
+		t.read += int64(len(text))
+		if err != nil && name == "-" { // the error of a file has its name
+			err = fmt.Errorf("%s: %w", shown, err)
+		}
+		return yield(Line{shown, 1, bytes.TrimSpace(text)}, err) && err == nil
+	}
+	before, lines := t.read, messageline.NewReader(from, 64<<10)
+	for {
+		l, err := lines.Next()
+		t.read = before + lines.Offset()
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		last := err != nil && !errors.Is(err, messageline.ErrTooLong)
+		switch {
+		case last:
+			err = fmt.Errorf("%s:%d: %w", shown, l.Number, err)
+		case err != nil:
+			err = &LineError{shown, l.Number, err}
+		}
+		if !yield(Line{shown, l.Number, bytes.Clone(l.Bytes)}, err) || last {
+			return false
+		}
 	}
 }
