@@ -78,9 +78,10 @@ func (c *canonCmd) run(_ context.Context, std stdio) error {
 				found = true
 			}
 		default:
-			if err := c.print(out, l, string(canonical)); err != nil {
-				return err
-			}
+			c.print(out, l, string(canonical))
+		}
+		if out.err != nil {
+			return out.err
 		}
 	}
 	return cmp.Or(out.flush(), findingsIf(found))
@@ -95,15 +96,15 @@ func (c *canonCmd) canonicalize(text []byte) ([]byte, error) {
 	return canonical, messageline.Plain(err)
 }
 
-func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) error {
+func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) {
 	hash := sdk.BodyHash(canonical)
 	switch {
 	case c.JSON:
-		return out.write(canonLine{l.File, l.Number, canonical, hash, len(canonical), string(l.Text) == canonical})
+		out.write(canonLine{l.File, l.Number, canonical, hash, len(canonical), string(l.Text) == canonical})
 	case c.Hash:
-		return out.writeText(hash + "\n")
+		out.print(false, nil, "%s\n", hash)
 	default:
-		return out.writeText(canonical + "\n")
+		out.print(false, nil, "%s\n", canonical)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,8 +65,7 @@ func (c *complianceCmd) run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return err
 	}
-	e := json.NewEncoder(std.out)
-	e.SetEscapeHTML(false)
+	out := newLineWriter(std.out)
 	failed := false
 	for _, r := range results {
 		l := complianceLine{Case: r.Case, Outcome: "passed", Detail: r.NotJudged, Rule: r.Rule, Source: r.Source}
@@ -75,16 +75,9 @@ func (c *complianceCmd) run(ctx context.Context, std stdio) error {
 		case r.NotJudged != "":
 			l.Outcome = "not_judged"
 		}
-		if c.JSON {
-			err = e.Encode(l)
-		} else {
-			err = l.print(std.out)
-		}
-		if err != nil {
-			return err
-		}
+		out.print(c.JSON, l, "%s", l.text())
 	}
-	return findingsIf(failed)
+	return cmp.Or(out.flush(), findingsIf(failed))
 }
 
 // events returns the lines of the file c.Events, one event a line.
@@ -103,13 +96,12 @@ func (c *complianceCmd) events(stdin io.Reader) ([]json.RawMessage, error) {
 	return events, nil
 }
 
-func (l *complianceLine) print(w io.Writer) error {
+func (l *complianceLine) text() string {
 	text := fmt.Sprintf("%-10s  %s\n", strings.ReplaceAll(l.Outcome, "_", " "), l.Case)
 	if l.Outcome == "failed" {
 		text += "    " + strings.ReplaceAll(strings.TrimPrefix(l.Detail, l.Case+": "), "\n", "\n    ") + "\n"
 	} else if l.Detail != "" {
 		text += "    " + l.Detail + "\n"
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return text
 }

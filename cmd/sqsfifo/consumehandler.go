@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,7 +79,8 @@ type messagePrinter struct {
 func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMessage]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := errors.Join(p.out.write(consumedLineOf(m)), p.out.flush()); err != nil {
+	p.out.write(consumedLineOf(m))
+	if err := p.out.flush(); err != nil {
 		p.broken(&outputError{err})
 		return consumer.Defer(err, time.Hour)
 	}

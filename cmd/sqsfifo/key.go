@@ -69,17 +69,12 @@ type datasetLine struct {
 }
 
 func (c *keyCmd) run(_ context.Context, std stdio) error {
-	show := printKey
-	if c.JSON {
-		e := json.NewEncoder(std.out)
-		e.SetEscapeHTML(false)
-		show = func(_ io.Writer, l keyLine) error { return e.Encode(l) }
-	}
+	out := newLineWriter(std.out)
 	if c.DatasetID != "" || c.Version != "" || c.SourceURI != "" {
 		if len(c.File) > 0 {
 			return errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
 		}
-		return c.one(std, show, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
+		return c.one(out, std.err, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
 	}
 	if c.Verify != "" || c.QueryParameter != nil {
 		return errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
@@ -100,10 +95,10 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 			return line.Wrong(err)
 		}
 		if !first && !c.JSON {
-			fmt.Fprintln(std.out)
+			out.print(false, nil, "\n")
 		}
 		first = false
-		switch err := c.one(std, show, d); {
+		switch err := c.one(out, std.err, d); {
 		case errors.Is(err, errFindings):
 			differs = true
 		case err != nil:
@@ -115,7 +110,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 
 // one prints the key of one dataset. If the input has a key for the dataset, the two keys
 // are compared, and one returns errFindings if they differ.
-func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) error {
+func (c *keyCmd) one(out *lineWriter, notes io.Writer, d datasetLine) error {
 	normal, err := d.Normalize()
 	if err != nil {
 		return plainKey(err)
@@ -136,10 +131,15 @@ func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLi
 		}
 		differs = err != nil
 		if l.Verified = new(!differs); differs {
-			fmt.Fprintf(std.err, "%s is not the key of this dataset, which is %s\n", d.IdempotencyKey, key)
+			fmt.Fprintf(notes, "%s is not the key of this dataset, which is %s\n", d.IdempotencyKey, key)
 		}
 	}
-	return cmp.Or(show(std.out, l), findingsIf(differs))
+	if c.JSON {
+		out.write(l)
+	} else if err := printKey(out.buffer, l); err != nil {
+		return err
+	}
+	return cmp.Or(out.flush(), findingsIf(differs))
 }
 
 // plainKey replaces the name of a component in an error by the name of its flag, or of its

@@ -203,8 +203,13 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 				continue
 			}
 			listed++
-			if err := c.print(out, l); err != nil {
-				return err
+			since := "created " + stamp(l.Created)
+			if !l.DoubtSince.IsZero() {
+				since = "in doubt since " + stamp(l.DoubtSince)
+			}
+			out.print(c.JSON, l, "%s %s %s scope %q, key %q, %s\n", l.ID[:shortID], l.State, l.Operation, l.Scope, l.Value, since)
+			if out.err != nil {
+				return out.err
 			}
 		}
 		if err := out.flush(); err != nil {
@@ -217,17 +222,6 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 
 // shortID is the number of an ID's digits in text output, enough to name a key.
 const shortID = 16
-
-func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
-	if c.JSON {
-		return out.write(l)
-	}
-	since := "created " + stamp(l.Created)
-	if !l.DoubtSince.IsZero() {
-		since = "in doubt since " + stamp(l.DoubtSince)
-	}
-	return out.writeText(fmt.Sprintf("%s %s %s scope %q, key %q, %s\n", l.ID[:shortID], l.State, l.Operation, l.Scope, l.Value, since))
-}
 
 // findKeys returns the records whose IDs begin with the prefixes, in the order of the
 // prefixes. It is an error if no ID, or more than one ID, begins with a prefix.

@@ -44,22 +44,17 @@ Examples:
 }
 
 func (c *keysResolveCmd) check() error {
-	var errs []error
-	refuse := func(when bool, text string) {
-		if when {
-			errs = append(errs, errors.New(text))
-		}
-	}
+	var errs flagErrors
 	tookEffect := c.As == string(idempotency.ResolutionTookEffect)
 	one := c.Response != "" || c.MessageID != "" || c.SequenceNumber != ""
-	refuse(c.As == "" && c.Receipts == "", "--as: say took_effect or no_effect")
-	refuse(c.As != "" && !tookEffect && c.Receipts != "", "--receipts prove that messages are stored; --as no_effect is for other keys")
-	refuse(one && !tookEffect, "--response, --message-id and --sequence-number are of what took effect; --as no_effect takes --reason")
-	refuse(one && tookEffect && len(c.ID) != 1, "--response, --message-id and --sequence-number are of one key; name its ID")
-	refuse(c.Reason != "" && (tookEffect || c.Receipts != ""), "--reason is of what had no effect")
-	refuse(len(c.ID) > 0 && (c.Receipts != "" || !c.Select.isEmpty()), "IDs name the keys; leave --receipts and the selection out")
-	refuse(len(c.ID) == 0 && c.Select.isEmpty() && c.Receipts == "", "name keys by ID, or limit the selection with --scope, --operation, --queue or --older-than")
-	refuse(c.Receipts != "" && c.Select.Queue == "", "--receipts needs --queue, the ARN of the queue that the receipts are of")
+	errs.when(c.As == "" && c.Receipts == "", "--as: say took_effect or no_effect")
+	errs.when(c.As != "" && !tookEffect && c.Receipts != "", "--receipts prove that messages are stored; --as no_effect is for other keys")
+	errs.when(one && !tookEffect, "--response, --message-id and --sequence-number are of what took effect; --as no_effect takes --reason")
+	errs.when(one && tookEffect && len(c.ID) != 1, "--response, --message-id and --sequence-number are of one key; name its ID")
+	errs.when(c.Reason != "" && (tookEffect || c.Receipts != ""), "--reason is of what had no effect")
+	errs.when(len(c.ID) > 0 && (c.Receipts != "" || !c.Select.isEmpty()), "IDs name the keys; leave --receipts and the selection out")
+	errs.when(len(c.ID) == 0 && c.Select.isEmpty() && c.Receipts == "", "name keys by ID, or limit the selection with --scope, --operation, --queue or --older-than")
+	errs.when(c.Receipts != "" && c.Select.Queue == "", "--receipts needs --queue, the ARN of the queue that the receipts are of")
 	errs = append(errs, c.Select.check())
 	return errors.Join(errs...)
 }
@@ -202,7 +197,7 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 		for _, l := range lines {
 			if err = errors.Join(err, l.err); l.err == nil {
 				counts[l.Result]++
-				err = errors.Join(err, c.print(out, l))
+				c.print(out, l)
 			}
 		}
 		err = errors.Join(err, out.flush())
@@ -248,13 +243,10 @@ func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t
 	return l
 }
 
-func (c *keysResolveCmd) print(out *lineWriter, l resolvedKey) error {
-	if c.JSON {
-		return out.write(l)
-	}
+func (c *keysResolveCmd) print(out *lineWriter, l resolvedKey) {
 	text := map[string]string{
 		keyResolved: "resolved as " + l.Resolution, keyWouldResolve: "would resolve as " + l.Resolution,
 		keyAlready: "already " + l.State, keySkipped: "skipped: " + l.Why,
 	}[l.Result]
-	return out.writeText(fmt.Sprintf("%s %s scope %q, key %q: %s\n", l.ID[:shortID], l.Operation, l.Scope, l.Value, text))
+	out.print(c.JSON, l, "%s %s scope %q, key %q: %s\n", l.ID[:shortID], l.Operation, l.Scope, l.Value, text)
 }

@@ -81,9 +81,10 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 			}
 			count[f.Severity]++
 			failed = failed || c.FailOn.fails(f.Severity)
-			if err := c.print(out, findingLine{line.File, line.Number, f}); err != nil {
-				return err
-			}
+			out.print(c.JSON, findingLine{line.File, line.Number, f}, "%s:%d: %s\n", line.File, line.Number, strings.ReplaceAll(f.String(), "\n", " "))
+		}
+		if out.err != nil {
+			return out.err
 		}
 	}
 	if err := out.flush(); err != nil {
@@ -107,11 +108,4 @@ func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
 		}
 		return stream.Check(last, l.Message)
 	}
-}
-
-func (c *lintCmd) print(out *lineWriter, f findingLine) error {
-	if c.JSON {
-		return out.write(f)
-	}
-	return out.writeText(fmt.Sprintf("%s:%d: %s\n", f.File, f.Line, strings.ReplaceAll(f.Finding.String(), "\n", " ")))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -135,10 +134,11 @@ func (c *outboxLagCmd) run(ctx context.Context, std stdio) error {
 func (c *outboxLagCmd) print(std stdio, s outbox.Stats, groups []outbox.GroupStats) error {
 	if c.JSON {
 		out := newLineWriter(std.out)
-		if err := out.write(lagLine{s.Messages, s.Groups, s.OldestAge.Seconds(), s.Late, s.Leader, s.Fence}); err != nil {
-			return err
+		out.write(lagLine{s.Messages, s.Groups, s.OldestAge.Seconds(), s.Late, s.Leader, s.Fence})
+		for _, g := range groups {
+			out.write(lineOf(g))
 		}
-		return errors.Join(writeGroups(out, groups), out.flush())
+		return out.flush()
 	}
 	leader := "no relay leads"
 	if s.Leader != "" {
@@ -154,15 +154,6 @@ func (c *outboxLagCmd) print(std stdio, s outbox.Stats, groups []outbox.GroupSta
 		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\n", g.Group, g.Messages, g.Position, ago(g.Age), lineOf(g).State)
 	}
 	return t.Flush()
-}
-
-func writeGroups(out *lineWriter, groups []outbox.GroupStats) error {
-	for _, g := range groups {
-		if err := out.write(lineOf(g)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type outboxStuckCmd struct {
@@ -224,9 +215,7 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 				continue
 			}
 			stuck++
-			if err := c.print(out, lineOf(g), behind[g.Group]); err != nil {
-				return err
-			}
+			c.print(out, lineOf(g), behind[g.Group])
 		}
 		if err := out.flush(); err != nil {
 			return err
@@ -236,26 +225,16 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-func (c *outboxStuckCmd) print(out *lineWriter, g groupLine, late []outbox.LateRow) error {
-	var err error
-	if c.JSON {
-		err = out.write(g)
-	} else {
-		err = out.writeText(fmt.Sprintf("group %s, position %d of %s: %s: %s\n", g.Group, g.Position, counted(int(g.Messages), "message"), g.State, g.Why))
-	}
+func (c *outboxStuckCmd) print(out *lineWriter, g groupLine, late []outbox.LateRow) {
+	out.print(c.JSON, g, "group %s, position %d of %s: %s: %s\n", g.Group, g.Position, counted(int(g.Messages), "message"), g.State, g.Why)
 	for _, r := range late {
-		if r.Position == g.Position || err != nil {
+		if r.Position == g.Position {
 			continue
 		}
 		l := lateLine{Group: r.Group, Position: r.Position, FirstAttempt: r.FirstAttempt, Added: r.Added, State: "late"}
 		if r.Message != nil {
 			l.DedupeKey, l.EventID = r.Message.DedupeKey, r.Message.EventID.String()
 		}
-		if c.JSON {
-			err = out.write(l)
-		} else {
-			err = out.writeText(fmt.Sprintf("group %s, position %d: late, too: it was marked with the first one\n", l.Group, l.Position))
-		}
+		out.print(c.JSON, l, "group %s, position %d: late, too: it was marked with the first one\n", l.Group, l.Position)
 	}
-	return err
 }

@@ -156,6 +156,16 @@ func plainCause(err error, queueURL string) error {
 	return err
 }
 
+// flagErrors collects the errors of wrong combinations of flags.
+type flagErrors []error
+
+// when adds an error if wrong is true.
+func (e *flagErrors) when(wrong bool, format string, args ...any) {
+	if wrong {
+		*e = append(*e, fmt.Errorf(format, args...))
+	}
+}
+
 // flagWords replaces the names of configuration fields in an error by the names of flags.
 func flagWords(err error) error {
 	flags := map[string]string{

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,7 +122,6 @@ type receipts struct {
 	groups map[string][]*slot // for each group, the events whose receipts are not printed yet
 	counts map[string]int
 	total  int
-	err    error // error of the first receipt that could not be printed
 
 	flushed time.Time
 
@@ -226,14 +223,16 @@ func (s *slot) finishLocked() {
 }
 
 func (r *receipts) printLocked(l receiptLine) {
-	if r.err == nil {
-		r.err = r.out.write(l)
-		if now := time.Now(); r.err == nil && (len(r.room) <= fewWaiting || now.Sub(r.flushed) > longestUnflushed) {
-			r.err, r.flushed = r.out.flush(), now
-		}
-		if r.err != nil {
-			r.onFailure(r.err)
-		}
+	if r.out.err != nil {
+		return
+	}
+	r.out.write(l)
+	if now := time.Now(); len(r.room) <= fewWaiting || now.Sub(r.flushed) > longestUnflushed {
+		_ = r.out.flush() // r.out keeps the error
+		r.flushed = now
+	}
+	if r.out.err != nil {
+		r.onFailure(r.out.err)
 	}
 }
 
@@ -242,11 +241,8 @@ func (r *receipts) printLocked(l receiptLine) {
 func (r *receipts) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.out.flush(); r.err == nil {
-		r.err = err
-	}
-	if r.err != nil {
-		return fmt.Errorf("standard output: %w; not all receipts were printed", r.err)
+	if err := r.out.flush(); err != nil {
+		return fmt.Errorf("standard output: %w; not all receipts were printed", err)
 	}
 	return nil
 }
@@ -281,37 +277,3 @@ func (r *receipts) summarize(took time.Duration, bad int) {
 	}
 	r.progress.say(text)
 }
-
-// lineWriter writes JSON lines. It is not safe for concurrent use.
-type lineWriter struct {
-	buffer  *bufio.Writer
-	encoder *json.Encoder
-}
-
-func newLineWriter(w io.Writer) *lineWriter {
-	b := bufio.NewWriterSize(w, 64<<10)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	return &lineWriter{b, e}
-}
-
-// printLine prints object as a JSON line if asJSON is true, and otherwise text as a line.
-func printLine(w io.Writer, asJSON bool, object any, text string) error {
-	out := newLineWriter(w)
-	var err error
-	if asJSON {
-		err = out.write(object)
-	} else {
-		err = out.writeText(text + "\n")
-	}
-	return errors.Join(err, out.flush())
-}
-
-func (w *lineWriter) write(v any) error { return w.encoder.Encode(v) }
-
-func (w *lineWriter) writeText(text string) error {
-	_, err := w.buffer.WriteString(text)
-	return err
-}
-
-func (w *lineWriter) flush() error { return w.buffer.Flush() }

@@ -117,11 +117,10 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	}
 	counts := plan.Summary()
 	if c.JSON {
-		out := newLineWriter(std.out)
 		if counts == nil {
 			counts = []replay.PlanCount{}
 		}
-		err = errors.Join(out.write(planLine{plan.ID, plan.Source, plan.Made, len(plan.Items), plan.Excluded, counts}), out.flush())
+		err = printLine(std.out, true, planLine{plan.ID, plan.Source, plan.Made, len(plan.Items), plan.Excluded, counts}, "")
 	} else {
 		err = writePlanTable(std.out, plan)
 	}

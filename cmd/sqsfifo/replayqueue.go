@@ -47,18 +47,13 @@ Examples:
 }
 
 func (c *replayQueueCmd) check() error {
-	var errs []error
-	refuse := func(when bool, format string, args ...any) {
-		if when {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	refuse(!c.DryRun && c.Queue.QueueURL == "", "--queue-url is missing: name the queue that gets the messages")
-	refuse(!c.DryRun && c.Journal == "", "--journal is missing: without a journal no run can continue a killed one")
-	refuse(c.FromQueue == c.Queue.QueueURL, "--queue-url: the queue of --from-queue; name another queue")
-	refuse(c.Wait < 0, "--wait: %v is below 0", c.Wait)
-	refuse(c.Idle <= 0, "--idle: %v is not above 0", c.Idle)
-	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	var errs flagErrors
+	errs.when(!c.DryRun && c.Queue.QueueURL == "", "--queue-url is missing: name the queue that gets the messages")
+	errs.when(!c.DryRun && c.Journal == "", "--journal is missing: without a journal no run can continue a killed one")
+	errs.when(c.FromQueue == c.Queue.QueueURL, "--queue-url: the queue of --from-queue; name another queue")
+	errs.when(c.Wait < 0, "--wait: %v is below 0", c.Wait)
+	errs.when(c.Idle <= 0, "--idle: %v is not above 0", c.Idle)
+	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
 	return errors.Join(errs...)
 }
 
@@ -146,21 +141,17 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 	p := newProgress(std.err, 0, c.Quiet)
 	out, done := newLineWriter(std.out), 0
 	var mu sync.Mutex
-	var printErr error
 	q.Progress = func(r replay.QueueResult) {
 		mu.Lock()
 		defer mu.Unlock()
 		done++
 		p.item(done, counted(done, "message"))
-		switch {
-		case c.JSON:
-			printErr = errors.Join(printErr, out.write(queueResultLineOf(r)))
-		case c.DryRun:
-			text := "group " + r.Group + ": " + r.DedupeKey
+		if c.JSON || c.DryRun {
+			parked := ""
 			if r.Parked != "" {
-				text += ", parked: " + r.Parked
+				parked = ", parked: " + r.Parked
 			}
-			printErr = errors.Join(printErr, out.writeText(text+"\n"))
+			out.print(c.JSON, queueResultLineOf(r), "group %s: %s%s\n", r.Group, r.DedupeKey, parked)
 		}
 		if r.Outcome.Stops() && !c.Quiet {
 			p.say(fmt.Sprintf("group %s stopped at message %s, key %s: %s: %s", r.Group, r.SourceID, r.DedupeKey, r.Outcome, r.Reason))
@@ -182,13 +173,11 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		err = errInterrupted
 	}
 	l := queueReportLine{report.ID, report.Received, report.Sent, report.Suppressed, len(report.Stopped), report.Remaining, report.Deleted, report.Left}
-	if c.JSON {
-		printErr = errors.Join(printErr, out.write(l))
-	} else if !c.DryRun {
-		printErr = errors.Join(printErr, out.writeText(fmt.Sprintf("received %d: %d sent, %d suppressed, %d stopped, %d remaining; %d deleted; %s left in the source\n",
-			l.Received, l.Sent, l.Suppressed, l.Stopped, l.Remaining, l.Deleted, counted(l.Left, "message"))))
+	if c.JSON || !c.DryRun {
+		out.print(c.JSON, l, "received %d: %d sent, %d suppressed, %d stopped, %d remaining; %d deleted; %s left in the source\n",
+			l.Received, l.Sent, l.Suppressed, l.Stopped, l.Remaining, l.Deleted, counted(l.Left, "message"))
 	}
-	if err = errors.Join(err, printErr, out.flush()); err != nil {
+	if err = errors.Join(err, out.flush()); err != nil {
 		return plainCause(err, c.FromQueue)
 	}
 	return findingsIf(!c.DryRun && (report.Left > 0 || len(report.Stopped) > 0))

@@ -61,7 +61,7 @@ func (c *replayReportCmd) run(ctx context.Context, std stdio) error {
 		return err
 	}
 	if c.Items {
-		err = writeResults(newLineWriter(std.out), results)
+		err = writeResults(std.out, results)
 	} else {
 		err = printReport(std, report, c.JSON)
 	}
@@ -74,7 +74,8 @@ func (c *replayReportCmd) run(ctx context.Context, std stdio) error {
 	return unfinished(report)
 }
 
-func writeResults(out *lineWriter, results []replay.Result) error {
+func writeResults(w io.Writer, results []replay.Result) error {
+	out := newLineWriter(w)
 	for _, r := range results {
 		l := resultLine{
 			Item: r.Item.Number, Group: r.Item.Group, DedupeKey: r.Item.DedupeKey, EventID: r.Item.EventID.String(), Outcome: cmp.Or(r.Outcome, "remaining"),
@@ -83,9 +84,7 @@ func writeResults(out *lineWriter, results []replay.Result) error {
 		if r.Tried {
 			l.AtSend = string(r.Label)
 		}
-		if err := out.write(l); err != nil {
-			return err
-		}
+		out.write(l)
 	}
 	return out.flush()
 }
@@ -98,8 +97,7 @@ func unfinished(r replay.Report) error {
 
 func printReport(std stdio, r replay.Report, asJSON bool) error {
 	if asJSON {
-		out := newLineWriter(std.out)
-		return errors.Join(out.write(r), out.flush())
+		return printLine(std.out, true, r, "")
 	}
 	return writeReportTable(std.out, r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -30,18 +31,13 @@ type replayFlags struct {
 }
 
 func (c *replayFlags) check() error {
-	var errs []error
-	refuse := func(when bool, format string, args ...any) {
-		if when {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	refuse(c.Rate < 0, "--rate: %v is below 0", c.Rate)
-	refuse(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
-	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
-	refuse(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	refuse(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
-	refuse(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
+	var errs flagErrors
+	errs.when(c.Rate < 0, "--rate: %v is below 0", c.Rate)
+	errs.when(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
+	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	errs.when(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
+	errs.when(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
+	errs.when(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
 	return errors.Join(errs...)
 }
 
@@ -94,7 +90,7 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (err error) {
 		return err
 	}
 	if c.JSON {
-		err = writeSteps(newLineWriter(std.out), steps)
+		err = writeSteps(std.out, steps)
 	} else {
 		err = writeStepsTable(std.out, steps)
 	}
@@ -121,11 +117,10 @@ type stepLine struct {
 	Resend    bool          `json:"resend,omitempty"`
 }
 
-func writeSteps(out *lineWriter, steps []replay.Step) error {
+func writeSteps(w io.Writer, steps []replay.Step) error {
+	out := newLineWriter(w)
 	for _, s := range steps {
-		if err := out.write(stepLine{s.Item.Number, s.Item.Group, s.Item.DedupeKey, s.Item.EventID.String(), s.Item.Label, s.Label, s.Action, s.Reason, s.Resend}); err != nil {
-			return err
-		}
+		out.write(stepLine{s.Item.Number, s.Item.Group, s.Item.DedupeKey, s.Item.EventID.String(), s.Item.Label, s.Label, s.Action, s.Reason, s.Resend})
 	}
 	return out.flush()
 }

@@ -75,19 +75,14 @@ Examples:
 
 // check returns an error for invalid combinations of flags.
 func (c *sendCmd) check() error {
-	var errs []error
-	refuse := func(when bool, format string, args ...any) {
-		if when {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	refuse(c.Rate < 0, "--rate: %v is below 0", c.Rate)
-	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
-	refuse(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	refuse(c.Grace < 0, "--grace: %v is below 0", c.Grace)
-	refuse(c.ResendUnresolved && c.Journal == "", "--resend-unresolved needs --journal: without one no earlier run is known")
-	refuse(c.DryRun && c.Journal != "", "--dry-run and --journal: a dry run sends nothing that a journal could remember; use one of them")
-	refuse(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that events are sent")
+	var errs flagErrors
+	errs.when(c.Rate < 0, "--rate: %v is below 0", c.Rate)
+	errs.when(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	errs.when(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
+	errs.when(c.Grace < 0, "--grace: %v is below 0", c.Grace)
+	errs.when(c.ResendUnresolved && c.Journal == "", "--resend-unresolved needs --journal: without one no earlier run is known")
+	errs.when(c.DryRun && c.Journal != "", "--dry-run and --journal: a dry run sends nothing that a journal could remember; use one of them")
+	errs.when(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that events are sent")
 	return errors.Join(errs...)
 }
 
@@ -196,7 +191,8 @@ func (c *sendCmd) dryRun(ctx context.Context, lines *input.Texts, builder *input
 		switch {
 		case err == nil:
 			count++
-			err = out.write(m)
+			out.write(m)
+			err = out.err
 		case errors.As(err, &wrong) && c.SkipBad:
 			bad++
 			fmt.Fprintln(std.err, err)
