@@ -146,34 +146,23 @@ func indented(code string) string {
 	return b.String()
 }
 
-// unknownRuleError reports a rule that does not exist. nearest is the rule with the most
-// similar name.
-type unknownRuleError struct {
-	name    string
-	nearest lint.Rule
-}
-
-func (e *unknownRuleError) Error() string {
-	return fmt.Sprintf("no rule %q; the nearest is %s %s, and \"sqsfifo explain\" lists all", e.name, e.nearest.ID, e.nearest.Name)
-}
-
 // findRule finds a rule by ID or name in any case.
 func findRule(name string) (lint.Rule, error) {
-	var nearest lint.Rule
-	least := -1
-	wanted := strings.ToLower(name)
+	var known []string
+	rules := map[string]lint.Rule{}
 	for _, r := range everyRule() {
-		for _, known := range []string{strings.ToLower(r.ID), r.Name} {
-			d := distance(wanted, known)
-			if d == 0 {
-				return r, nil
-			}
-			if least < 0 || d < least {
-				nearest, least = r, d
-			}
+		for _, text := range []string{strings.ToLower(r.ID), r.Name} {
+			known = append(known, text)
+			rules[text] = r
 		}
 	}
-	return lint.Rule{}, &unknownRuleError{name, nearest}
+	wanted := strings.ToLower(name)
+	best := nearest(wanted, known)
+	r := rules[best]
+	if best != wanted {
+		return lint.Rule{}, fmt.Errorf("no rule %q; the nearest is %s %s, and \"sqsfifo explain\" lists all", name, r.ID, r.Name)
+	}
+	return r, nil
 }
 
 // distance returns the edit distance of a and b: the smallest number of bytes to insert,

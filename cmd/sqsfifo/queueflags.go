@@ -171,6 +171,7 @@ func flagWords(err error) error {
 	flags := map[string]string{
 		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
 		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
+		"Config.ID": "--run-id", "Config.InFlight": "--in-flight", "Config.MessagesPerSecond": "--rate", // of replay.Config
 	}
 	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
 }

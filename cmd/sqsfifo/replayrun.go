@@ -187,7 +187,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
 	if errors.As(err, &wrong) || errors.As(err, &field) { // with these errors, replay.Run returns no report
-		return replayFlagWords(err)
+		return flagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
 		return errors.Join(err, printErr)
@@ -206,17 +206,6 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 		printStops(std.err, results)
 	}
 	return unfinished(report)
-}
-
-// replayFlagWords replaces the names of configuration fields in an error by the names of
-// flags.
-func replayFlagWords(err error) error {
-	var field *sqsfifo.InvalidError
-	flags := map[string]string{"Config.InFlight": "--in-flight", "Config.ID": "--run-id", "Config.MessagesPerSecond": "--rate"}
-	if errors.As(err, &field) && flags[field.Field] != "" {
-		return fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
-	}
-	return err
 }
 
 // sendable returns the number of plan items whose action is not to skip the item.

@@ -215,14 +215,7 @@ func (f failOn) fails(s lint.Severity) bool {
 
 // coloured reports whether out is a terminal with colours. A console that cannot show
 // colours sets no TERM.
-func coloured(out any) bool {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+func coloured(out any) bool { return os.Getenv("NO_COLOR") == "" && terminal(out) }
 
 // disabled reports whether --disable names the rule. The command calls it for SF020 (a
 // package without a compliance test), because the analyzer does not check SF020.
