@@ -22,9 +22,9 @@ import (
 // database is a database named on the command line.
 type database struct {
 	*sql.DB
-	postgres bool
-	shown    string // path or URL without the password, for messages to people
-	name     string // path or URL without user and password; identifies the database
+	dialect sqlstore.Dialect
+	shown   string // path or URL without the password, for messages to people
+	name    string // path or URL without user and password; identifies the database
 }
 
 // openDatabase opens an existing SQLite file or a postgres:// URL. It neither creates nor
@@ -59,7 +59,7 @@ func openSQLite(path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &database{db, false, path, absolute}, nil
+	return &database{db, sqlstore.SQLite, path, absolute}, nil
 }
 
 func openPostgreSQL(ctx context.Context, source string) (*database, error) {
@@ -71,7 +71,7 @@ func openPostgreSQL(ctx context.Context, source string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{db, true, fmt.Sprintf("postgres://%s:%d/%s", config.Host, config.Port, config.Database), ""}
+	d := &database{db, sqlstore.PostgreSQL, fmt.Sprintf("postgres://%s:%d/%s", config.Host, config.Port, config.Database), ""}
 	var schema sql.NullString
 	if err := db.QueryRowContext(ctx, `SELECT current_schema()`).Scan(&schema); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", d.shown, err), db.Close())
@@ -86,10 +86,7 @@ func openOutbox(ctx context.Context, source string, c outbox.Config) (*outbox.Ou
 	if err != nil {
 		return nil, nil, err
 	}
-	c.DB, c.Dialect = db.DB, outbox.SQLite
-	if db.postgres {
-		c.Dialect = outbox.PostgreSQL
-	}
+	c.DB, c.Dialect = db.DB, db.dialect
 	box, err := outbox.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	switch {
@@ -107,10 +104,7 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := sqlstore.Config{DB: db.DB, Dialect: sqlstore.SQLite}
-	if db.postgres {
-		c.Dialect = sqlstore.PostgreSQL
-	}
+	c := sqlstore.Config{DB: db.DB, Dialect: db.dialect}
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {

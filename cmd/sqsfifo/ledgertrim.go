@@ -49,11 +49,7 @@ func (c *ledgerTrimCmd) run(ctx context.Context, std stdio) (err error) {
 		return err
 	}
 	defer closing(db.Close, &err)
-	dialect := sqlstore.SQLite
-	if db.postgres {
-		dialect = sqlstore.PostgreSQL
-	}
-	l, err := sqlstore.OpenLedger(ctx, db.DB, dialect)
+	l, err := sqlstore.OpenLedger(ctx, db.DB, db.dialect)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
 package livepage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"time"
@@ -188,33 +188,10 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("[]")
 	}
-	var w memory
-	h.server.ServeHTTP(&w, r)
-	if w.status != http.StatusOK || !json.Valid(w.body.Bytes()) { // the queue was deleted meanwhile
+	w := httptest.NewRecorder()
+	h.server.ServeHTTP(w, r)
+	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) { // the queue was deleted meanwhile
 		return json.RawMessage("[]")
 	}
-	return w.body.Bytes()
-}
-
-// memory is an http.ResponseWriter that keeps the answer in memory.
-type memory struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (m *memory) Header() http.Header {
-	if m.header == nil {
-		m.header = http.Header{}
-	}
-	return m.header
-}
-
-func (m *memory) WriteHeader(status int) { m.status = status }
-
-func (m *memory) Write(b []byte) (int, error) {
-	if m.status == 0 {
-		m.status = http.StatusOK
-	}
-	return m.body.Write(b)
+	return w.Body.Bytes()
 }
