@@ -37,7 +37,7 @@ type courier struct {
 	explicit  bool
 	counts    counts
 	clockSkew atomic.Uint64 // float64 bits: seconds by which SQS is ahead; NaN if unknown
-	log       *operatorLog
+	log       operatorLog
 
 	sqs, storeHealth health
 	startFor         time.Duration // Delivery.StartFor
@@ -249,9 +249,6 @@ func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	case memory.Collide:
 		s.refuse(collision)
 	default:
-		if errors.Is(j.Err, memory.ErrFull) {
-			j.Err = ErrMemoryFull
-		}
 		if j.Err != nil {
 			s.refuse(s.notStored(j.Err))
 		}

@@ -9,12 +9,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 var (
 	// ErrClosed is the cause of an error after a submission to a closed producer.
-	ErrClosed = errors.New("the producer is closed")
+	ErrClosed = dispatch.ErrClosed
 
 	// ErrGroupPaused is the cause of an error if an earlier event of the message group
 	// failed. The event was not sent, because it would overtake the failed event. See
@@ -27,7 +29,7 @@ var (
 
 	// ErrMemoryFull is the cause of an error if the producer already remembers
 	// Memory.MaxKeys dedupe keys. The event was not sent.
-	ErrMemoryFull = errors.New("the producer remembers as many dedupe keys as it may")
+	ErrMemoryFull = memory.ErrFull
 
 	// ErrOvertaken is the cause of an error if the event failed and the same request
 	// stored a later event of its group. A retry would be out of order, so the producer

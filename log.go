@@ -13,24 +13,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
-// operatorLog writes the records of Telemetry.Logger. A nil operatorLog writes nothing.
+// operatorLog writes the records of Telemetry.Logger. Without a Logger, Log is nil and nothing
+// is written.
 type operatorLog struct {
 	*sink.Log
 	throttled, lost, withoutRecord sink.OnceAMinute
 }
 
-func newOperatorLog(l *slog.Logger, queueURL string) *operatorLog {
-	if l == nil {
-		return nil
-	}
-	return &operatorLog{Log: sink.NewLog(l, "sqsfifo", queueURL)}
-}
-
 // paused logs the pause of a message group.
 func (l *operatorLog) paused(group string, p *dispatch.Pause) {
-	if l == nil {
-		return
-	}
 	attributes := []slog.Attr{
 		slog.String("message_group", group),
 		slog.String("event_id", uuid.UUID(p.ID).String()),
@@ -47,9 +38,6 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 
 // failed logs a failure for an operator: a reused key, or an altered event.
 func (l *operatorLog) failed(s *submission, err error) {
-	if l == nil {
-		return
-	}
 	var conflict *ConflictError
 	var altered *AlteredError
 	switch {
@@ -63,15 +51,13 @@ func (l *operatorLog) failed(s *submission, err error) {
 
 // drifted logs that the store has the event with other bytes or another group.
 func (l *operatorLog) drifted(s *submission) {
-	if l != nil {
-		l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
-	}
+	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }
 
 // throttle logs that SQS throttled a request: the first time, and then at most once a
 // minute.
 func (l *operatorLog) throttle(code string) {
-	if l != nil && l.IsDue(&l.throttled) {
+	if l.IsDue(&l.throttled) {
 		l.Add(slog.LevelWarn, "SQS throttles", slog.String("code", code))
 	}
 }
@@ -79,7 +65,7 @@ func (l *operatorLog) throttle(code string) {
 // recordLost logs that a provenance record was lost: the first time, and then at most
 // once a minute.
 func (l *operatorLog) recordLost() {
-	if l != nil && l.IsDue(&l.lost) {
+	if l.IsDue(&l.lost) {
 		l.Add(slog.LevelError, "provenance records lost: the sink fails or is too slow")
 	}
 }
@@ -87,16 +73,13 @@ func (l *operatorLog) recordLost() {
 // unrecorded logs a receipt without a record in the store. It logs the first such receipt
 // immediately, and later ones at most once a minute.
 func (l *operatorLog) unrecorded() {
-	if l != nil && l.IsDue(&l.withoutRecord) {
+	if l.IsDue(&l.withoutRecord) {
 		l.Add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
 	}
 }
 
 // flush waits until the handler has taken all added records.
 func (l *operatorLog) flush(ctx context.Context) error {
-	if l == nil {
-		return nil
-	}
 	if err := l.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: close: log records still to be written: %w", err)
 	}
@@ -114,7 +97,7 @@ func (s *submission) logged() []slog.Attr {
 
 // failing logs failed calls to a service.
 func (l *operatorLog) failing(service string, unproven bool, err error, failures int64, since time.Time) {
-	if l == nil {
+	if l.Log == nil { // the error of a store need not have a text that can be read
 		return
 	}
 	level, message := slog.LevelWarn, "calls to "+service+" fail and are retried"
@@ -126,7 +109,5 @@ func (l *operatorLog) failing(service string, unproven bool, err error, failures
 
 // recovered logs the end of an outage.
 func (l *operatorLog) recovered(service string, failures int64, lasted time.Duration) {
-	if l != nil {
-		l.Add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
-	}
+	l.Add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
 }

@@ -98,13 +98,13 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 			rules = append(rules, r.ID)
 		}
 	}
-	c.log = newOperatorLog(config.Telemetry.Logger, config.URL)
+	c.log.Log = sink.NewLog(config.Telemetry.Logger, "sqsfifo", config.URL)
 	c.inspector.health = &c.sqs
-	c.sqs.name, c.sqs.log = "SQS", c.log
-	c.storeHealth.name, c.storeHealth.log = "the store", c.log
+	c.sqs.name, c.sqs.log = "SQS", &c.log
+	c.storeHealth.name, c.storeHealth.log = "the store", &c.log
 	var ofStore func() observe.StoreSnapshot
 	if remember.Store != nil {
-		ofStore = q.storeSnapshot
+		ofStore = func() observe.StoreSnapshot { return observe.StoreSnapshot(c.memory.StoreStats()) }
 	}
 	c.observer, err = observe.New(observe.Config{
 		Meter: config.Telemetry.MeterProvider, Tracer: config.Telemetry.TracerProvider, Propagator: config.Telemetry.Propagator,
@@ -254,22 +254,9 @@ func (q *Queue) Stats() Stats {
 func (q *Queue) stats() Stats {
 	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{
-		Store:  q.storeStats(),
+		Store:  StoreStats(q.courier.memory.StoreStats()),
 		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest, PausedGroups: s.Paused, Rate: s.Rate,
 		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
-	}
-}
-
-func (q *Queue) storeStats() StoreStats {
-	return StoreStats(q.courier.memory.StoreStats())
-}
-
-func (q *Queue) storeSnapshot() observe.StoreSnapshot {
-	s := q.storeStats()
-	return observe.StoreSnapshot{
-		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
-		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Unresolved: s.Unresolved, Full: s.Full, OverQuota: s.OverQuota,
-		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Pending: s.Recording, Unrecorded: s.Unrecorded,
 	}
 }
 

@@ -148,18 +148,9 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	case errors.Is(err, dispatch.ErrFull):
 		return q.full(it)
 	default:
-		q.end(it, publicCause(err))
+		q.end(it, err)
 	}
 	return nil
-}
-
-// publicCause replaces an error of the internal package dispatch by this package's exported
-// error with the same meaning.
-func publicCause(err error) error {
-	if errors.Is(err, dispatch.ErrClosed) {
-		return ErrClosed
-	}
-	return err
 }
 
 // stays reports whether an event may wait in its message group. If not, stays also returns
@@ -331,7 +322,7 @@ func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()
 	if q.dispatcher.TryReserve(it.Size) != nil {
 		submit()
 		if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) }); err != nil {
-			q.end(it, publicCause(err))
+			q.end(it, err)
 			return false
 		}
 	}

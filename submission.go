@@ -242,24 +242,13 @@ func (s *submission) describe() observe.Event {
 func (s *submission) record(now time.Time, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
 	r := ProvenanceRecord{
 		Time:              now.UTC(),
+		Outcome:           ProvenanceOutcome(outcomeOf(receipt, err).String()),
 		MessageID:         receipt.MessageID,
 		SequenceNumber:    receipt.SequenceNumber,
 		Attempts:          attempts,
 		DuplicateDetected: receipt.Duplicate,
 		ReplayTriggered:   replay,
 		ErrorType:         errorType(err),
-	}
-	switch outcomeOf(receipt, err) {
-	case observe.Stored:
-		r.Outcome = ProvenanceStored
-	case observe.Duplicate:
-		r.Outcome = ProvenanceDuplicate
-	case observe.InDoubt:
-		r.Outcome = ProvenanceInDoubt
-	case observe.Altered:
-		r.Outcome = ProvenanceAltered
-	case observe.NotStored:
-		r.Outcome = ProvenanceNotStored
 	}
 	m := s.msg
 	if m == nil {

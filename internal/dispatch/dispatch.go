@@ -44,7 +44,7 @@ const (
 
 var (
 	// ErrClosed is returned for an item submitted after Close.
-	ErrClosed = errors.New("dispatch: closed")
+	ErrClosed = errors.New("the producer is closed")
 
 	// ErrFull is returned by TryReserve if the buffer has no room.
 	ErrFull = errors.New("dispatch: the buffer is full")

@@ -106,7 +106,7 @@ type Attempt struct {
 }
 
 // ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
-var ErrFull = errors.New("the memory is full")
+var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
 // LookUp asks the store about events in one call, without claiming the events. Call
 // LookUp before Identify. LookUp sets the kind of each judgement to None, Known, Change

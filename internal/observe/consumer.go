@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
@@ -43,12 +42,10 @@ type ConsumerSnapshot struct {
 
 // Consumer is the telemetry of a consumer. Its methods may be called concurrently.
 type Consumer struct {
+	scope
 	consumed   metric.Int64Counter
 	duration   metric.Float64Histogram
 	age        metric.Float64Histogram
-	tracer     trace.Tracer
-	silent     func() bool
-	propagator propagation.TextMapPropagator
 	unregister func()
 
 	name    string
@@ -62,24 +59,8 @@ type Consumer struct {
 // NewConsumer creates the instruments. After an error, no callback is registered with the
 // meter provider.
 func NewConsumer(c ConsumerConfig) (*Consumer, error) {
-	o := &Consumer{propagator: c.Propagator, silent: func() bool { return false }}
-	if c.Meter == nil {
-		c.Meter = otel.GetMeterProvider()
-	}
-	if c.Tracer == nil {
-		c.Tracer = otel.GetTracerProvider()
-		if unset := c.Tracer; isUnset(unset) {
-			o.silent = func() bool { return otel.GetTracerProvider() == unset }
-		}
-	}
-	if _, silent := c.Tracer.(noop.TracerProvider); silent {
-		o.silent = func() bool { return true }
-	}
-	if o.propagator == nil {
-		o.propagator = otel.GetTextMapPropagator()
-	}
+	o := &Consumer{scope: newScope(c.Meter, c.Tracer, c.Propagator, c.Version)}
 	o.name = "process " + c.QueueURL[strings.LastIndexByte(c.QueueURL, '/')+1:]
-	o.tracer = c.Tracer.Tracer(Scope, trace.WithInstrumentationVersion(c.Version), trace.WithSchemaURL(semconv.SchemaURL))
 	o.start = []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(spanAttributes(c.QueueURL)...),
 		trace.WithAttributes(semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess),
@@ -89,19 +70,18 @@ func NewConsumer(c ConsumerConfig) (*Consumer, error) {
 	o.here, o.succeed = setOf(queue), setOf(o.process)
 	o.receive = setOf(requestAttributes(c.QueueURL), semconv.MessagingOperationName("receive"))
 
-	meter := c.Meter.Meter(Scope, metric.WithInstrumentationVersion(c.Version), metric.WithSchemaURL(semconv.SchemaURL))
 	var errs [3]error
-	consumed, err := messagingconv.NewClientConsumedMessages(meter)
+	consumed, err := messagingconv.NewClientConsumedMessages(o.meter)
 	o.consumed, errs[0] = consumed.Inst(), err
-	duration, err := messagingconv.NewProcessDuration(meter, metric.WithExplicitBucketBoundaries(durationBounds...))
+	duration, err := messagingconv.NewProcessDuration(o.meter, metric.WithExplicitBucketBoundaries(durationBounds...))
 	o.duration, errs[1] = duration.Inst(), err
-	o.age, errs[2] = meter.Float64Histogram("sqs_fifo.consumer.event_age", metric.WithUnit("s"),
+	o.age, errs[2] = o.meter.Float64Histogram("sqs_fifo.consumer.event_age", metric.WithUnit("s"),
 		metric.WithDescription("Time from the event_time of an event to the end of its handling."),
 		metric.WithExplicitBucketBoundaries(0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	o.unregister, err = observeConsumer(meter, queue, &c)
+	o.unregister, err = o.observeConsumer(queue, &c)
 	return o, err
 }
 
@@ -118,8 +98,8 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 
 // observeConsumer makes metric readers call c.Snapshot until the function leave is
 // called.
-func observeConsumer(meter metric.Meter, queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
-	i := &observables{meter: meter, prefix: "sqs_fifo.consumer."}
+func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
+	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}
 	held := i.now("message.held", "{message}", "Messages in hand.")
 	bytes := i.now("buffer.usage", "By", "Size of the messages in hand.")
 	running := i.now("handler.running", "{handler}", "Handlers that run.")
@@ -135,7 +115,7 @@ func observeConsumer(meter metric.Meter, queue []attribute.KeyValue, c *Consumer
 		counts.add(s.Handled, s.Duplicates, s.Parked, s.Skipped, s.Failures, s.Lost, s.Released)
 	}}
 	here := setOf(queue)
-	return consumers.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() ConsumerSnapshot) (func(), error) {
+	return consumers.join(groupKey{o.provider, queueAttributes(c.QueueURL)[0]}, m, func(read func() ConsumerSnapshot) (func(), error) {
 		return i.register(func(to metric.Observer) {
 			s := read()
 			to.ObserveInt64(held, s.InHand, here)
@@ -173,7 +153,7 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
 	began := time.Now()
 	span := trace.Span(noop.Span{})
-	if !o.silent() {
+	if !o.isSilent() {
 		carrier := propagation.MapCarrier{}
 		for name, a := range m.MessageAttributes {
 			if a.StringValue != nil {

@@ -9,14 +9,12 @@ package observe
 import (
 	"context"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
@@ -28,9 +26,6 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
-
-// Scope is the instrumentation scope of all library telemetry.
-const Scope = "github.com/kansas-frontier-matrix/sqsfifo"
 
 // Attributes of the KFM key specification (v10.3.1, "Telemetry Requirements") and of this
 // library.
@@ -88,11 +83,8 @@ type Config struct {
 
 // Observer is the telemetry of a producer.
 type Observer struct {
+	scope
 	instruments
-	tracer         trace.Tracer
-	silent         bool                 // the tracer never records spans
-	unset          trace.TracerProvider // OpenTelemetry's placeholder; while it is the global provider, no span is recorded
-	propagator     propagation.TextMapPropagator
 	validAttribute func(name, value string) bool
 	unregister     func()
 	noEventSpans   bool
@@ -110,22 +102,9 @@ type Observer struct {
 // New creates the instruments. After an error, no callback is registered with the meter
 // provider.
 func New(c Config) (*Observer, error) {
-	o := &Observer{validAttribute: c.ValidAttribute, noEventSpans: c.NoEventSpans}
-	if c.Meter == nil {
-		c.Meter = otel.GetMeterProvider()
+	o := &Observer{
+		scope: newScope(c.Meter, c.Tracer, c.Propagator, c.Version), validAttribute: c.ValidAttribute, noEventSpans: c.NoEventSpans,
 	}
-	if c.Tracer == nil {
-		c.Tracer = otel.GetTracerProvider()
-		if isUnset(c.Tracer) {
-			o.unset = c.Tracer
-		}
-	}
-	if o.propagator = c.Propagator; c.Propagator == nil {
-		o.propagator = otel.GetTextMapPropagator()
-	}
-	_, o.silent = c.Tracer.(noop.TracerProvider)
-	o.tracer = c.Tracer.Tracer(Scope, trace.WithInstrumentationVersion(c.Version), trace.WithSchemaURL(semconv.SchemaURL))
-
 	queue := c.QueueURL[strings.LastIndexByte(c.QueueURL, '/')+1:]
 	common := trace.WithAttributes(spanAttributes(c.QueueURL)...)
 	start := func(kind trace.SpanKind, operation string, operationType attribute.KeyValue) []trace.SpanStartOption {
@@ -138,16 +117,15 @@ func New(c Config) (*Observer, error) {
 	o.eventStart = start(trace.SpanKindProducer, "create", semconv.MessagingOperationTypeCreate)
 	o.callStart = start(trace.SpanKindClient, "send", semconv.MessagingOperationTypeSend)
 
-	meter := c.Meter.Meter(Scope, metric.WithInstrumentationVersion(c.Version), metric.WithSchemaURL(semconv.SchemaURL))
-	if err := o.create(meter, c.QueueURL, c.Rules, c.StoreSnapshot != nil); err != nil {
+	if err := o.create(o.meter, c.QueueURL, c.Rules, c.StoreSnapshot != nil); err != nil {
 		return nil, err
 	}
 	o.own = o.Source("")
-	unregister, err := o.observeSnapshots(meter, &c)
+	unregister, err := o.observeSnapshots(&c)
 	if err != nil {
 		return nil, err
 	}
-	unregisterStore, err := o.observeStore(meter, &c)
+	unregisterStore, err := o.observeStore(&c)
 	if err != nil {
 		unregister()
 		return nil, err
@@ -195,18 +173,6 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 // call, so the caller must not hold a lock taken by either function. All other methods
 // continue to work. Close may be called several times.
 func (o *Observer) Close() { o.unregister() }
-
-// isUnset reports whether p is OpenTelemetry's placeholder for the global provider. The
-// placeholder is the global provider until the program sets one. Placeholder spans are
-// not recorded but cost time and memory.
-func isUnset(p trace.TracerProvider) bool {
-	t := reflect.TypeOf(p)
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
-}
-
-func (o *Observer) isSilent() bool {
-	return o.silent || o.unset != nil && otel.GetTracerProvider() == o.unset
-}
 
 // StartEvent starts an event's PRODUCER span. EndEvent ends the span. Without event spans
 // StartEvent returns ctx and a no-op span.

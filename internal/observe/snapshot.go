@@ -41,11 +41,11 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 
 // observeSnapshots makes metric readers call c.Snapshot until the function leave is
 // called. A nil c.Snapshot creates no instruments.
-func (o *Observer) observeSnapshots(meter metric.Meter, c *Config) (leave func(), err error) {
+func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {
 		return func() {}, nil
 	}
-	i := &observables{meter: meter, prefix: "sqs_fifo.producer."}
+	i := &observables{meter: o.meter, prefix: "sqs_fifo.producer."}
 	events := i.now("event.pending", "{event}", "Events that were submitted and have no reported outcome.")
 	eventLimit := i.now("event.limit", "{event}", "Largest number of pending events (Delivery.BufferEvents).")
 	bytes := i.now("buffer.usage", "By", "Size of the pending events, as SQS counts it.")
@@ -74,7 +74,7 @@ func (o *Observer) observeSnapshots(meter metric.Meter, c *Config) (leave func()
 		o.countSources()
 	}}
 	here := setOf(o.queue)
-	return producers.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() Snapshot) (func(), error) {
+	return producers.join(groupKey{o.provider, queueAttributes(c.QueueURL)[0]}, m, func(read func() Snapshot) (func(), error) {
 		return i.register(func(to metric.Observer) {
 			s := read()
 			for _, at := range []struct {

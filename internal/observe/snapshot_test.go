@@ -124,8 +124,8 @@ func TestSources(t *testing.T) {
 
 func TestStoreSnapshots(t *testing.T) {
 	now := observe.StoreSnapshot{
-		New: 1, Renewed: 2, Reclaimed: 3, Duplicates: 4, Conflicts: 5, InProgress: 6, Unresolved: 7, Full: 8, OverQuota: 16,
-		Drifts: 9, Unclaimed: 10, Errors: 11, Stale: 12, Lost: 13, Pending: 14, Unrecorded: 15,
+		New: 1, Renewed: 2, Reclaimed: 3, Duplicates: 4, Conflicts: 5, Waits: 6, Unresolved: 7, Full: 8, OverQuota: 16,
+		Drifts: 9, Unclaimed: 10, Errors: 11, Stale: 12, Lost: 13, Recording: 14, Unrecorded: 15,
 	}
 	r := newRig(t, func(c *observe.Config) { c.StoreSnapshot = func() observe.StoreSnapshot { return now } })
 	decided := "sqs_fifo.producer.store.claims {claim} counter " + here + ",sqs_fifo.decision="

@@ -25,6 +25,10 @@ const (
 
 var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
 
+// String returns the outcome as an attribute of metrics, which is also the outcome in a
+// provenance record.
+func (o Outcome) String() string { return outcomeNames[o] }
+
 // Collision is the difference between two events with the same key or body.
 type Collision uint8
 
@@ -75,7 +79,7 @@ func (o *Observer) Source(name string) *Source {
 		s.attributes = append(o.queue[:len(o.queue):len(o.queue)], attrEventSource.String(name))
 	}
 	outcome := func(of Outcome, more ...attribute.KeyValue) series {
-		return series{o.outcomes, with(s.attributes, append(more, attrOutcome.String(outcomeNames[of]))...)}
+		return series{o.outcomes, with(s.attributes, append(more, attrOutcome.String(of.String()))...)}
 	}
 	s.tally.series = []series{
 		outcome(Stored), outcome(Duplicate),
@@ -132,7 +136,7 @@ func (o *Observer) countOutcome(ctx context.Context, e *Ended) {
 		from.duplicates.Add(1)
 	default:
 		if o.outcomes.Enabled(ctx) {
-			o.outcomes.Add(ctx, 1, with(from.attributes, attrOutcome.String(outcomeNames[e.Outcome]), semconv.ErrorTypeKey.String(e.ErrorType))...)
+			o.outcomes.Add(ctx, 1, with(from.attributes, attrOutcome.String(e.Outcome.String()), semconv.ErrorTypeKey.String(e.ErrorType))...)
 		}
 	}
 	if o.eventDuration.Enabled(ctx) {

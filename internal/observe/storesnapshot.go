@@ -6,13 +6,15 @@ import (
 )
 
 // StoreSnapshot contains counts of a producer's store since the producer's start. Only
-// Pending is a current value.
+// Recording is a current value. The fields are those of StoreStats in the root package.
 type StoreSnapshot struct {
-	New, Renewed, Reclaimed, Duplicates, Conflicts, InProgress, Unresolved, Full, OverQuota int64 // answers to claims
+	New, Renewed, Reclaimed, Duplicates, Conflicts, Waits, Unresolved, Full, OverQuota int64 // answers to claims
 
-	Drifts, Unclaimed, Errors, Stale, Lost, Unrecorded int64
+	Drifts, Unclaimed, Errors, Stale int64
 
-	Pending int64 // current value
+	Recording int64 // current value
+
+	Lost, Unrecorded int64
 }
 
 const attrDecision = attribute.Key("sqs_fifo.decision")
@@ -20,17 +22,17 @@ const attrDecision = attribute.Key("sqs_fifo.decision")
 var decisions = [...]string{"new", "renewed", "reclaimed", "duplicate", "conflict", "in_progress", "unresolved", "full", "over_quota"}
 
 var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapshot {
-	s.Pending += o.Pending
+	s.Recording += o.Recording
 	return s
 }}
 
 // observeStore makes metric readers call c.StoreSnapshot until the function leave is
 // called. If c.StoreSnapshot is nil, it creates no instruments.
-func (o *Observer) observeStore(meter metric.Meter, c *Config) (leave func(), err error) {
+func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 	if c.StoreSnapshot == nil {
 		return func() {}, nil
 	}
-	i := &observables{meter: meter, prefix: "sqs_fifo.producer.store."}
+	i := &observables{meter: o.meter, prefix: "sqs_fifo.producer.store."}
 	claims := i.count("claims", "{claim}", "Answers of the store to claims, by decision.")
 	pending := i.now("result.pending", "{result}", "Results on their way to the store.")
 	here := with(o.queue)
@@ -47,9 +49,9 @@ func (o *Observer) observeStore(meter metric.Meter, c *Config) (leave func(), er
 	}
 	m := &member[StoreSnapshot]{c.StoreSnapshot, func(s StoreSnapshot) {
 		counts.add(s.Drifts, s.Unclaimed, s.Errors, s.Stale, s.Lost, s.Unrecorded,
-			s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.InProgress, s.Unresolved, s.Full, s.OverQuota)
+			s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.Waits, s.Unresolved, s.Full, s.OverQuota)
 	}}
-	return stores.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() StoreSnapshot) (func(), error) {
-		return i.register(func(to metric.Observer) { to.ObserveInt64(pending, read().Pending, setOf(o.queue)) })
+	return stores.join(groupKey{o.provider, queueAttributes(c.QueueURL)[0]}, m, func(read func() StoreSnapshot) (func(), error) {
+		return i.register(func(to metric.Observer) { to.ObserveInt64(pending, read().Recording, setOf(o.queue)) })
 	})
 }

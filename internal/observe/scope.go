@@ -1,0 +1,59 @@
+package observe
+
+import (
+	"reflect"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Scope is the instrumentation scope of all library telemetry.
+const Scope = "github.com/kansas-frontier-matrix/sqsfifo"
+
+// scope has the meter and the tracer of [Scope].
+type scope struct {
+	provider   metric.MeterProvider
+	meter      metric.Meter
+	tracer     trace.Tracer
+	silent     bool                 // the tracer never records spans
+	unset      trace.TracerProvider // OpenTelemetry's placeholder; while it is the global provider, no span is recorded
+	propagator propagation.TextMapPropagator
+}
+
+// newScope returns the scope of an Observer or a Consumer. In place of a nil provider or
+// propagator, it uses OpenTelemetry's global one.
+func newScope(meter metric.MeterProvider, tracer trace.TracerProvider, propagator propagation.TextMapPropagator, version string) scope {
+	s := scope{provider: meter, propagator: propagator}
+	if s.provider == nil {
+		s.provider = otel.GetMeterProvider()
+	}
+	if tracer == nil {
+		tracer = otel.GetTracerProvider()
+		if isUnset(tracer) {
+			s.unset = tracer
+		}
+	}
+	if s.propagator == nil {
+		s.propagator = otel.GetTextMapPropagator()
+	}
+	_, s.silent = tracer.(noop.TracerProvider)
+	s.tracer = tracer.Tracer(Scope, trace.WithInstrumentationVersion(version), trace.WithSchemaURL(semconv.SchemaURL))
+	s.meter = s.provider.Meter(Scope, metric.WithInstrumentationVersion(version), metric.WithSchemaURL(semconv.SchemaURL))
+	return s
+}
+
+// isUnset reports whether p is OpenTelemetry's placeholder for the global provider. The
+// placeholder is the global provider until the program sets one. Placeholder spans are
+// not recorded but cost time and memory.
+func isUnset(p trace.TracerProvider) bool {
+	t := reflect.TypeOf(p)
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
+}
+
+func (s *scope) isSilent() bool {
+	return s.silent || s.unset != nil && otel.GetTracerProvider() == s.unset
+}
