@@ -127,7 +127,7 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 
 func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {
 	e := &entries[0]
-	out, err := c.message(ctx, &sqs.SendMessageInput{
+	out, err := call(ctx, c, c.client.SendMessage, &sqs.SendMessageInput{
 		QueueUrl:               &c.queueURL,
 		MessageBody:            e.Body,
 		MessageGroupId:         e.Group,
@@ -136,9 +136,6 @@ func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answ
 	})
 	if err != nil {
 		return err
-	}
-	if out == nil {
-		return errNoOutput
 	}
 	if err := p.checkStatus(out.ResultMetadata); err != nil {
 		return err
@@ -161,12 +158,9 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 			MessageAttributes:      e.Attributes,
 		}
 	}
-	out, err := c.batch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &c.queueURL, Entries: request})
+	out, err := call(ctx, c, c.client.SendMessageBatch, &sqs.SendMessageBatchInput{QueueUrl: &c.queueURL, Entries: request})
 	if err != nil {
 		return err
-	}
-	if out == nil {
-		return errNoOutput
 	}
 	if err := p.checkStatus(out.ResultMetadata); err != nil {
 		return err
@@ -175,20 +169,16 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 	return nil
 }
 
-func (c *Caller) message(ctx context.Context, in *sqs.SendMessageInput) (_ *sqs.SendMessageOutput, err error) {
+// call calls a method of the client. A panic of the client, and a result with neither an answer
+// nor an error, are errors.
+func call[In, Out any](ctx context.Context, c *Caller, method func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
 	defer c.recoverInto(&err)
-	out, err := c.client.SendMessage(ctx, in, options...)
-	if err != nil {
+	out, err = method(ctx, in, options...)
+	switch {
+	case err != nil:
 		return nil, c.hide(err)
-	}
-	return out, nil
-}
-
-func (c *Caller) batch(ctx context.Context, in *sqs.SendMessageBatchInput) (_ *sqs.SendMessageBatchOutput, err error) {
-	defer c.recoverInto(&err)
-	out, err := c.client.SendMessageBatch(ctx, in, options...)
-	if err != nil {
-		return nil, c.hide(err)
+	case out == nil:
+		return nil, errNoOutput
 	}
 	return out, nil
 }

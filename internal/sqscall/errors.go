@@ -39,18 +39,6 @@ var (
 	errEntryCount = fmt.Errorf("a request has 1 to %d entries", MaxEntries)
 )
 
-// StatusError reports a request without an error of the client, but with an HTTP status
-// other than 200. SQS answers each successful send with 200. A StatusError wraps
-// [ErrUnproven].
-type StatusError struct{ Status int }
-
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("%v: HTTP status %d", ErrUnproven, e.Status)
-}
-
-// Unwrap returns ErrUnproven.
-func (e *StatusError) Unwrap() error { return ErrUnproven }
-
 // PanicError reports a panic of the client. If any byte of the request had left this
 // machine before the panic, the message may be stored.
 type PanicError struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -195,7 +196,7 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 		}
 	}
 	if status != 0 && status != http.StatusOK {
-		return &StatusError{Status: status}
+		return fmt.Errorf("%w: HTTP status %d", ErrUnproven, status)
 	}
 	return nil
 }
