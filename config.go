@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -247,9 +248,7 @@ func (c *Config[T]) shares() error {
 		{"Deduplication", q.Deduplication != 0},
 		{"Delivery", q.Delivery != Delivery{}},
 		{"Store", !q.Store.isZero()},
-		{"Telemetry", q.Telemetry.MeterProvider != nil || q.Telemetry.TracerProvider != nil || q.Telemetry.Propagator != nil ||
-			q.Telemetry.Provenance != nil || q.Telemetry.Logger != nil || q.Telemetry.ShowDedupeKeys || q.Telemetry.ShowErrorTexts ||
-			q.Telemetry.NoEventSpans},
+		{"Telemetry", !reflect.ValueOf(q.Telemetry).IsZero()},
 	} {
 		if f.set {
 			errs = append(errs, invalid("Config."+f.name, "set, but it belongs to the queue that the producer shares; set it in QueueConfig"))

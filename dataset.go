@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -163,49 +164,24 @@ func componentRule(s string) string {
 	return textRule(s)
 }
 
-// normalizeVersion returns a semantic version (semver.org 2.0.0) with a leading v.
+// semanticVersion is a semantic version without a leading v (semver.org 2.0.0).
+var semanticVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}` +
+	`(-` + prerelease + `(\.` + prerelease + `)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+
+// prerelease is an identifier of a prerelease: a number without a leading zero, or a text.
+const prerelease = `(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`
+
+// normalizeVersion returns a semantic version with a leading v.
 func normalizeVersion(version string) (string, error) {
 	v := strings.TrimSpace(version)
 	if rule := componentRule(v); rule != "" {
 		return "", invalid("version", rule)
 	}
-	if len(v) > 0 && (v[0] == 'v' || v[0] == 'V') {
+	if strings.HasPrefix(v, "v") || strings.HasPrefix(v, "V") {
 		v = v[1:]
 	}
-	core, build, hasBuild := strings.Cut(v, "+")
-	core, pre, hasPre := strings.Cut(core, "-")
-	numbers := strings.Split(core, ".")
-	ok := len(numbers) == 3 &&
-		!slices.ContainsFunc(numbers, func(n string) bool { return !isNumber(n) }) &&
-		(!hasPre || areIdentifiers(pre, true)) &&
-		(!hasBuild || areIdentifiers(build, false))
-	if !ok {
+	if !semanticVersion.MatchString(v) {
 		return "", invalid("version", "not a semantic version; write it as v10.3.1")
 	}
 	return "v" + v, nil
-}
-
-// isNumber reports whether s is a decimal number without a leading zero.
-func isNumber(s string) bool {
-	return isDigits(s) && (s == "0" || s[0] != '0')
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-func areIdentifiers(s string, prerelease bool) bool {
-	for id := range strings.SplitSeq(s, ".") {
-		switch {
-		case id == "" || strings.ContainsFunc(id, func(r rune) bool { return !isAlphanumeric(r) && r != '-' }):
-			return false
-		case prerelease && isDigits(id) && !isNumber(id):
-			return false
-		}
-	}
-	return true
-}
-
-func isAlphanumeric(r rune) bool {
-	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }

@@ -1,8 +1,10 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -124,15 +126,11 @@ const (
 
 // isZero reports whether no field is set: the producer has no store.
 func (c *StoreConfig) isZero() bool {
-	return c.Store == nil && c.Client == "" && c.Queue == "" && c.Owner == "" && c.TTL == 0 && c.Timeout == 0 &&
-		c.Unresolved == UnresolvedRefuse && !c.FailOpen
+	return reflect.ValueOf(*c).IsZero()
 }
 
 func (c *StoreConfig) timeout() time.Duration {
-	if c.Timeout == 0 {
-		return usualStoreTimeout
-	}
-	return c.Timeout
+	return cmp.Or(c.Timeout, usualStoreTimeout)
 }
 
 // lease returns the time that a claim protects an event: one request, one slow call of the
@@ -150,15 +148,8 @@ func (c *StoreConfig) retryFor() time.Duration {
 // policy returns the store's policy. It returns an error if the store's times, for
 // example the TTL, do not fit retryFor.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
-	if retryFor == 0 {
-		retryFor = c.retryFor()
-	}
-	ttl := c.TTL
-	if ttl == 0 {
-		ttl = usualTTL
-	}
 	return idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL: ttl, Retry: retryFor, Network: window.Request, Clock: window.Slack,
+		TTL: cmp.Or(c.TTL, usualTTL), Retry: cmp.Or(retryFor, c.retryFor()), Network: window.Request, Clock: window.Slack,
 		Lease: c.lease(), Window: window.Interval, Resend: c.Unresolved == UnresolvedResend, StoreTimeout: c.timeout(),
 	})
 }
