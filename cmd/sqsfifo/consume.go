@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -232,13 +233,8 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 
 // blocked returns the message groups that wait for an operator, because the handler failed
 // on their first message. It leaves out groups that only wait for their next attempt.
-func (w *consuming) blocked() (out []consumer.BlockedGroup) {
-	for _, g := range w.consumer.Blocked() {
-		if g.Blocked {
-			out = append(out, g)
-		}
-	}
-	return out
+func (w *consuming) blocked() []consumer.BlockedGroup {
+	return slices.DeleteFunc(w.consumer.Blocked(), func(g consumer.BlockedGroup) bool { return !g.Blocked })
 }
 
 // list logs one record for each blocked group.

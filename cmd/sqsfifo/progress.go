@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 )
 
 // progress shows a progress bar on a terminal, and prints lines for people above the bar.
@@ -22,15 +20,6 @@ type progress struct {
 	bar   *progressbar.ProgressBar // nil if no progress is shown
 	shown time.Time
 	sized bool // the total is known, so the bar can show a percentage
-}
-
-// linesProgress returns a progress that counts the bytes read from an input.
-func linesProgress(out io.Writer, lines *input.Texts, quiet bool) *progress {
-	size, known := lines.Size()
-	if !known {
-		size = 0
-	}
-	return newProgress(out, size, quiet)
 }
 
 // newProgress returns a progress that counts up to size; 0 means an unknown total. It shows

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // These are the outcomes of an event, as receipts name them.
@@ -59,55 +61,50 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// outcome is the result of sending an event.
-type outcome struct {
-	name           string
-	receipt        sqsfifo.Receipt
-	err            error
-	drift          bool
-	since          time.Time
-	resendBefore   time.Time
-	messageID      string
-	sequenceNumber string
-}
-
-// outcomeOf returns the outcome of an event, from the receipt and the error of its
-// producer. journal is true if the command uses a journal. With a journal, an event may
-// be stored without a request of this run: an earlier run sent it, or an earlier line had
-// the same event.
-func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
-	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
-	for _, f := range r.Findings {
-		o.drift = o.drift || f.Rule == "SF061"
-	}
+// setOutcome sets the outcome of the event, from the receipt and the error of its producer.
+// journal is true if the command uses a journal. With a journal, an event may be stored
+// without a request of this run: an earlier run sent it, or an earlier line had the same
+// event.
+func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
+	l.MessageID, l.SequenceNumber, l.Attempts, l.Overtaken = r.MessageID, r.SequenceNumber, r.Attempts, r.Overtaken
+	l.Drift = slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "SF061" })
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
 	var doubt *sqsfifo.InDoubtError
 	var unresolved *idempotency.UnresolvedError
 	switch fate := sqsfifo.FateOf(err); {
 	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
-		o.name = outcomeEarlier
+		l.Outcome = outcomeEarlier
 	case fate == sqsfifo.Stored && r.Duplicate:
-		o.name = outcomeDuplicate
+		l.Outcome = outcomeDuplicate
 	case fate == sqsfifo.Stored:
-		o.name = outcomeStored
+		l.Outcome = outcomeStored
 	case errors.As(err, &unresolved):
-		o.name, o.since = outcomeUnresolved, unresolved.DoubtSince
-		o.err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then \"sqsfifo keys resolve\" records the outcome, or --resend-unresolved sends it again", stamp(o.since))
+		l.Outcome, l.Since = outcomeUnresolved, stampOrEmpty(unresolved.DoubtSince)
+		err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then \"sqsfifo keys resolve\" records the outcome, or --resend-unresolved sends it again", stamp(unresolved.DoubtSince))
 	case errors.As(err, &doubt):
-		o.name, o.since, o.resendBefore = outcomeInDoubt, doubt.Since, doubt.ResendBefore
+		l.Outcome, l.Since, l.ResendBefore = outcomeInDoubt, stampOrEmpty(doubt.Since), stampOrEmpty(doubt.ResendBefore)
 	case fate == sqsfifo.Altered:
-		o.name = outcomeAltered
+		l.Outcome = outcomeAltered
 	case errors.As(err, &conflict):
-		o.name = outcomeConflict
+		l.Outcome = outcomeConflict
 	case errors.As(err, &violation):
-		o.name = outcomeRefused
+		l.Outcome = outcomeRefused
 	case errors.Is(err, sqsfifo.ErrGroupPaused):
-		o.name = outcomeHeld
+		l.Outcome = outcomeHeld
 	default:
-		o.name = outcomeNotStored
+		l.Outcome = outcomeNotStored
 	}
-	return o
+	if err != nil {
+		l.Error = strings.TrimPrefix(err.Error(), "sqsfifo: ")
+	}
+}
+
+func stampOrEmpty(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t)
 }
 
 // receipts prints a receipt for each event. The outcomes of events may come in any order.
@@ -176,23 +173,12 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 // end sets the outcome of the event. It prints the event's receipt and the later receipts
 // of the group that waited for it. If an earlier event of the group has no outcome yet, end
 // prints nothing.
-func (s *slot) end(o outcome) {
-	l := &s.line
-	l.Outcome, l.MessageID, l.SequenceNumber, l.Attempts = o.name, o.messageID, o.sequenceNumber, o.receipt.Attempts
-	l.Drift, l.Overtaken = o.drift, o.receipt.Overtaken
-	if !o.since.IsZero() {
-		l.Since = stamp(o.since)
-	}
-	if !o.resendBefore.IsZero() {
-		l.ResendBefore = stamp(o.resendBefore)
-	}
-	if o.err != nil {
-		l.Error = strings.TrimPrefix(o.err.Error(), "sqsfifo: ")
-	}
+func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
+	s.line.setOutcome(receipt, err, journal)
 	r := s.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.counts[o.name]++
+	r.counts[s.line.Outcome]++
 	r.total++
 	s.finishLocked()
 }

@@ -174,22 +174,32 @@ func readPlan(path string) (*replay.Plan, error) {
 	return plan, nil
 }
 
-// openFile opens a file for reading at any offset, and returns its size in bytes. The file
-// must be a regular file.
-func openFile(path string) (*os.File, int64, error) {
-	f, err := os.Open(path) // #nosec G304 -- the user names the file
+// regularFile is a file that can be read at any offset.
+type regularFile struct {
+	*os.File
+	path string // canonical path
+	size int64  // in bytes
+}
+
+func openFile(name string) (*regularFile, error) {
+	f, err := os.Open(name) // #nosec G304 -- the user names the file
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	r := &regularFile{File: f}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
-		err = fmt.Errorf("%s is no regular file, which is needed to read it twice", path)
+		err = fmt.Errorf("%s is no regular file, which is needed to read it twice", name)
 	default:
-		return f, info.Size(), nil
+		r.size = info.Size()
+		r.path, err = canonicalPath(name)
 	}
-	return nil, 0, errors.Join(err, f.Close())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
 }
 
 // canonicalPath returns the absolute path of a file without symbolic links: the same path

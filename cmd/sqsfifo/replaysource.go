@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -50,15 +49,11 @@ func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, err
 	}
 	switch {
 	case f.Lines != "":
-		name, err := canonicalPath(f.Lines)
+		file, err := openFile(f.Lines)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--lines: %w", err)
 		}
-		file, size, err := openFile(f.Lines)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--lines: %w", err)
-		}
-		return replay.NewJSONLines(name, file, size), file.Close, nil
+		return replay.NewJSONLines(file.path, file, file.size), file.Close, nil
 	case f.Provenance != "":
 		return f.openProvenance()
 	case f.Outbox != "":
@@ -80,11 +75,7 @@ func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, err
 }
 
 func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
-	name, err := canonicalPath(f.Provenance)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--provenance: %w", err)
-	}
-	records, size, err := openFile(f.Provenance)
+	records, err := openFile(f.Provenance)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--provenance: %w", err)
 	}
@@ -92,13 +83,13 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("--bodies: %w", err), records.Close())
 	}
-	return replay.NewProvenance(name, replay.ProvenanceLines(records, size), bodies.find), closeAll(records, bodies.file), nil
+	return replay.NewProvenance(records.path, replay.ProvenanceLines(records, records.size), bodies.find), closeAll(records, bodies.file), nil
 }
 
 // bodyFile finds a message body by its hash in a file of JSON lines. In memory it keeps
 // only the hashes and the places of the lines.
 type bodyFile struct {
-	file   *os.File
+	file   *regularFile
 	places map[string]bodyPlace
 }
 
@@ -108,19 +99,19 @@ type bodyPlace struct {
 }
 
 func openBodies(path string) (*bodyFile, error) {
-	file, size, err := openFile(path)
+	file, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	b := &bodyFile{file, map[string]bodyPlace{}}
-	if err := b.index(path, size); err != nil {
+	if err := b.index(path); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return b, nil
 }
 
-func (b *bodyFile) index(path string, size int64) error {
-	lines := messageline.NewReader(io.NewSectionReader(b.file, 0, size), 1<<20)
+func (b *bodyFile) index(path string) error {
+	lines := messageline.NewReader(io.NewSectionReader(b.file, 0, b.file.size), 1<<20)
 	for {
 		t, err := lines.Next()
 		if errors.Is(err, io.EOF) {

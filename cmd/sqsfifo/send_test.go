@@ -335,19 +335,19 @@ func TestReceiptsInOrder(t *testing.T) {
 		}
 		return lines
 	}
-	a3.end(outcome{name: outcomeStored})
+	a3.end(sdk.Receipt{}, nil, false)
 	assert.Empty(t, printed())
-	b1.end(outcome{name: outcomeStored})
+	b1.end(sdk.Receipt{}, nil, false)
 	assert.Equal(t, []int{2}, printed())
-	a1.end(outcome{name: outcomeStored})
+	a1.end(sdk.Receipt{}, nil, false)
 	assert.Equal(t, []int{2, 1}, printed())
-	a2.end(outcome{name: outcomeEarlier})
-	b2.end(outcome{name: outcomeStored})
+	a2.end(sdk.Receipt{Duplicate: true}, nil, true)
+	b2.end(sdk.Receipt{}, nil, false)
 	assert.Equal(t, []int{2, 1, 3, 4, 5}, printed())
 	assert.Empty(t, r.groups)
 	assert.Empty(t, r.room)
 	assert.False(t, r.failed())
-	slot(6, "c").end(outcome{name: outcomeUnresolved})
+	slot(6, "c").end(sdk.Receipt{}, &idempotency.UnresolvedError{}, true)
 	assert.True(t, r.failed())
 }
 

@@ -59,7 +59,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input
 	if c.Quiet {
 		out = io.Discard
 	}
-	s.progress = linesProgress(std.err, lines, c.Quiet)
+	s.progress = newProgress(std.err, lines.Size(), c.Quiet)
 	s.receipts = newReceipts(out, s.progress)
 	return s
 }
@@ -222,7 +222,7 @@ func (s *sending) report(slot *slot, r sqsfifo.Receipt, err error) {
 		s.fail(fmt.Errorf("--journal: %s:%d and later events were not sent: %w", slot.line.File, slot.line.Line, err))
 		slot.drop()
 	default:
-		slot.end(outcomeOf(r, err, s.journal))
+		slot.end(r, err, s.journal)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/livepage"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -89,10 +90,11 @@ func (c *serveCmd) run(ctx context.Context, io stdio) error {
 	for _, q := range served {
 		fmt.Fprintf(io.out, "%s/%s/%s\n", base, sqstest.Account, q.Name())
 	}
-	handler, err := livePage(server)
+	page, err := livepage.New(server)
 	if err != nil {
 		return err
 	}
+	var handler http.Handler = page
 	if !c.AllowRemote {
 		handler = loopbackOnly(handler)
 	}

@@ -7,18 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/livepage"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
-
-// livePage returns a handler that serves the server's requests and a page about its queues.
-func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.New(server) }
 
 // queueEntry is one queue in the file that the flag --queues names.
 type queueEntry struct {

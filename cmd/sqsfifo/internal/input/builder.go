@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -126,10 +127,7 @@ func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
 	for _, f := range b.spec.flags() {
-		need := false
-		for _, name := range needed {
-			need = need || name == f.name
-		}
+		need := slices.Contains(needed, f.name)
 		switch {
 		case need && f.text == "":
 			missing = append(missing, f.name)
@@ -157,7 +155,7 @@ func (b *Builder) Build(l Line) (*sqsfifo.Message, error) {
 	if err == nil {
 		return m, nil
 	}
-	wrong := l.wrong(err)
+	wrong := l.Wrong(err)
 	if l.Number == 1 && errors.Is(err, canonicaljson.ErrSyntax) && (string(l.Text) == "{" || string(l.Text) == "[") {
 		wrong.Err = fmt.Errorf("%w (--whole takes a file for one event)", wrong.Err)
 	}

@@ -38,9 +38,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Wrong wraps err in a [*LineError] with the line's file and number. If the line is a whole
 // array, or the beginning of an object or array over several lines, the text of err is
 // replaced by a jq command that converts the file to one object on each line.
-func (l Line) Wrong(err error) error { return l.wrong(err) }
-
-func (l Line) wrong(err error) *LineError {
+func (l Line) Wrong(err error) *LineError {
 	if way := l.wayOut(err); way != "" {
 		err = messageline.Reword(way, err)
 	}
@@ -96,18 +94,17 @@ func Open(files []string, stdin io.Reader, whole bool) (*Texts, error) {
 	return &Texts{names: slices.Clone(files), stdin: stdin, whole: whole}, nil
 }
 
-// Size returns the total size of all files in bytes, or false if the size of any of them
-// is unknown.
-func (t *Texts) Size() (int64, bool) {
-	var total int64
+// Size returns the total size of all files in bytes, or 0 if the size of any of them is
+// unknown.
+func (t *Texts) Size() (total int64) {
 	for _, name := range t.names {
 		info, err := os.Stat(name)
 		if name == "-" || err != nil || !info.Mode().IsRegular() {
-			return 0, false
+			return 0
 		}
 		total += info.Size()
 	}
-	return total, true
+	return total
 }
 
 // Read returns the number of bytes read so far.

@@ -69,15 +69,11 @@ func shorten(s string, most int) string {
 // Attributes describes the differing attributes of two messages, sorted by name, at most
 // attributesMost of them.
 func Attributes(own, other map[string]string) []string {
-	names := map[string]bool{}
-	for name := range own {
-		names[name] = true
-	}
-	for name := range other {
-		names[name] = true
-	}
+	both := map[string]string{}
+	maps.Copy(both, own)
+	maps.Copy(both, other)
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		a, has := own[name]
 		b, had := other[name]
 		if has == had && a == b {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"strings"
 )
 
 // columns stores the page's rows column by column. Each field of row has a separate byte
@@ -85,17 +86,7 @@ func (c *columns) add(m row) {
 
 // isHash reports whether a deduplication ID has the form in which SQS writes the SHA-256 of
 // a body.
-func isHash(id string) bool {
-	if len(id) != 64 {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isHash(id string) bool { return len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" }
 
 func shortened(s string, most int) string {
 	for i := range s {
