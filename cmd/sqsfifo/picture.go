@@ -72,8 +72,9 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 	if p == nil {
 		return nil
 	}
+	options := timeline.Options{Files: files, Scope: scope, Replays: replays}
 	if p.HTMLBodies {
-		if err := p.readTexts(); err != nil {
+		if options.Texts, err = p.readTexts(); err != nil {
 			return fmt.Errorf("--html: the texts of the findings: %w", err)
 		}
 	}
@@ -87,7 +88,7 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 		}
 	}()
 	w := bufio.NewWriter(f)
-	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, Texts: p.HTMLBodies}); err != nil {
+	if err := p.recorder.Write(w, options); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -95,7 +96,7 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 
 // readTexts reads the findings and their related messages from the log a second time. The
 // page shows the bodies and attributes of these messages (see timeline.Recorder.Wanted).
-func (p *picture) readTexts() error {
+func (p *picture) readTexts() (map[timeline.Place]sqstest.TimedMessage, error) {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))
 	for len(wanted) > 0 {
@@ -105,15 +106,11 @@ func (p *picture) readTexts() error {
 			n = len(wanted)
 		}
 		if err := p.readTextsOf(file, wanted[:n], texts); err != nil {
-			return err
+			return nil, err
 		}
 		wanted = wanted[n:]
 	}
-	p.recorder.SetTexts(func(at timeline.Place) (sqstest.TimedMessage, bool) {
-		m, ok := texts[at]
-		return m, ok
-	})
-	return nil
+	return texts, nil
 }
 
 func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[timeline.Place]sqstest.TimedMessage) error {

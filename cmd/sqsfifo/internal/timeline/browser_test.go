@@ -28,8 +28,16 @@ func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) i
 		require.NoError(t, err)
 		r.Add(Message{At: m.At, Group: m.GroupID, Place: Place{Line: int32(i + 1), Replay: replay(i)}, Outcome: o})
 	}
-	r.SetTexts(func(p Place) (sqstest.TimedMessage, bool) { return messages[p.Line-1], true })
 	return r
+}
+
+// textsOf returns the messages by line, for Options.Texts.
+func textsOf(messages []sqstest.TimedMessage) map[Place]sqstest.TimedMessage {
+	texts := map[Place]sqstest.TimedMessage{}
+	for i, m := range messages {
+		texts[Place{Line: int32(i + 1)}] = m
+	}
+	return texts
 }
 
 // few returns messages with each kind of finding, and with hostile texts.
@@ -82,7 +90,7 @@ func TestPageInBrowser(t *testing.T) {
 		}
 		return 0
 	})
-	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: true}))
+	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(few())}))
 	tab.Until("document.body.dataset.opened")
 
 	text := func(selector string) string {
@@ -237,7 +245,7 @@ return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.b
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
 	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })
-	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: true})
+	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: textsOf(few())})
 	for _, size := range []struct{ width, height int64 }{{1280, 800}, {820, 900}, {390, 844}, {390, 640}} {
 		tab.Size(size.width, size.height)
 		tab.File(file)
@@ -288,8 +296,9 @@ func TestLargePageInBrowser(t *testing.T) {
 		t.Skip("100,000 messages")
 	}
 	tab := browsertest.Open(t)
-	r := simulated(t, varied(100_000, 500, 6*time.Hour), func(int) int32 { return 0 })
-	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Texts: true})
+	messages := varied(100_000, 500, 6*time.Hour)
+	r := simulated(t, messages, func(int) int32 { return 0 })
+	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Texts: textsOf(messages)})
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	tab.Dark(true)

@@ -10,7 +10,7 @@
 // message. For a longer log it has the counts of all messages, and the findings with their
 // related messages. A [Recorder]'s memory is bounded: beyond MaxMessages it grows with the
 // deduplication interval, not with the log. The page has bodies and attributes of findings
-// only, shortened, and only if the caller passes them to [Recorder.SetTexts].
+// only, shortened, and only if the caller passes them in [Options].Texts.
 //
 // Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of each
 // kind, and any log at most [MaxTexts] texts of each kind. The page draws each message
@@ -88,7 +88,7 @@ type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	Texts   bool // whether SetTexts was called; if false, the page says that texts are missing
+	Texts   map[Place]sqstest.TimedMessage // the available messages of the lines from Wanted; if nil, the page says that texts are missing
 }
 
 // Recorder records messages in simulation order and writes the page. Create it with
@@ -104,14 +104,14 @@ type Recorder struct {
 	causes      map[cause]int
 	recent      recent.Messages[recentMessage]
 	bins        bins
-	texts       map[int]*text
+	texts       map[int]text
 	textsOf     [kindCount]int
 	most        int // MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.
 func NewRecorder() *Recorder {
-	return &Recorder{groups: newGroups(), all: newColumns(), causes: map[cause]int{}, texts: map[int]*text{}, most: MaxMessages}
+	return &Recorder{groups: newGroups(), all: newColumns(), causes: map[cause]int{}, texts: map[int]text{}, most: MaxMessages}
 }
 
 // cause is the reason of a finding; the list groups findings by cause.
@@ -233,14 +233,14 @@ func (r *Recorder) find(kind Kind, m Message, found row) {
 		return
 	}
 	r.textsOf[kind]++
-	t := &text{own: m.Place}
+	t := text{own: lineOf(m.Place)}
 	if kind != Refused {
 		t.with = found.of
 		if kind == Bodies {
 			t.with = found.other
 		}
 		if was, ok := r.recent.Of(t.with); ok {
-			t.other = was.place
+			t.other = lineOf(was.place)
 		}
 	}
 	r.texts[found.number] = t

@@ -299,10 +299,11 @@ func TestTexts(t *testing.T) {
 	add(2*time.Second, 3, sqstest.Outcome{Result: sqstest.ResultSuppressed, Of: 1, Collides: -1, Lost: []string{"attributes"}})
 	add(3*time.Second, 4, sqstest.Outcome{Result: sqstest.ResultSuppressed, Of: 0, Collides: -1})
 	assert.Equal(t, []Place{{Line: 2}, {Line: 3}}, r.Wanted())
-	r.SetTexts(func(p Place) (sqstest.TimedMessage, bool) {
-		return sqstest.TimedMessage{Body: fmt.Sprint("secret ", p.Line), Attributes: map[string]string{"k": fmt.Sprint(p.Line)}}, true
-	})
-	c, _ := contentsOf(t, r, Options{Texts: true})
+	texts := map[Place]sqstest.TimedMessage{}
+	for line := range int32(4) {
+		texts[Place{Line: line + 1}] = sqstest.TimedMessage{Body: fmt.Sprint("secret ", line+1), Attributes: map[string]string{"k": fmt.Sprint(line + 1)}}
+	}
+	c, _ := contentsOf(t, r, Options{Texts: texts})
 	require.Len(t, c.Texts, 1)
 	assert.Equal(t, 3, c.Texts[0].Number)
 	assert.Equal(t, 2, c.Texts[0].With)

@@ -71,7 +71,7 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 		Files: o.Files, Scope: o.Scope, IntervalMS: interval.Milliseconds(), ReplaysMS: []int64{},
 		Messages: r.count, Complete: complete, First: r.first, Last: r.last, Kinds: r.kinds[:], Causes: r.packCauses(),
 		Groups: r.groups.list, GroupCounts: r.groups.pack(), Bins: r.bins.pack(),
-		Rows: rows.pack(complete), Begin: r.first, HasTexts: o.Texts, Texts: []packedText{},
+		Rows: rows.pack(complete), Begin: r.first, HasTexts: o.Texts != nil,
 	}
 	for _, d := range o.Replays {
 		c.ReplaysMS = append(c.ReplaysMS, d.Milliseconds())
@@ -79,9 +79,7 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 	if !complete && len(r.kept) > 0 {
 		c.Begin = r.kept[0].at
 	}
-	if o.Texts {
-		c.Texts = r.packTexts()
-	}
+	c.Texts = r.packTexts(o.Texts)
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
