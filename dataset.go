@@ -67,8 +67,12 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(d.ID + "|" + d.Version + "|" + d.SourceURI))
-	return keyPrefix + hex.EncodeToString(sum[:]), nil
+	return d.keyOfNormal(), nil
+}
+
+// keyOfNormal returns the key of a dataset in its normal form.
+func (d *Dataset) keyOfNormal() string {
+	return keyPrefix + hexOf(sha256.Sum256([]byte(d.ID+"|"+d.Version+"|"+d.SourceURI)))
 }
 
 // Normalize returns a copy of d with ID, Version and SourceURI in their normal form. A
@@ -99,11 +103,7 @@ func (d *Dataset) recorded() (id, version, key string) {
 	if err != nil {
 		return d.ID, d.Version, ""
 	}
-	key, err = normal.IdempotencyKey()
-	if err != nil { // cannot happen: a normalised dataset has a key
-		return d.ID, d.Version, ""
-	}
-	return normal.ID, normal.Version, key
+	return normal.ID, normal.Version, normal.keyOfNormal()
 }
 
 // Verify compares key with the dataset's idempotency key. The error wraps

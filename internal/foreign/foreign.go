@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -219,7 +220,7 @@ func opText(e *net.OpError) string {
 // client with an endpoint for each tenant.
 func dnsText(e *net.DNSError) string {
 	host := "a host"
-	if isAWS(e.Name) {
+	if awsHost.MatchString(e.Name) {
 		host = e.Name
 	}
 	switch {
@@ -231,39 +232,9 @@ func dnsText(e *net.DNSError) string {
 	return "lookup of " + host + " failed"
 }
 
-// services are the first parts of the names of the AWS hosts that the SDK looks up in the
-// DNS to send a message: SQS, and the services that issue credentials.
-var services = []string{"sqs", "sts", "oidc", "portal.sso", "signin", "cognito-identity"}
-
-// isAWS reports whether a host is a service of AWS in a region, such as
+// awsHost matches the names of the AWS hosts that the SDK looks up in the DNS to send a
+// message: SQS and the services that issue credentials, such as
 // sqs.us-east-1.amazonaws.com.
-func isAWS(host string) bool {
-	for _, suffix := range []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"} {
-		name, ok := strings.CutSuffix(strings.TrimSuffix(host, "."), suffix)
-		if !ok {
-			continue
-		}
-		for _, s := range services {
-			if name == s {
-				return true
-			}
-			if region, ok := strings.CutPrefix(name, s+"."); ok && isRegion(region) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isRegion reports whether s has the form of the name of a region, such as
-// ap-southeast-2 or us-gov-west-1.
-func isRegion(s string) bool {
-	parts := strings.Split(s, "-")
-	last := len(parts) - 1
-	if last < 2 || last > 3 || len(parts[0]) != 2 || len(parts[last]) != 1 || strings.Trim(parts[last], "0123456789") != "" {
-		return false
-	}
-	return slices.Contains(directions, parts[last-1]) && (last == 2 || slices.Contains([]string{"gov", "iso", "isob", "isoe", "isof"}, parts[1]))
-}
-
-var directions = []string{"north", "south", "east", "west", "central", "northeast", "northwest", "southeast", "southwest"}
+var awsHost = regexp.MustCompile(`^(sqs|sts|oidc|portal\.sso|signin|cognito-identity)` +
+	`(\.[a-z]{2}-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region
+	`\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)\.?$`)
