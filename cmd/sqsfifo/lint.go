@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -67,15 +68,17 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 	count := map[lint.Severity]int{}
 	messages, failed := 0, false
 	for line, err := range lines.All() {
-		var logged input.Logged
+		var m messageline.Line
 		if err == nil {
-			logged, err = input.ParseLogged(line)
+			if m, err = messageline.Parse(line.Text); err != nil {
+				err = line.Wrong(err)
+			}
 		}
 		if err != nil {
 			return errors.Join(out.flush(), err)
 		}
 		messages++
-		for _, f := range check(logged) {
+		for _, f := range check(m) {
 			if disabled[f.Rule] {
 				continue
 			}
@@ -96,16 +99,19 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 
 // checker returns a function that checks the next message of the log and returns its
 // findings. Some rules compare the message with earlier ones.
-func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
+func (c *lintCmd) checker() func(messageline.Line) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
-	return func(l input.Logged) []lint.Finding {
+	return func(l messageline.Line) []lint.Finding {
 		if l.At.After(last) { // the times for a lint.Stream must not decrease
 			last = l.At
 		}
-		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize
-		if c.NoStream {
-			return lint.Check(l.Message)
+		m := lint.Message{
+			Body: l.Body, GroupID: l.Group, DeduplicationID: l.DeduplicationID, Attributes: input.LintAttributes(l.Attributes),
+			Organization: c.Organization, MaxSize: c.MaxSize,
 		}
-		return stream.Check(last, l.Message)
+		if c.NoStream {
+			return lint.Check(m)
+		}
+		return stream.Check(last, m)
 	}
 }

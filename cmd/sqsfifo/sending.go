@@ -144,15 +144,7 @@ func joined(errs []error) error {
 // A signal ends ctx. The new context ends later, after the time --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stopWatching := context.AfterFunc(ctx, func() {
-		timer := time.NewTimer(s.grace)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			cancel()
-		case <-limit.Done():
-		}
-	})
+	stopWatching := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace, cancel) })
 	return limit, func() { stopWatching(); cancel() }
 }
 

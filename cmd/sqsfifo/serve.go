@@ -57,13 +57,12 @@ func (c *serveCmd) run(ctx context.Context, io stdio) error {
 	if err := checkAddr(c.Addr, c.AllowRemote); err != nil {
 		return err
 	}
-	for _, b := range []struct {
-		flag  string
-		value int64
-	}{{"--max-queues", int64(c.MaxQueues)}, {"--max-messages", int64(c.MaxMessages)}, {"--max-bytes", c.MaxBytes}} {
-		if b.value < 0 {
-			return fmt.Errorf("%s: %d is below 0", b.flag, b.value)
-		}
+	var errs flagErrors
+	errs.when(c.MaxQueues < 0, "--max-queues: %d is below 0", c.MaxQueues)
+	errs.when(c.MaxMessages < 0, "--max-messages: %d is below 0", c.MaxMessages)
+	errs.when(c.MaxBytes < 0, "--max-bytes: %d is below 0", c.MaxBytes)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	bounds.DiscardDeleted = !c.Keep
 	var served []*sqstest.Queue

@@ -265,11 +265,18 @@ func (b *Builder) around(m *sqsfifo.Message, event any) error {
 }
 
 func (b *Builder) check(m *sqsfifo.Message) error {
-	checked := lint.Message{Body: m.Body, GroupID: m.Group, Organization: b.spec.Organization, Attributes: map[string]lint.Attribute{}}
-	for name, value := range m.Attributes {
-		checked.Attributes[name] = lint.Attribute{DataType: "String", StringValue: value}
+	return broken(lint.Check(lint.Message{
+		Body: m.Body, GroupID: m.Group, Organization: b.spec.Organization, Attributes: LintAttributes(m.Attributes),
+	}))
+}
+
+// LintAttributes returns attributes of type String as attributes of package lint.
+func LintAttributes(texts map[string]string) map[string]lint.Attribute {
+	out := make(map[string]lint.Attribute, len(texts))
+	for name, text := range texts {
+		out[name] = lint.Attribute{DataType: "String", StringValue: text}
 	}
-	return broken(lint.Check(checked))
+	return out
 }
 
 // broken returns one error that lists the findings of severity error, or nil if there are

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -103,6 +104,6 @@ func FuzzBuild(f *testing.F) {
 				t.Fatalf("%v, %v", m, err)
 			}
 		}
-		_, _ = ParseLogged(Line{"f", 1, text})
+		_, _ = messageline.Parse(text)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -173,13 +174,7 @@ func (p *prober) send(ctx context.Context, m message) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("sqs:SendMessage: %w", err)
 	}
-	var s stored
-	if out.MessageId != nil {
-		s.id = *out.MessageId
-	}
-	if out.SequenceNumber != nil {
-		s.sequence = *out.SequenceNumber
-	}
+	s := stored{aws.ToString(out.MessageId), aws.ToString(out.SequenceNumber)}
 	p.ids[s.id] = true
 	return s, nil
 }
