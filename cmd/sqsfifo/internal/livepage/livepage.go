@@ -24,7 +24,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/page"
@@ -76,8 +75,7 @@ type Handler struct {
 	requests requestLog
 	states   states
 
-	mu      sync.Mutex
-	readers int
+	readers chan struct{} // semaphore: one element for each reader
 
 	every, patience time.Duration // every is the shortest time between two reads of a queue, patience the time limit for a write to a reader
 }
@@ -92,6 +90,7 @@ func New(server *sqstest.Server) (*Handler, error) {
 		server: server, page: text.String(), policy: document.Policy() + "; frame-ancestors 'none'",
 		every: 250 * time.Millisecond, patience: 5 * time.Second,
 	}
+	h.readers = make(chan struct{}, MaxReaders)
 	h.states.of = map[string]*state{}
 	return h, nil
 }

@@ -310,11 +310,7 @@ func ask(t *testing.T, c net.Conn, path string) {
 	require.NoError(t, err)
 }
 
-func (h *Handler) open() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.readers
-}
+func (h *Handler) open() int { return len(h.readers) }
 
 // An open page receives each change of its queue, even after the WriteTimeout of the
 // server. When the page closes its connection, the goroutine of its request ends;

@@ -20,12 +20,14 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "live takes GET", http.StatusMethodNotAllowed)
 		return
 	}
-	if !h.enter() {
+	select {
+	case h.readers <- struct{}{}:
+		defer func() { <-h.readers }()
+	default:
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, fmt.Sprintf("%d pages are open already; close one", MaxReaders), http.StatusServiceUnavailable)
 		return
 	}
-	defer h.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -57,22 +59,6 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		wait.Reset(next)
 	}
-}
-
-func (h *Handler) enter() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.readers == MaxReaders {
-		return false
-	}
-	h.readers++
-	return true
-}
-
-func (h *Handler) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.readers--
 }
 
 // states caches the state of each watched queue, shared by the readers of the queue.
