@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
 // Benign reports whether an attribute of this name never bears identity. Such an attribute
@@ -75,7 +76,7 @@ func lostIdentity(m Message, name, value string) Finding {
 // bodyHash returns the deduplication ID that SQS computes for a body with content-based
 // deduplication (F-011). The hash sent as an explicit ID is the same ID (F-014).
 func bodyHash(text string) string {
-	sum := sha256.Sum256([]byte(text))
+	sum := sha256.Sum256(textview.Bytes(text))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -99,11 +100,7 @@ func (b body) identities(yield func(value string)) {
 		return
 	}
 	leaves(b.text, yield)
-	if i := index(b.members, "dedupe_key"); i >= 0 {
-		if m := b.members[i]; b.text[m.start] == '"' {
-			keyComponents(unquote(b.text[m.start:m.end]), yield)
-		}
-	}
+	keyComponents(b.memberText("dedupe_key"), yield)
 }
 
 // keyComponents splits a key at each separator "|" without a backslash before it, and

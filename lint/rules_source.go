@@ -1,5 +1,14 @@
 package lint
 
+import "slices"
+
+// notFollowed are limits of all rules that follow values.
+var notFollowed = []string{
+	"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
+	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
+	"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+}
+
 // sourceRules are the rules that are checked only on Go source. Package fifovet checks all
 // of them except SF020. "sqsfifo vet" checks SF020, because SF020 needs a package with its
 // tests.
@@ -14,13 +23,10 @@ var sourceRules = []Rule{
 		Source: "F-011 to F-019; KFM v11.2.3, section 4",
 		Fix:    "derive the ID from the identity of the event, or leave the ID to the queue's hash of a canonical body",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+		Limits: append(slices.Clip(notFollowed),
 			"A literal that another function calls is followed for the retries of SF006 alone.",
 			"An ID that is computed in a package without facts is unknown.",
-		},
+		),
 		Bad:  `MessageDeduplicationId: aws.String(uuid.NewString())`,
 		Good: `MessageDeduplicationId: aws.String(order.ID)`,
 	},
@@ -31,12 +37,9 @@ var sourceRules = []Rule{
 		Source:  "F-011 to F-019",
 		Fix:     "derive the ID from the identity of the event",
 		Passes:  OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+		Limits: append(slices.Clip(notFollowed),
 			"One of several constants, such as an element of a table, is not reported.",
-		},
+		),
 		Bad:  `MessageDeduplicationId: aws.String("refresh")`,
 		Good: `MessageDeduplicationId: aws.String("refresh|" + dataset.ID + "|" + dataset.Version)`,
 	},
@@ -48,13 +51,9 @@ var sourceRules = []Rule{
 		Source: "F-011",
 		Fix:    "put the identity of the event into the body",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
-		},
-		Bad:  `&sqs.SendMessageInput{MessageBody: aws.String("{}"), MessageGroupId: &tile}`,
-		Good: "&sqs.SendMessageInput{MessageBody: canonicalJSON(scene), MessageGroupId: &tile}",
+		Limits: notFollowed,
+		Bad:    `&sqs.SendMessageInput{MessageBody: aws.String("{}"), MessageGroupId: &tile}`,
+		Good:   "&sqs.SendMessageInput{MessageBody: canonicalJSON(scene), MessageGroupId: &tile}",
 	},
 	{
 		ID: entityKey, Name: "entity-key", Severity: Info,
@@ -75,13 +74,10 @@ var sourceRules = []Rule{
 		Source: "F-019, F-023",
 		Fix:    "make the ID before the first attempt, or derive it from the event",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+		Limits: append(slices.Clip(notFollowed),
 			"A retry in another package than the source of the ID is not seen.",
 			"An error that is compared in another function than the send is not seen.",
-		},
+		),
 		Bad: `for err := errFirst; err != nil; {
 	id := uuid.NewString()
 	err = send(ctx, id, body)
@@ -99,13 +95,9 @@ for err := errFirst; err != nil; {
 		Source: "F-018, F-030, F-091",
 		Fix:    "use the entity with ordered events: an account, a tile, a dataset",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
-		},
-		Bad:  `MessageGroupId: aws.String(uuid.NewString())`,
-		Good: `MessageGroupId: &scene.PathRow`,
+		Limits: notFollowed,
+		Bad:    `MessageGroupId: aws.String(uuid.NewString())`,
+		Good:   `MessageGroupId: &scene.PathRow`,
 	},
 	{
 		ID: rawSendBypass, Name: "raw-send-bypass", Severity: Warning,
@@ -130,14 +122,11 @@ for err := errFirst; err != nil; {
 		Source: "F-011, F-024; KFM v11.2.3, sections 4 and 7",
 		Fix:    "take times and IDs from the event, and build the body as canonical JSON",
 		Passes: OnSource, Since: "0.1.0",
-		Limits: []string{
-			"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
-			"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",
-			"A call through an interface is followed if the interface has one implementation in its package, in the caller's package or in its imports; decorators and test doubles do not count as implementations.",
+		Limits: append(slices.Clip(notFollowed),
 			"The whitespace of protojson differs between two builds; the rule does not report it.",
 			"A body from an encoder outside of the standard library is unknown, unless a fact describes the encoder.",
 			"The functions of a template's FuncMap, and the String methods of fields, are not followed.",
-		},
+		),
 		Bad:  `Payload{Scene: id, SentAt: time.Now()}`,
 		Good: `Payload{Scene: id, AcquiredAt: scene.Acquired}`,
 	},

@@ -3,7 +3,6 @@ package lint
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,8 +59,7 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	}
 	id := m.DeduplicationID
 	if id == "" {
-		sum := sha256.Sum256(textview.Bytes(m.Body))
-		id = hex.EncodeToString(sum[:])
+		id = bodyHash(m.Body)
 	}
 	key, event := b.memberText("dedupe_key"), b.memberText("event_id")
 	is.key = fingerprintOf(key)
