@@ -32,10 +32,9 @@ type paramSink struct {
 	// without a deduplication ID, so SQS compares messages by their bodies.
 	ContentBased bool
 
-	// Unless is 1 + the index of the parameter for the deduplication ID, or 0 without such
-	// a parameter. If a caller passes an ID to this parameter, ContentBased does not hold.
-	Unless     int
-	UnlessPath flow.AccessPath
+	// Unless is the parameter for the deduplication ID. If a caller passes an ID to this
+	// parameter, ContentBased does not hold.
+	Unless given
 
 	// Many is true if the argument becomes part of several messages.
 	Many bool

@@ -126,9 +126,7 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 		case roleAttributes:
 			p.CollectAttributes(&l.Attributes, until, arg, s.Path, nil, 0)
 		case roleAttribute:
-			value := p.NewTracer()
-			value.Inputs, value.Until = true, until
-			value.Value(arg, flow.Place{Path: s.Path})
+			value := p.TraceUntil(until, arg, s.Path, true)
 			l.Attributes.add(Attribute{Name: s.Field, Value: value, Fn: c.Fn, Pos: c.Instr.Pos(), Arg: argIndex(c, arg)})
 		case RoleBody:
 			t := p.NewTracer()
@@ -161,11 +159,11 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 // then also check the arguments in the calls of this function.
 func (p *Index) raiseAttributes(l *Letter) {
 	sink := paramSink{
-		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless.Param, UnlessPath: l.unless.Path,
+		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless,
 	}
 	for _, o := range l.Attributes.params {
 		sink.Role, sink.Field = roleAttributes, "MessageAttributes"
-		p.raiseOrigin(o, sink)
+		p.raise(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
 		if l.Carriage(a) != notKnown {
@@ -174,20 +172,25 @@ func (p *Index) raiseAttributes(l *Letter) {
 		variable, _ := a.Variable()
 		for _, o := range variable {
 			sink.Role, sink.Field = roleAttribute, a.Name
-			p.raiseOrigin(o, sink)
+			p.raise(o, sink)
 		}
 	}
 }
 
-func (p *Index) raiseOrigin(o flow.Origin, sink paramSink) {
+// raise records the parameter that is the origin o: its arguments become parts of messages,
+// as the sink s says. It returns the parameter's function and the completed sink, and false
+// if the origin is not such a parameter or is recorded already.
+func (p *Index) raise(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
-	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath {
-		return
+	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {
+		return nil, s, false
 	}
 	fn := param.Parent()
-	if p.Exempt(fn) {
-		return
+	s.Index, s.Path = slices.Index(fn.Params, param), o.Path
+	known := p.sinks[target(fn)]
+	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
+		return nil, s, false
 	}
-	sink.Index, sink.Path = slices.Index(fn.Params, param), o.Path
-	p.addSink(target(fn), sink)
+	p.sinks[target(fn)] = append(known, s)
+	return fn, s, true
 }

@@ -166,8 +166,7 @@ func (p *Index) findEvidence(m *Message) evidence {
 // a field of the role r. If r is RoleDedup, MaybeFIFO becomes SurelyFIFO, because only
 // FIFO queues accept a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
-	e := p.EvidenceOf(m)
-	if r != RoleDedup || e != MaybeFIFO {
+	if e := p.EvidenceOf(m); r != RoleDedup || e != MaybeFIFO {
 		return e
 	}
 	return SurelyFIFO

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"go/token"
 	"go/types"
 	"slices"
@@ -57,18 +58,19 @@ func (p *Index) Uses(messages []*Message) []*Use {
 			}
 			for _, s := range sets {
 				queue = append(queue, &Use{
-					Role: r, Field: s.field, Fn: p.within(s.Instr, m.Fn), Value: s.Value, Pos: s.Pos, Instr: s.Instr, M: m,
+					Role: r, Field: s.field, Fn: s.Instr.Parent(), Value: s.Value, Pos: s.Pos, Instr: s.Instr, M: m,
 					Evidence: p.evidenceFor(m, r), Alone: true, ContentBased: content, unless: unless, many: p.repeated(m), NoGroup: r == RoleURL && p.groupless(m, messages),
 				})
 			}
 		}
 	}
-	slices.SortStableFunc(queue, func(a, b *Use) int {
-		if a.Role != b.Role && (a.Role == RoleURL || b.Role == RoleURL) {
-			return rank(a.Role) - rank(b.Role) // URLs come first, because they show whether the queue is FIFO
+	rank := func(u *Use) int { // URLs come first, because they show whether the queue is FIFO
+		if u.Role == RoleURL {
+			return 0
 		}
-		return int(a.Pos) - int(b.Pos)
-	})
+		return 1
+	}
+	slices.SortStableFunc(queue, func(a, b *Use) int { return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Pos, b.Pos)) })
 	for _, c := range p.Calls {
 		queue = append(queue, p.usesOfArguments(c)...)
 	}
@@ -108,13 +110,6 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 		whole = []ssa.Value{u.Value}
 	}
 	return p.kindAndName(u.Slice.Origins, whole)
-}
-
-func rank(r Role) int {
-	if r == RoleURL {
-		return 0
-	}
-	return 1
 }
 
 // given identifies the parameter, or the part of a parameter, that contains the
@@ -165,13 +160,6 @@ func (p *Index) repeated(m *Message) bool {
 	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
 }
 
-func (p *Index) within(instr ssa.Instruction, fn *ssa.Function) *ssa.Function {
-	if instr != nil && instr.Parent() != nil {
-		return instr.Parent()
-	}
-	return fn
-}
-
 // usesOfArguments returns a use for each argument of the call c that a function of another
 // package puts into a message.
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
@@ -207,10 +195,10 @@ func (p *Index) argument(c flow.Call, s paramSink) *Use {
 		Role: s.Role, Field: s.Field, Fn: c.Fn, Value: arg, Path: s.Path, Pos: c.Instr.Pos(), Arg: argIndex(c, arg), Instr: c.Instr, via: c.Callee,
 		Evidence: e, Alone: s.Alone, ContentBased: s.ContentBased, many: s.Many, encoded: s.Encoded, NoGroup: s.NoGroup,
 	}
-	if s.Unless > 0 && s.Unless <= len(args) {
-		dedup := args[s.Unless-1]
-		origins := p.Trace(dedup, s.UnlessPath, false).Origins
-		u.ContentBased = isAlwaysEmpty(origins) || len(s.UnlessPath) == 0 && p.nilable(dedup, nil)
+	if s.Unless.Param > 0 && s.Unless.Param <= len(args) {
+		dedup := args[s.Unless.Param-1]
+		origins := p.Trace(dedup, s.Unless.Path, false).Origins
+		u.ContentBased = isAlwaysEmpty(origins) || len(s.Unless.Path) == 0 && p.nilable(dedup, nil)
 		u.unless = ParameterOf(origins)
 	}
 	return u
@@ -229,11 +217,8 @@ func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 		if url.Role != RoleURL || url.Index >= len(args) {
 			continue
 		}
-		var whole []ssa.Value
-		if len(url.Path) == 0 && url.Alone {
-			whole = []ssa.Value{args[url.Index]}
-		}
-		switch name, _ := p.kindAndName(p.Trace(args[url.Index], url.Path, false).Origins, whole); name {
+		name, _ := p.Queue(&Use{Value: args[url.Index], Path: url.Path, Alone: url.Alone, Slice: p.Trace(args[url.Index], url.Path, false)})
+		switch name {
 		case FifoName:
 			return SurelyFIFO
 		case StandardName:
@@ -259,22 +244,13 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
-		param, ok := o.Root.(*ssa.Parameter)
-		if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath {
-			continue
-		}
-		fn := param.Parent()
-		if p.Exempt(fn) {
-			continue
-		}
-		s := paramSink{
-			Index: slices.Index(fn.Params, param), Path: o.Path, Role: u.Role, Field: u.Field, Evidence: u.Evidence,
-			Alone: u.Alone && isOnlyParameter(u.Slice.Origins, param), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.unless)),
-			Unless: u.unless.Param, UnlessPath: u.unless.Path,
+		fn, s, raised := p.raise(o, paramSink{
+			Role: u.Role, Field: u.Field, Evidence: u.Evidence,
+			Alone: u.Alone && isOnlyFrom(u.Slice.Origins, o.Root), ContentBased: u.ContentBased && (u.M == nil || u.M.concernsCallers(u.unless)),
+			Unless: u.unless, NoGroup: u.NoGroup,
 			Many: u.many || u.Instr != nil && flow.Cycle(u.Instr.Block())[u.Instr.Block()], Encoded: u.encoded || o.Encoded != nil,
-			NoGroup: u.NoGroup,
-		}
-		if !p.addSink(target(fn), s) {
+		})
+		if !raised {
 			continue
 		}
 		for _, c := range p.Calls {
@@ -288,25 +264,9 @@ func (p *Index) raiseParameters(u *Use) []*Use {
 	return more
 }
 
-// addSink records a parameter that becomes part of a message. It reports whether the
-// parameter was not yet recorded.
-func (p *Index) addSink(of any, s paramSink) bool {
-	known := p.sinks[of]
-	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
-		return false
-	}
-	p.sinks[of] = append(known, s)
-	return true
-}
-
-// isOnlyParameter reports whether a value consists of one parameter and constants.
-func isOnlyParameter(origins []flow.Origin, param *ssa.Parameter) bool {
-	for _, o := range origins {
-		if o.Kind != flow.FromConst && o.Root != param {
-			return false
-		}
-	}
-	return true
+// isOnlyFrom reports whether a value consists of the value root and constants.
+func isOnlyFrom(origins []flow.Origin, root ssa.Value) bool {
+	return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Root != root })
 }
 
 // payloadOf returns the event passed by a call to a producer of this SDK.
@@ -318,21 +278,18 @@ func payloadOf(c flow.Call) (ssa.Value, bool) {
 	if recv == nil || c.Callee.Pkg() == nil || c.Callee.Pkg().Path() != flow.SDKPath || flow.TypeName(recv.Type()) != "Producer" {
 		return nil, false
 	}
-	args := flow.Args(c.Instr.Common())
+	i := 2
 	switch c.Callee.Name() {
 	case "Build":
-		return at(args, 1)
+		i = 1
 	case "Send", "SendBatch", "SendAsync", "TrySend":
-		return at(args, 2)
-	}
-	return nil, false
-}
-
-func at(args []ssa.Value, i int) (ssa.Value, bool) {
-	if i >= len(args) {
+	default:
 		return nil, false
 	}
-	return args[i], true
+	if args := flow.Args(c.Instr.Common()); i < len(args) {
+		return args[i], true
+	}
+	return nil, false
 }
 
 // Written reports whether the message contains the part of the value that comes from the
