@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"flag"
@@ -15,15 +16,14 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 // side is one library in a row of the table. The function do does the work of the row with
@@ -48,7 +48,7 @@ type row struct {
 }
 
 func main() {
-	data := flag.String("data", envOr("SQSFIFO_DATA", "../../shared/data"), "folder of real inputs; rows without their file are left out")
+	data := flag.String("data", cmp.Or(os.Getenv("SQSFIFO_DATA"), "../../shared/data"), "folder of real inputs; rows without their file are left out")
 	rounds := flag.Int("rounds", 41, "rounds to take the median of")
 	slice := flag.Duration("slice", 3*time.Millisecond, "time that one side runs in a round")
 	only := flag.String("only", "", "measure the rows whose name contains this")
@@ -77,31 +77,15 @@ func main() {
 	}
 }
 
-func envOr(name, value string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return value
-}
-
-// processorTime returns the processor time of this process so far.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func (r *row) measure(rounds int, slice time.Duration) {
 	counts := make([]int, len(r.sides))
 	for i, s := range r.sides {
 		for n := 1; ; n *= 2 {
-			start := processorTime()
+			start := meter.ProcessorTime()
 			for range n {
 				s.do()
 			}
-			if took := processorTime() - start; took > slice/4 {
+			if took := meter.ProcessorTime() - start; took > slice/4 {
 				counts[i] = max(1, int(float64(n)*float64(slice)/float64(took)))
 				break
 			}
@@ -109,27 +93,22 @@ func (r *row) measure(rounds int, slice time.Duration) {
 	}
 	for range rounds {
 		for i, s := range r.sides {
-			start := processorTime()
+			start := meter.ProcessorTime()
 			for range counts[i] {
 				s.do()
 			}
-			s.took = append(s.took, float64(processorTime()-start)/float64(counts[i]))
+			s.took = append(s.took, float64(meter.ProcessorTime()-start)/float64(counts[i]))
 		}
 	}
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return v[len(v)/2]
 }
 
 // print prints a row and returns the number of missed targets.
 func (r *row) print() int {
 	missed := 0
-	ours := median(r.sides[0].took)
+	ours := meter.Median(r.sides[0].took)
 	var others []string
 	for _, s := range r.sides[1:] {
-		took := median(s.took)
+		took := meter.Median(s.took)
 		text := fmt.Sprintf("%s %s, %.2fx", s.name, duration(took), took/ours)
 		for _, t := range r.targets {
 			if t.side == s.name {
@@ -157,32 +136,26 @@ func duration(ns float64) string {
 	return fmt.Sprintf("%.2f ms", ns/1e6)
 }
 
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
 // textRow measures the canonicalisation of the JSON text src.
 func textRow(name string, src []byte, targets ...target) *row {
 	want, err := canonicaljson.Canonicalize(src)
-	must(err)
+	meter.Check(err)
 	ours := make([]byte, 0, 2*len(src))
 	theirs := make([]byte, 0, 2*len(src))
 	return &row{name: name, bytes: len(src), targets: targets, sides: []*side{
 		{name: "ours", do: func() {
 			var err error
 			ours, err = canonicaljson.AppendStrict(ours[:0], src)
-			must(err)
+			meter.Check(err)
 		}},
 		{name: "jsontext", do: func() {
 			v := jsontext.Value(append(theirs[:0], src...))
-			must(v.Canonicalize())
+			meter.Check(v.Canonicalize())
 			theirs = v
 		}},
 		{name: "gowebpki", do: func() {
 			_, err := jcs.Transform(src)
-			must(err)
+			meter.Check(err)
 		}},
 		{name: "sha256", do: func() { sha256.Sum256(want) }},
 	}}
@@ -191,11 +164,11 @@ func textRow(name string, src []byte, targets ...target) *row {
 // valueRow measures the conversion of a Go value to canonical bytes.
 func valueRow(name string, v any, targets ...target) *row {
 	want, err := canonicaljson.Marshal(v)
-	must(err)
+	meter.Check(err)
 	text, err := json.Marshal(v)
-	must(err)
+	meter.Check(err)
 	check, err := jcs.Transform(text)
-	must(err)
+	meter.Check(err)
 	if !bytes.Equal(want, check) {
 		panic("the sides disagree on " + name)
 	}
@@ -204,22 +177,22 @@ func valueRow(name string, v any, targets ...target) *row {
 		{name: "ours", do: func() {
 			var err error
 			ours, err = canonicaljson.AppendValue(ours[:0], v)
-			must(err)
+			meter.Check(err)
 		}},
 		{name: "Marshal", do: func() {
 			_, err := json.Marshal(v)
-			must(err)
+			meter.Check(err)
 		}},
 		{name: "Marshal+jsontext", do: func() {
 			text, err := json.Marshal(v)
-			must(err)
-			must((*jsontext.Value)(&text).Canonicalize())
+			meter.Check(err)
+			meter.Check((*jsontext.Value)(&text).Canonicalize())
 		}},
 		{name: "Marshal+gowebpki", do: func() {
 			text, err := json.Marshal(v)
-			must(err)
+			meter.Check(err)
 			_, err = jcs.Transform(text)
-			must(err)
+			meter.Check(err)
 		}},
 		{name: "sha256", do: func() { sha256.Sum256(want) }},
 	}}
@@ -227,9 +200,9 @@ func valueRow(name string, v any, targets ...target) *row {
 
 func rowsOf(data string) []*row {
 	text, err := json.Marshal(sampleEvent)
-	must(err)
+	meter.Check(err)
 	canonical, err := canonicaljson.Canonicalize(text)
-	must(err)
+	meter.Check(err)
 	stac := sampleItem()
 	rows := []*row{
 		textRow("event, compact", text, target{"jsontext", 5}, target{"gowebpki", 18}),
@@ -243,7 +216,7 @@ func rowsOf(data string) []*row {
 		return rows
 	}
 	canonical, err = canonicaljson.Canonicalize(scene)
-	must(err)
+	meter.Check(err)
 	rows = append(rows,
 		textRow("Landsat scene, compact", compact(scene), target{"jsontext", 4}),
 		textRow("Landsat scene, canonical", canonical, target{"jsontext", 5}),
@@ -253,7 +226,7 @@ func rowsOf(data string) []*row {
 		min  float64
 	}{{"canada.json", 2.8}, {"citm_catalog.json", 3}, {"twitter.json", 3.5}} {
 		text, err := read(data, "json/"+file.name)
-		must(err)
+		meter.Check(err)
 		rows = append(rows, textRow(file.name, text, target{"jsontext", file.min}))
 	}
 	return rows
@@ -264,14 +237,14 @@ func rowsOf(data string) []*row {
 func allocations() int {
 	dst := make([]byte, 0, 4096)
 	text, err := json.Marshal(sampleEvent)
-	must(err)
+	meter.Check(err)
 	inText := testing.AllocsPerRun(1000, func() {
 		_, err := canonicaljson.AppendStrict(dst, text)
-		must(err)
+		meter.Check(err)
 	})
 	inValue := testing.AllocsPerRun(1000, func() {
 		_, err := canonicaljson.AppendValue(dst, &sampleEvent)
-		must(err)
+		meter.Check(err)
 	})
 	fmt.Printf("\nAllocations: Append %g, AppendValue %g (target 0)\n", inText, inValue)
 	if inText+inValue > 0 {

@@ -13,14 +13,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -32,6 +30,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -101,18 +100,16 @@ func median(f []figures) figures {
 // measure fills a queue and consumes it.
 func measure(s side, messages int, work time.Duration) figures {
 	q, err := sqstest.NewQueue(sqstest.Config{DiscardDeleted: true})
-	check(err)
+	meter.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for i := range messages {
 		_, err := q.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String(strconv.Itoa(i)), MessageGroupId: aws.String(fmt.Sprint("g", i%groups))})
-		check(err)
+		meter.Check(err)
 	}
 	var receives, deletes atomic.Int64
 	fake := sqstest.NewServer(q)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint, end := meter.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Amz-Target") {
 		case "AmazonSQS.ReceiveMessage":
 			receives.Add(1)
@@ -121,15 +118,13 @@ func measure(s side, messages int, work time.Duration) figures {
 		}
 		time.Sleep(latency)
 		fake.ServeHTTP(w, r)
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	endpoint := "http://" + listener.Addr().String()
+	}))
+	defer end()
 	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: credentials.NewStaticCredentialsProvider("id", "secret", "")}, 64, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 
 	var handled atomic.Int64
 	done := make(chan struct{})
-	began, processor := time.Now(), processorTime()
+	began, processor := time.Now(), meter.ProcessorTime()
 	var f figures
 	go s(ctx, client, endpoint+"/"+sqstest.Account+"/"+q.Name(), func() {
 		if work > 0 {
@@ -137,19 +132,12 @@ func measure(s side, messages int, work time.Duration) figures {
 		}
 		if handled.Add(1) == int64(messages) {
 			took, n := time.Since(began), float64(messages)
-			f = figures{n / took.Seconds(), float64(receives.Load()) / n, float64(deletes.Load()) / n, (processorTime() - processor) / time.Duration(messages)}
+			f = figures{n / took.Seconds(), float64(receives.Load()) / n, float64(deletes.Load()) / n, (meter.ProcessorTime() - processor) / time.Duration(messages)}
 			close(done)
 		}
 	})
 	<-done
 	return f
-}
-
-// processorTime is the processor time of this process.
-func processorTime() time.Duration {
-	var u syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // loop is the hand-written loop that the package comment describes.
@@ -184,11 +172,11 @@ func watermill(ctx context.Context, client *sqs.Client, url string, handle func(
 			return &sqs.ReceiveMessageInput{QueueUrl: aws.String(string(url)), MaxNumberOfMessages: 10, WaitTimeSeconds: 20, MessageAttributeNames: []string{"All"}}, nil
 		},
 	}, nil)
-	check(err)
+	meter.Check(err)
 	var wait sync.WaitGroup
 	for range workers {
 		messages, err := subscriber.Subscribe(ctx, url)
-		check(err)
+		meter.Check(err)
 		wait.Go(func() {
 			for m := range messages {
 				handle()
@@ -213,12 +201,6 @@ func withPackage(ctx context.Context, client *sqs.Client, url string, handle fun
 		},
 		Failure: consumer.Failure{Then: consumer.ActionBlock},
 	})
-	check(err)
+	meter.Check(err)
 	_ = c.Run(ctx)
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

@@ -14,7 +14,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,6 +23,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 // least is the target: sqsfifo serve handles at least this multiple of the messages per
@@ -102,7 +103,7 @@ func report(running []*emulator, l load) (reached bool) {
 		best, us := 0.0, running[0].figures[w.name]
 		for _, e := range running[1:] {
 			if e.name != bare {
-				best = max(best, median(e.figures[w.name].rates))
+				best = max(best, meter.Median(e.figures[w.name].rates))
 			}
 		}
 		for i, e := range running {
@@ -118,10 +119,10 @@ func report(running []*emulator, l load) (reached bool) {
 				fmt.Printf("| %s | %s | %s | | | |\n", w.name, e.label(l), why)
 				continue
 			}
-			rate, cpu := median(f.rates), median(f.processor)
+			rate, cpu := meter.Median(f.rates), meter.Median(f.processor)
 			byRate, byProcessor := "", ""
 			if i > 0 {
-				ratio := median(us.rates) / rate
+				ratio := meter.Median(us.rates) / rate
 				byRate = fmt.Sprintf("%.2f times", ratio)
 				if rate == best {
 					byRate += fmt.Sprintf(" (%d)", least)
@@ -130,7 +131,7 @@ func report(running []*emulator, l load) (reached bool) {
 						reached = false
 					}
 				}
-				byProcessor = fmt.Sprintf("%.2f times", cpu/median(us.processor))
+				byProcessor = fmt.Sprintf("%.2f times", cpu/meter.Median(us.processor))
 			}
 			fmt.Printf("| %s | %s | %.0f | %s | %.1f µs | %s |\n", w.name, e.label(l), rate, byRate, cpu*1e6, byProcessor)
 		}
@@ -145,13 +146,4 @@ func (e *emulator) label(l load) string {
 		return fmt.Sprintf("%s, one request at a time, %d messages", e.name, l.of(e.peer).messages)
 	}
 	return e.name
-}
-
-// median returns 0 if there are no values.
-func median(of []float64) float64 {
-	if len(of) == 0 {
-		return 0
-	}
-	sorted := slices.SortedFunc(slices.Values(of), cmp.Compare[float64])
-	return sorted[len(sorted)/2]
 }

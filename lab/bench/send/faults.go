@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -77,7 +78,7 @@ func compare(ctx context.Context, n, rounds int, work string, groups int, condit
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	events := scenes(n, groups)
 	for round := range rounds {
 		for i := range conditions {
@@ -134,7 +135,7 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 		}
 		early = fmt.Sprintf("%.2f", ratio(c.early, first.early))
 	}
-	fmt.Printf("| %s | %.0f | %s | %s | %.3f | %d | %d | %d | %d |\n", c.name, median(c.rates), rate, early,
+	fmt.Printf("| %s | %.0f | %s | %s | %.3f | %d | %d | %d | %d |\n", c.name, meter.Median(c.rates), rate, early,
 		float64(c.attempts)/float64(sent), c.flaws.Lost, c.flaws.Twice, c.flaws.Disorder, c.failed)
 	if c.flaws != (flaws{}) || c.failed > 0 {
 		missed++
@@ -151,5 +152,5 @@ func ratio(of, to []float64) float64 {
 	for i := range of {
 		ratios[i] = of[i] / to[i]
 	}
-	return median(ratios)
+	return meter.Median(ratios)
 }

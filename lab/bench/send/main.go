@@ -7,20 +7,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 func main() {
@@ -149,12 +147,12 @@ func againstLoops(ctx context.Context, n, rounds int, work string) (missed int, 
 			for i := range row.sides { // each round begins with a different side
 				side := row.sides[(round+i)%len(row.sides)]
 				if err := side.measure(ctx, s, events); err != nil {
-					s.stop()
+					s.Stop()
 					return 0, fmt.Errorf("%s, %s: %w", row.name, side.name, err)
 				}
 			}
 		}
-		s.stop()
+		s.Stop()
 		for _, side := range row.sides {
 			missed += side.print(row.name, row.sides[0])
 		}
@@ -170,13 +168,13 @@ func (s *side) measure(ctx context.Context, on *server, events []Scene) error {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, start := processorTime(), time.Now()
+	cpu, start := meter.ProcessorTime(), time.Now()
 	if err := s.send(ctx, client, queue, events); err != nil {
 		return err
 	}
 	n := float64(len(events))
 	s.wall = append(s.wall, n/time.Since(start).Seconds())
-	s.cpu = append(s.cpu, float64(processorTime()-cpu)/n)
+	s.cpu = append(s.cpu, float64(meter.ProcessorTime()-cpu)/n)
 	runtime.ReadMemStats(&after)
 	s.allocs = append(s.allocs, float64(after.Mallocs-before.Mallocs)/n)
 	// Without the purge, the measured messages would use memory in the server.
@@ -185,7 +183,7 @@ func (s *side) measure(ctx context.Context, on *server, events []Scene) error {
 }
 
 func (s *side) print(row string, first *side) (missed int) {
-	rate, cpu, allocs := median(s.wall), median(s.cpu), median(s.allocs)
+	rate, cpu, allocs := meter.Median(s.wall), meter.Median(s.cpu), meter.Median(s.allocs)
 	against := func(ratio, target float64, ok bool) string {
 		switch {
 		case s == first:
@@ -198,14 +196,14 @@ func (s *side) print(row string, first *side) (missed int) {
 		}
 		return fmt.Sprintf("%.2f (%v)", ratio, target)
 	}
-	byRate, byCPU := rate/median(first.wall), cpu/median(first.cpu)
+	byRate, byCPU := rate/meter.Median(first.wall), cpu/meter.Median(first.cpu)
 	rateText := against(byRate, s.least, byRate >= s.least || s.bound > 0 && rate >= 0.7*s.bound)
 	if s.bound > 0 {
 		rateText += fmt.Sprintf("; %.2f of the %.0f that the order allows (0.7)", rate/s.bound, s.bound)
 	}
 	allocsText := fmt.Sprintf("%.1f", allocs)
 	if s.most > 0 {
-		of := median(first.allocs)
+		of := meter.Median(first.allocs)
 		allocsText += fmt.Sprintf(" (%.1f)", of)
 		if rounded(allocs, 10) > rounded(of, 10) {
 			missed++
@@ -219,17 +217,3 @@ func (s *side) print(row string, first *side) (missed int) {
 
 // rounded returns x rounded to a multiple of 1/unit, as the table shows it.
 func rounded(x, unit float64) float64 { return math.Round(x*unit) / unit }
-
-func median(of []float64) float64 {
-	sorted := slices.SortedFunc(slices.Values(of), cmp.Compare[float64])
-	return sorted[len(sorted)/2]
-}
-
-// processorTime returns the processor time of this process in nanoseconds.
-func processorTime() int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}

@@ -45,7 +45,7 @@ func againstQuota(ctx context.Context, quota int, length time.Duration) (missed 
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	client := &counting{Client: s.client()}
 	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
 		QueueURL: s.queue(), Source: source, Identify: identify, Delivery: sqsfifo.Delivery{InFlight: workers},

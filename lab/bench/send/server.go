@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -143,38 +143,19 @@ func (o order) obey(q *sqstest.Queue, front *front) (v flaws) {
 // server is the parent's connection to the fake SQS. The fake runs in another process, so
 // that its processor time is not counted for any side.
 type server struct {
-	url     string
-	next    int
-	orders  *json.Encoder
-	replies *json.Decoder
-	stop    func()
+	*meter.Process
+	url  string
+	next int
 }
 
 func startServer(latency time.Duration, quota int) (*server, error) {
-	self, err := os.Executable()
+	p, err := meter.Start([]string{fmt.Sprintf("%s=%v %d", serverEnv, latency, quota)})
 	if err != nil {
 		return nil, err
 	}
-	child := exec.Command(self) // #nosec G204 -- this program
-	child.Env = append(os.Environ(), fmt.Sprintf("%s=%v %d", serverEnv, latency, quota))
-	child.Stderr = os.Stderr
-	in, err := child.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Start(); err != nil {
-		return nil, err
-	}
-	s := &server{orders: json.NewEncoder(in), replies: json.NewDecoder(out), stop: func() {
-		in.Close()
-		_ = child.Wait()
-	}}
-	if err := s.replies.Decode(&s.url); err != nil {
-		s.stop()
+	s := &server{Process: p}
+	if err := s.Reports.Decode(&s.url); err != nil {
+		s.Stop()
 		return nil, fmt.Errorf("the server did not start: %w", err)
 	}
 	return s, nil
@@ -183,10 +164,8 @@ func startServer(latency time.Duration, quota int) (*server, error) {
 // do makes the server carry out an order about the queue that s.queue returned last.
 func (s *server) do(o order) (v flaws, err error) {
 	o.Queue = s.next - 1
-	if err := s.orders.Encode(o); err != nil {
-		return v, err
-	}
-	return v, s.replies.Decode(&v)
+	err = s.Do(o, &v)
+	return v, err
 }
 
 func (s *server) config() aws.Config {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 // strayThrottles measures the cost of throttles that occur at random, on a server without a
@@ -35,7 +36,7 @@ func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error
 	if err != nil {
 		return 0, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	var times [2][]float64 // index 0 without the throttle, 1 with it
 	for round := range rounds {
 		for i := range times {
@@ -47,7 +48,7 @@ func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error
 			times[with] = append(times[with], took.Seconds())
 		}
 	}
-	without, with := median(times[0]), median(times[1])
+	without, with := meter.Median(times[0]), meter.Median(times[1])
 	text := "under 2"
 	if with >= 2*without {
 		text += ", MISSED"

@@ -31,7 +31,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +40,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 const writers = 64
@@ -70,7 +70,7 @@ func main() {
 			} else {
 				measure(name, db, dialect, ledger, *length, *rounds)
 			}
-			check(db.Close())
+			meter.Check(db.Close())
 			drop()
 		}
 		if *keys > 0 {
@@ -79,20 +79,20 @@ func main() {
 		for _, takes := range []time.Duration{roundTrip, 0} {
 			db, drop := open()
 			produce(name, db, dialect, *events, *rounds, takes)
-			check(db.Close())
+			meter.Check(db.Close())
 			drop()
 		}
 	}
 	run("SQLite, WAL, synchronous FULL", openSQLite, sqlstore.SQLite)
 
 	admin, err := sql.Open("pgx", *server)
-	check(err)
+	meter.Check(err)
 	if err := admin.Ping(); err != nil {
 		fmt.Printf("PostgreSQL: skipped: %v\n", err)
 		return
 	}
 	var version string
-	check(admin.QueryRow(`SHOW server_version`).Scan(&version))
+	meter.Check(admin.QueryRow(`SHOW server_version`).Scan(&version))
 	run("PostgreSQL "+version+", fsync, synchronous_commit", func() (*sql.DB, func()) {
 		return openPostgreSQL(admin, *server)
 	}, sqlstore.PostgreSQL)
@@ -102,34 +102,28 @@ func main() {
 // the file.
 func openSQLite() (*sql.DB, func()) {
 	dir, err := os.MkdirTemp(".", "bench")
-	check(err)
+	meter.Check(err)
 	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
-	check(err)
+	meter.Check(err)
 	// These are the settings of the package documentation, except for a longer
 	// busy_timeout.
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
-	check(err)
-	return db, func() { check(os.RemoveAll(dir)) }
+	meter.Check(err)
+	return db, func() { meter.Check(os.RemoveAll(dir)) }
 }
 
 // openPostgreSQL makes a schema. The returned function drops the schema.
 func openPostgreSQL(admin *sql.DB, server string) (*sql.DB, func()) {
 	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
 	_, err := admin.Exec("CREATE SCHEMA " + schema)
-	check(err)
+	meter.Check(err)
 	db, err := sql.Open("pgx", server+"?search_path="+schema)
-	check(err)
+	meter.Check(err)
 	db.SetMaxOpenConns(writers + 4)
 	db.SetMaxIdleConns(writers + 4)
 	return db, func() {
 		_, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE")
-		check(err)
-	}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
+		meter.Check(err)
 	}
 }
 
@@ -137,9 +131,9 @@ func check(err error) {
 // claim, duplicates) and their ratios.
 func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool, length time.Duration, rounds int) {
 	ctx := context.Background()
-	check(sqlstore.Migrate(ctx, db, dialect))
+	meter.Check(sqlstore.Migrate(ctx, db, dialect))
 	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect, Ledger: withLedger})
-	check(err)
+	meter.Check(err)
 	sealed := func() {}
 	if withLedger {
 		name += ", with the ledger"
@@ -184,11 +178,11 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		rates[1] = append(rates[1], r)
 		allocations = append(allocations, a)
 	}
-	one, group := median(rates[0]), median(rates[1])
+	one, group := meter.Median(rates[0]), meter.Median(rates[1])
 	fmt.Printf("%s, %d writers, %d cores\n", name, writers, runtime.NumCPU())
 	fmt.Printf("  one transaction a claim %9.0f claims/s\n", one)
-	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, median(allocations))
-	defer func() { check(s.Close()) }()
+	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, meter.Median(allocations))
+	defer func() { meter.Check(s.Close()) }()
 	if withLedger {
 		sealed()
 		return
@@ -202,8 +196,8 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 			for range 10000 / writers {
 				c := newClaim(keys.Add(1))
 				out, err := s.Claim(ctx, c)
-				check(err)
-				check(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m", SequenceNumber: "1"})))
+				meter.Check(err)
+				meter.Check(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m", SequenceNumber: "1"})))
 				mu.Lock()
 				settled = append(settled, c)
 				mu.Unlock()
@@ -222,7 +216,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		duplicates = append(duplicates, r)
 	}
 	after := s.Stats()
-	dup := median(duplicates)
+	dup := meter.Median(duplicates)
 	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
 }
 
@@ -230,20 +224,20 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 // entries and verifies the ledger.
 func runSealer(l *sqlstore.Ledger) func() {
 	k, err := sqlstore.NewSealer(sqlstore.SealerConfig{Ledger: l})
-	check(err)
+	meter.Check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- k.Run(ctx) }()
 	return func() {
 		cancel()
-		check(<-ended)
+		meter.Check(<-ended)
 		start := time.Now()
 		head, err := k.Seal(context.Background())
-		check(err)
+		meter.Check(err)
 		rest := time.Since(start)
 		start = time.Now()
 		report, err := l.Verify(context.Background(), head)
-		check(err)
+		meter.Check(err)
 		fmt.Printf("  %d entries under %d seals; the rest sealed in %v, verified at %.0f entries/s\n",
 			report.Entries, report.Seals, rest.Round(time.Millisecond), float64(report.Entries)/time.Since(start).Seconds())
 	}
@@ -276,7 +270,7 @@ func rate(length time.Duration, claim func(idempotency.Claim) (idempotency.Decis
 			for time.Since(start) < length {
 				last = next(rng, &last)
 				_, err := claim(last)
-				check(err)
+				meter.Check(err)
 				n.Add(1)
 			}
 		})
@@ -285,9 +279,4 @@ func rate(length time.Duration, claim func(idempotency.Claim) (idempotency.Decis
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
 	return float64(n.Load()) / took.Seconds(), float64(after.Mallocs-before.Mallocs) / float64(n.Load())
-}
-
-func median(x []float64) float64 {
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
 }

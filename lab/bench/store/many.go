@@ -13,6 +13,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 // few is the number of keys in the smaller store. It is also the number of keys in the
@@ -28,7 +29,7 @@ const few = 10000
 // is printed separately.
 func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	ctx := context.Background()
-	check(sqlstore.Migrate(ctx, db, dialect))
+	meter.Check(sqlstore.Migrate(ctx, db, dialect))
 	var took [2]time.Duration
 	filled := 0
 	for i, keys := range []int{few, n} {
@@ -36,7 +37,7 @@ func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 		filled = keys
 		start := time.Now()
 		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
-		check(err)
+		meter.Check(err)
 		opened := time.Since(start)
 		working := rand.Perm(keys)[:few]
 		first := lookUp(s, slices.Collect(slices.Chunk(working, 10)))
@@ -50,7 +51,7 @@ func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 		}
 		took[i] = lookUp(s, batches)
 		fmt.Printf("%s: %d keys: open %v, lookup %v a key of the working set, first look %v\n", name, keys, opened.Round(time.Microsecond), took[i], first)
-		check(s.Close())
+		meter.Check(s.Close())
 	}
 	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d (at most 1.5 wanted)\n", name, n, float64(took[1])/float64(took[0]), few)
 }
@@ -66,14 +67,14 @@ func lookUp(s *sqlstore.Store, batches [][]int) time.Duration {
 		start := time.Now()
 		records, err := s.Lookup(context.Background(), keys...)
 		samples = append(samples, float64(time.Since(start))/float64(len(keys)))
-		check(err)
+		meter.Check(err)
 		for _, r := range records {
 			if r.Status != idempotency.Succeeded {
-				check(fmt.Errorf("key %s is %v", r.Key.Value, r.Status))
+				meter.Check(fmt.Errorf("key %s is %v", r.Key.Value, r.Status))
 			}
 		}
 	}
-	return time.Duration(median(samples))
+	return time.Duration(meter.Median(samples))
 }
 
 func filledKey(i int) idempotency.Key {
@@ -100,7 +101,7 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		// therefore also marks the row as committed, which a vacuum would otherwise do.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
-			check(err)
+			meter.Check(err)
 		}
 		exec(`ALTER TABLE idempotency_keys SET (autovacuum_enabled = false), DROP CONSTRAINT idempotency_keys_pkey`)
 		const chunk = 250000 // long transactions delay seals in all databases of the server
@@ -123,7 +124,7 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 	}
 	slices.SortFunc(rows, func(a, b row) int { return bytes.Compare(a.id[:], b.id[:]) })
 	tx, err := db.Begin()
-	check(err)
+	meter.Check(err)
 	for chunk := range slices.Chunk(rows, 2000) {
 		var list strings.Builder
 		for i, r := range chunk {
@@ -134,9 +135,9 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		}
 		_, err := tx.Exec(`INSERT INTO idempotency_keys SELECT unhex(value ->> 0), CAST('bench' AS BLOB), 'fill', CAST(value ->> 1 AS BLOB), `+otherColumns(`x''`, "CAST('"+body+"' AS BLOB)")+` FROM json_each(?1)`,
 			"["+list.String()+"]")
-		check(err)
+		meter.Check(err)
 	}
-	check(tx.Commit())
+	meter.Check(tx.Commit())
 	var busy, pages, done int
-	check(db.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &done))
+	meter.Check(db.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &done))
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net"
 	"net/http"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -42,9 +41,9 @@ const (
 // turns. They send batches of events over HTTP to a fake SQS in this process.
 func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, takes time.Duration) {
 	ctx := context.Background()
-	check(sqlstore.Migrate(ctx, db, dialect))
+	meter.Check(sqlstore.Migrate(ctx, db, dialect))
 	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
-	check(err)
+	meter.Check(err)
 	sides := []struct {
 		name  string
 		store sqsfifo.StoreConfig
@@ -70,11 +69,11 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 			side.rates, side.costs, side.makes = append(side.rates, rate), append(side.costs, cost), append(side.makes, allocations)
 		}
 	}
-	without := median(sides[0].rates)
+	without := meter.Median(sides[0].rates)
 	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
 	for i, side := range sides {
-		rate := median(side.rates)
-		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time and %.0f allocations an event", side.name, rate, 1e6*median(side.costs), median(side.makes))
+		rate := meter.Median(side.rates)
+		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time and %.0f allocations an event", side.name, rate, 1e6*meter.Median(side.costs), meter.Median(side.makes))
 		if i > 0 {
 			fmt.Printf(", %.2f of that without", rate/without)
 		}
@@ -86,7 +85,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		}
 		fmt.Println()
 	}
-	check(s.Close())
+	meter.Check(s.Close())
 }
 
 // sent is the number of events sent so far, by all measurements.
@@ -99,52 +98,40 @@ var sent atomic.Int64
 func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
-	check(err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(err)
+	meter.Check(err)
 	fake := sqstest.NewServer(q)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	endpoint, end := meter.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(takes)
 		fake.ServeHTTP(w, r)
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
-	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, inFlight, func(o *sqs.Options) {
-		o.BaseEndpoint = aws.String("http://" + listener.Addr().String())
-	})
+	}))
+	defer end()
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, inFlight, func(o *sqs.Options) { o.BaseEndpoint = &endpoint })
 	if store.Store != nil {
 		store.Queue = "bench" // each measurement has its own queue name
 	}
 	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[command]{
-		QueueURL: "http://" + listener.Addr().String() + "/" + sqstest.Account + "/" + q.Name(), Source: "kfm.bench.commands", Store: store,
+		QueueURL: endpoint + "/" + sqstest.Account + "/" + q.Name(), Source: "kfm.bench.commands", Store: store,
 		Delivery: sqsfifo.Delivery{InFlight: inFlight},
 		Identify: func(c command) (sqsfifo.Identity, error) {
 			return sqsfifo.Identity{DedupeKey: c.ID, Group: c.ID[len(c.ID)-3:], Time: time.Unix(1e9, 0)}, nil
 		},
 	})
-	check(err)
+	meter.Check(err)
 	events := make([]command, n)
 	for i := range events {
 		events[i] = command{ID: fmt.Sprintf("command-%09d", first+int64(i)), Text: fmt.Sprintf("%0150d", first+int64(i))}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start, used := time.Now(), processorTime()
+	start, used := time.Now(), meter.ProcessorTime()
 	for _, r := range p.SendBatch(ctx, events) {
-		check(r.Err)
+		meter.Check(r.Err)
 		if r.Receipt.Duplicate != duplicates {
-			check(fmt.Errorf("%s: duplicate %v", r.Receipt.DedupeKey, r.Receipt.Duplicate))
+			meter.Check(fmt.Errorf("%s: duplicate %v", r.Receipt.DedupeKey, r.Receipt.Duplicate))
 		}
 	}
-	check(p.Close(ctx))
-	took, use := time.Since(start), processorTime()-used
+	meter.Check(p.Close(ctx))
+	took, use := time.Since(start), meter.ProcessorTime()-used
 	runtime.ReadMemStats(&after)
 	return float64(n) / took.Seconds(), use.Seconds() / float64(n), float64(after.Mallocs-before.Mallocs) / float64(n)
-}
-
-// processorTime returns the processor time of this process.
-func processorTime() time.Duration {
-	var usage syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

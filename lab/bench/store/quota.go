@@ -10,6 +10,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 // quotas prints the cost of a store's Quota for a claim and its completion. It measures
@@ -37,24 +38,24 @@ func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect
 		db, drop := open()
 		defer drop()
 		defer db.Close()
-		check(sqlstore.Migrate(ctx, db, dialect))
+		meter.Check(sqlstore.Migrate(ctx, db, dialect))
 		if !side.index {
 			_, err := db.Exec(`DROP INDEX idempotency_keys_unfinished`)
-			check(err)
+			meter.Check(err)
 		}
 		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect, Quota: side.quota})
-		check(err)
+		meter.Check(err)
 		defer s.Close()
 		for range side.unresolved {
 			_, err := s.Claim(ctx, newClaim(keys.Add(1)))
-			check(err)
+			meter.Check(err)
 		}
 		stores[i] = s
 	}
 	for round := range rounds {
 		for n := range sides {
 			i := (n + round) % len(sides)
-			start, before := keys.Load(), processorTime()
+			start, before := keys.Load(), meter.ProcessorTime()
 			r, _ := rate(length, func(c idempotency.Claim) (idempotency.Decision, error) {
 				out, err := stores[i].Claim(ctx, c)
 				if err != nil {
@@ -63,13 +64,13 @@ func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect
 				return out.Decision, stores[i].Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m"}))
 			}, func(*rand.Rand, *idempotency.Claim) idempotency.Claim { return newClaim(keys.Add(1)) })
 			rates[i] = append(rates[i], r)
-			times[i] = append(times[i], float64((processorTime()-before).Nanoseconds())/float64(keys.Load()-start)/1000)
+			times[i] = append(times[i], float64((meter.ProcessorTime()-before).Nanoseconds())/float64(keys.Load()-start)/1000)
 		}
 	}
 	fmt.Printf("%s, %d writers, a claim and its completion\n", name, writers)
 	for i, side := range sides {
 		fmt.Printf("  %-22s %9.0f operations/s, %.2f times the rate without the index; %.1f us of processor time, %.2f times\n",
-			side.name, median(rates[i]), median(ratios(rates[i], rates[0])), median(times[i]), median(ratios(times[i], times[0])))
+			side.name, meter.Median(rates[i]), meter.Median(ratios(rates[i], rates[0])), meter.Median(times[i]), meter.Median(ratios(times[i], times[0])))
 	}
 }
 

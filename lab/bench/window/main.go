@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 func main() {
@@ -29,7 +31,7 @@ func main() {
 	side := flag.String("work", "", "for internal use: hold this side and take orders on standard input")
 	flag.Parse()
 	if *side != "" {
-		must(work(*side, *n, os.Stdin, os.Stdout))
+		meter.Check(work(*side, *n, os.Stdin, os.Stdout))
 		return
 	}
 	missed, err := compare(*n, *rounds, strings.Split(*only, ","))
@@ -53,7 +55,7 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		defer p.stop()
+		defer p.Stop()
 		processes = append(processes, p)
 	}
 	const expiring = 90_000 // claims in one second; the same number of IDs expires in this second

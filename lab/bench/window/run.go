@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
 var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
@@ -197,61 +195,27 @@ func threadTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 // thread may lag by a kernel tick of 4 ms.
 func read(clock int32) time.Duration {
 	var t unix.Timespec
-	must(unix.ClockGettime(clock, &t))
+	meter.Check(unix.ClockGettime(clock, &t))
 	return time.Duration(t.Nano())
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 // process is the parent's connection to a worker.
 type process struct {
-	name    string
-	command *exec.Cmd
-	orders  *json.Encoder
-	reports *json.Decoder
-	stdin   io.Closer
-	got     map[string][]report
+	*meter.Process
+	name string
+	got  map[string][]report
 }
 
 func start(side string, n int) (*process, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := exec.Command(exe, "-n", fmt.Sprint(n), "-work", side)
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p := &process{
-		name: side, command: c, stdin: in, orders: json.NewEncoder(in), reports: json.NewDecoder(bufio.NewReader(out)),
-		got: map[string][]report{},
-	}
-	return p, c.Start()
+	p, err := meter.Start(nil, "-n", fmt.Sprint(n), "-work", side)
+	return &process{p, side, map[string][]report{}}, err
 }
 
 func (p *process) do(o order) error {
-	if err := p.orders.Encode(o); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
-	}
 	var r report
-	if err := p.reports.Decode(&r); err != nil {
+	if err := p.Do(o, &r); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	p.got[o.Phase] = append(p.got[o.Phase], r)
 	return nil
-}
-
-func (p *process) stop() error {
-	p.stdin.Close()
-	return p.command.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/coocood/freecache"
 	"github.com/dgraph-io/ristretto/v2"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 	"github.com/maypok86/otter/v2"
 )
 
@@ -55,7 +56,7 @@ func (o ours) claim(now time.Time, i *id, a answer) bool {
 	if _, state := o.Lookup(now, k); state == window.Inside {
 		return true
 	}
-	must(o.Put(now, k, window.Record[answer]{From: now, To: now, Value: a}))
+	meter.Check(o.Put(now, k, window.Record[answer]{From: now, To: now, Value: a}))
 	return false
 }
 
@@ -147,7 +148,7 @@ func newRistretto(n int) memory {
 	c, err := ristretto.NewCache(&ristretto.Config[[]byte, answer]{
 		NumCounters: int64(n) * 10, MaxCost: int64(n) * 2, IgnoreInternalCost: true, BufferItems: 64,
 	})
-	must(err)
+	meter.Check(err)
 	return &ristrettoCache{c}
 }
 
@@ -192,7 +193,7 @@ func (f *freeCache) claim(now time.Time, i *id, a answer) bool {
 	}
 	copy(f.value[:], a.message[:])
 	binary.BigEndian.PutUint64(f.value[16:], a.sequence)
-	must(f.cache.Set(i[:], f.value[:], int(window.Interval/time.Second)))
+	meter.Check(f.cache.Set(i[:], f.value[:], int(window.Interval/time.Second)))
 	return false
 }
 
@@ -200,7 +201,7 @@ func (f *freeCache) known(now time.Time, i *id) bool {
 	f.clock.now = uint32(now.Unix())
 	_, err := f.cache.GetWithBuf(i[:], f.value[:])
 	if err != nil && !errors.Is(err, freecache.ErrNotFound) {
-		must(err)
+		meter.Check(err)
 	}
 	return err == nil
 }
