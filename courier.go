@@ -300,6 +300,7 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.noteRequest(answers, load, err)
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
+		c.memory.SetLead(exchange.Skew)
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
 	return load

@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,42 @@ func TestForeignDuplicates(t *testing.T) {
 			assert.False(t, r.Duplicate, "it is this event's own first attempt that SQS knows")
 		})
 	}
+}
+
+// aheadClient is a connection to an SQS whose clock is ahead of this machine's clock.
+type aheadClient struct {
+	sqs.HTTPClient
+	lead time.Duration
+}
+
+func (c aheadClient) Do(r *http.Request) (*http.Response, error) {
+	answer, err := c.HTTPClient.Do(r)
+	if err == nil {
+		answer.Header.Set("Date", time.Now().Add(c.lead).UTC().Format(http.TimeFormat))
+	}
+	return answer, err
+}
+
+// The clock of this machine is three minutes late. The Date header of SQS's answers shows
+// the difference, so the producer recognises a duplicate of another process's event.
+func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lead = 3 * time.Minute
+		q := newQueue(t, sqstest.Config{})
+		q.Advance(lead)
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, lead} })
+		_, err := on(t, client, q).Send(t.Context(), scene)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate)
+		r, err = p.Send(t.Context(), scenes(1, 1)[0])
+		require.NoError(t, err)
+		assert.False(t, r.Duplicate)
+	})
 }
 
 // tardyClient answers its second request late, with an error.

@@ -115,8 +115,9 @@ type Memory struct {
 	// The producer reads the time at which SQS accepted a message from its sequence
 	// number. AWS does not document the content of a sequence number (F-008). The
 	// producer therefore ignores the number unless it contains a time within the last
-	// five minutes. The clock of this process must be right to 5 seconds. A message
-	// that SQS accepted less than 5 seconds before the first attempt of this call is
+	// five minutes. The clock of this process may be wrong if the client is the SDK's,
+	// because the Date header of SQS's answers shows the difference. For another client
+	// the clock must be right to 5 seconds. A message that SQS accepted less than 5 seconds before the first attempt of this call is
 	// not recognised.
 	DetectForeignDuplicates bool
 }

@@ -48,6 +48,9 @@
 //     [InDoubtError].ResendBefore itself.
 //   - A suspension of the machine counts as elapsed time; a step of the wall clock does
 //     not. On systems other than Linux a forward step counts as a suspension.
+//   - The age of an event of another process is the difference between the time in its
+//     sequence number and this machine's clock, corrected by the Date header of SQS's
+//     answers. With a client that is not the SDK's, the clock must be right to 5 seconds.
 //   - The guarantees assume that the network delivers no request later than 20 seconds
 //     after the request was made.
 //   - With the order [Strict] a group has one event in flight, so a group sends one event

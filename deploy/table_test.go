@@ -91,7 +91,7 @@ var rows = []row{
 			{amount("sqs_fifo_producer_request_active") + " / " + amount("sqs_fifo_producer_request_limit"), "{{" + q + "}} requests"},
 		}, 1, false, false},
 		{"Blocked callers", "short", "Calls that wait for room in the buffer. Raise Delivery.BufferEvents or InFlight, or slow the source down.", []query{{amount("sqs_fifo_producer_caller_blocked"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_waits_total", own, ""), "{{" + q + "}} waits a second"}}, 0, false, false},
-		{"Clock skew", "s", "SQS's clock ahead of this machine's. Beyond 5 s DetectForeignDuplicates and ResendBefore are wrong: repair NTP.", []query{{worst("sqs_fifo_producer_clock_skew_seconds"), "{{" + q + "}}"}}, 5, false, false},
+		{"Clock skew", "s", "SQS's clock ahead of this machine's. Beyond 5 s ResendBefore is wrong: repair NTP.", []query{{worst("sqs_fifo_producer_clock_skew_seconds"), "{{" + q + "}}"}}, 5, false, false},
 	}},
 	{"Deduplication", []panel{
 		{"Duplicates that no producer saw", "short", "CloudWatch's suppressed messages less our window hits. Above 0: another program, or a process before its restart, sent the same bodies.", []query{{"sum by (queue_name) (aws_sqs_number_of_deduplicated_sent_messages_sum" + other + ") - sum by (queue_name) (label_replace(increase(sqs_fifo_dedupe_window_hits_total" + own + `[5m]), "queue_name", "$1", "` + q + `", "(.*)"))`, "{{queue_name}}"}}, 0, false, false},

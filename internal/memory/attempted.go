@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"time"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
@@ -52,6 +54,10 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	m.claims.Pace()
 	return now
 }
+
+// SetLead sets the lead of SQS's clock over the wall clock of this machine. See
+// process.Memory.SetLead.
+func (m *Memory) SetLead(d time.Duration) { m.process.SetLead(d) }
 
 // AwaitRecord reports whether SQS stored the event and the store lacks its record. If the
 // record is queued or being written, AwaitRecord adds the waiter w, unless w is nil.

@@ -220,3 +220,42 @@ func TestDuplicateByAcceptTime(t *testing.T) {
 	r := newRig(t, process.Options{AcceptTimes: true})
 	assert.False(t, r.submit("k", "g", "b").try(stored("m", "17")))
 }
+
+// SQS's clock and the wall clock differ by up to an hour. The time of acceptance is right
+// all the same, because Record adds the lead of SQS's clock.
+func TestLeadOfSQSClock(t *testing.T) {
+	for _, lead := range []time.Duration{-time.Hour, -3 * time.Minute, 3 * time.Minute, time.Hour} {
+		r := newRig(t, process.Options{AcceptTimes: true})
+		r.pass(time.Hour)
+		r.SetLead(lead)
+		accepted := r.Now().Add(-time.Minute)
+		s := r.submit("k", "g", "b")
+		assert.True(t, s.try(stored("m", sequenceAt(process.ClocksStart.Add(59*time.Minute+lead), 0))), lead)
+		assert.Equal(t, accepted, s.look().Since, lead)
+		assert.False(t, r.submit("k2", "g", "b2").try(stored("m2", sequenceAt(process.ClocksStart.Add(time.Hour+lead), 0))), lead)
+	}
+}
+
+// Another process stored the event at an unknown time, because the wall clock is wrong by
+// more than the deduplication interval. SQS may forget the event at any time, so no
+// further attempt starts.
+func TestDuplicateOfUnknownAge(t *testing.T) {
+	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
+		r := newRig(t, process.Options{})
+		r.pass(time.Hour)
+		r.clocks.Step = wrong
+		number := func(ago time.Duration) string { return sequenceAt(process.ClocksStart.Add(time.Hour-ago), 0) }
+		r.submit("k1", "g", "b1").try(stored("m1", number(time.Second)))
+		s := r.submit("k", "g", "b")
+		assert.True(t, s.try(stored("m", number(2*time.Minute))), "a smaller number than that of an earlier message")
+		assert.Equal(t, process.LateStored, s.admit().Kind)
+		again := r.submit("k", "g", "b")
+		assert.Equal(t, process.LateStored, again.admit().Kind)
+		r.pass(span)
+		assert.Equal(t, process.Go, r.submit("k", "g", "b").admit().Kind)
+
+		s = r.submit("k2", "g", "b2")
+		assert.False(t, s.try(stored("m2", number(-span))), "a new message")
+		assert.Equal(t, process.Go, s.admit().Kind)
+	}
+}

@@ -68,6 +68,10 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
+	// lead is the lead of SQS's clock over the wall clock, as a time.Duration. See
+	// SetLead.
+	lead atomic.Int64
+
 	// hasSeparate is set if the memory may have separate records. An event gets a
 	// separate record if it is sent although another event has its dedupe key. See
 	// separateKey.
@@ -117,6 +121,11 @@ func (m *Memory) Wall(i Instant) time.Time {
 	}
 	return m.clock.WallTime(i)
 }
+
+// SetLead sets the lead of SQS's clock over the wall clock of this machine, as a header of
+// SQS's last answer shows it. Record compares the wall clock with the time in a sequence
+// number. Without SetLead, Record assumes that both clocks agree.
+func (m *Memory) SetLead(d time.Duration) { m.lead.Store(int64(d)) }
 
 // Conclude ends the attempts of a submission: no later Admit of the submission answers Go.
 // Conclude returns the event's state, which decides the submission's outcome. For a stored
@@ -274,23 +283,24 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	if r.Fate == attempt.Stored && id == 0 {
 		r.Fate = attempt.InDoubt
 	}
-	accepted := m.acceptedEarlier(now, t, number)
-	byTime := false
-	if m.options.AcceptTimes && number != 0 {
-		at := m.Wall(now)
-		byTime = number.acceptedBefore(at.Add(t.first.Sub(now)), at)
-	}
+	accepted, when := m.accepted(now, t, number)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, first := m.find(now, ev, t)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
-		duplicate = byTime || number.isNotAfter(t.watermark) ||
+		duplicate = when == earlier && m.options.AcceptTimes || number.isNotAfter(t.watermark) ||
 			id == t.prior || id == own.messageID() || id == first.messageID()
+		switch isNew := own.messageID() == 0; {
+		case duplicate && isNew && id == first.messageID():
+			accepted, when = first.from, earlier
+		case duplicate && isNew && when == unknown:
+			accepted, when = now.Add(-window.Interval), earlier // SQS remembers no older message
+		}
 		own.store(now, t, id, duplicate)
 		t.storedIt = !duplicate
-		if accepted != 0 {
+		if when == earlier {
 			own.from = min(own.from, accepted)
 		}
 		m.marks.raise(ev.group, number)
@@ -313,20 +323,32 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	return duplicate
 }
 
-// acceptedEarlier returns the instant at which SQS accepted the message, if the sequence
-// number proves two facts: SQS accepted the message before this submission, and within
-// the deduplication interval. In that case another process sent the message, or this
-// process before a restart. Without the proof, the result is zero.
-func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
-	at := number.acceptedAt()
-	if ago := m.clock.Wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
-		return 0 // accepted just now, the usual case
+// acceptance is the evidence in a sequence number about the time at which SQS accepted the
+// message.
+type acceptance uint8
+
+const (
+	unknown acceptance = iota // no time, or a time that cannot be right
+	recent                    // within window.Slack, the usual case
+	earlier                   // before this submission, within the deduplication interval
+)
+
+// accepted returns the instant at which SQS accepted the message, for the evidence
+// earlier. In that case another process sent the message, or this process before a
+// restart.
+func (m *Memory) accepted(now Instant, t *Ticket, number sequence) (Instant, acceptance) {
+	if number == 0 {
+		return 0, unknown
+	}
+	at := number.acceptedAt().Add(-time.Duration(m.lead.Load())) // by the wall clock
+	if ago := m.clock.Wall().Sub(at); ago >= 0 && ago < window.Slack {
+		return 0, recent
 	}
 	wall := m.Wall(now)
-	if !number.acceptedBefore(wall.Add(t.first.Sub(now)), wall) {
-		return 0
+	if !at.Before(wall.Add(t.first.Sub(now)-window.Slack)) || !at.After(wall.Add(-memorySpan)) {
+		return 0, unknown
 	}
-	return now.Add(at.Sub(wall))
+	return now.Add(at.Sub(wall)), earlier
 }
 
 // keep stores the record of an event after an attempt. During the attempt, the memory may

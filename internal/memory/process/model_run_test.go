@@ -22,6 +22,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	var actors []*actor
 	var edges []process.Instant // instants at which the knowledge of an event changes; later steps go there
 	ids := 0
+	var lead time.Duration // of SQS's clock
 	payloads := func(msg message) process.Event {
 		var sum [32]byte
 		copy(sum[:], msg.attributes)
@@ -113,7 +114,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			}
 			var r process.Result
 			var ms int64
-			wall := mem.Wall(now)
+			wall := mem.Wall(now).Add(lead) // SQS's time
 			switch choose(10) {
 			case 0, 1:
 				r.Fate = attempt.NotStored
@@ -164,6 +165,10 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			}
 		case op < 20:
 			clocks.Step += time.Duration(choose(3)-1) * time.Hour
+			if choose(2) == 0 {
+				lead = time.Duration(choose(600)-300) * time.Second
+				mem.SetLead(lead)
+			}
 		default:
 			age, flying := oldest(now)
 			left := window.Request - age

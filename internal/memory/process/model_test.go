@@ -311,11 +311,12 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			began := wall.Add(a.first.Sub(now))
 			duplicate = duplicate || at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span))
 		}
+		known := h.state == process.Stored
 		switch {
-		case h.state == process.Stored && h.id == r.MessageID:
-		case h.state == process.Stored && duplicate:
+		case known && h.id == r.MessageID:
+		case known && duplicate:
 			h.to = now
-		case h.state == process.Stored:
+		case known:
 			h.from, h.to = a.first, now
 			if t.counted {
 				h.from = t.since
@@ -326,8 +327,14 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			h.from, h.to = since, now
 		}
 		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
-		if ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)) {
-			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS accepted the message earlier
+		ago := wall.Sub(at)
+		switch {
+		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
+			h.from = min(h.from, first.from) // SQS has the message of the first record
+		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
+			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS reports an earlier time
+		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
+			h.from = min(h.from, now.Add(-window.Interval)) // accepted at an unknown time
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
 		m.marks[a.group] = max(m.marks[a.group], ms)

@@ -3,8 +3,6 @@ package process
 import (
 	"math/bits"
 	"time"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
 // sequence is a sequence number of SQS minus 2^64. It contains a time since 1970, with
@@ -54,12 +52,4 @@ func (s sequence) isNotAfter(mark sequence) bool {
 // number format.
 func (s sequence) acceptedAt() time.Time {
 	return time.UnixMilli(int64(s / perMilli)) // #nosec G115 -- less than 2^47
-}
-
-// acceptedBefore reports whether SQS accepted the message before the time first, with a
-// margin of window.Slack, and not so long ago that SQS may have forgotten the message
-// (F-009 c). The number must not be zero.
-func (s sequence) acceptedBefore(first, now time.Time) bool {
-	accepted := s.acceptedAt()
-	return accepted.Before(first.Add(-window.Slack)) && accepted.After(now.Add(-memorySpan))
 }
