@@ -34,7 +34,7 @@ func (*replayQueueCmd) Help() string {
 
 SQS shows at most ten messages of a group until they are deleted, so there is no plan of a whole queue. --dry-run prints the first message of each group.
 
-Each message is in the journal, on disk, before it is sent. After an interrupted or killed run the same command continues: a message that was sent and not deleted is deleted, and a message without an answer is sent again as long as SQS surely recognises it. Later it is unresolved: "sqsfifo keys list" shows it in the journal, and "sqsfifo keys settle" decides.
+Each message is in the journal, on disk, before it is sent. After an interrupted or killed run the same command continues: a message that was sent and not deleted is deleted, and a message without an answer is sent again as long as SQS surely recognises it. Later it is unresolved: "sqsfifo keys list" shows it in the journal, and "sqsfifo keys resolve" decides.
 
 Standard output has the report: received = sent + suppressed + stopped + remaining. The exit code is 0 if the source is empty afterwards, 1 if messages are left, 2 if the replay could not do its work or was interrupted.
 
