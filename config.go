@@ -197,8 +197,8 @@ type Telemetry struct {
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds dedupe keys to error texts and log records. By default these
-	// contain only event IDs, which are equal if two events share a key by mistake. Leave
-	// ShowDedupeKeys off if keys contain personal data.
+	// contain only event IDs. If two different events share a key by mistake, their IDs are
+	// equal, and only the key helps to find them. Leave ShowDedupeKeys off if keys contain personal data.
 	ShowDedupeKeys bool
 
 	// ShowErrorTexts adds the error texts of the client and of Config.Store to this

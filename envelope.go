@@ -112,9 +112,8 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut replaces the message and the fix of a finding by better texts, if it has
-// better texts for the error e of the payload's encoding. Otherwise it returns the
-// given texts. The result plain is true if the returned message contains no data of the
+// wayOut returns the message and the fix of a finding about the encoding error e. For some
+// errors it has better texts than the given ones; for others it returns the given texts. The result plain is true if the returned message contains no data of the
 // payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")

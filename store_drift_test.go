@@ -196,8 +196,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not know attributes, but the memory does: an event with other
-// attributes is not reported as a duplicate.
+// The store does not record attributes, but the producer does for five minutes: an event
+// with other attributes is not reported as a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

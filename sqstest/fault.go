@@ -130,7 +130,8 @@ var faultIDs atomic.Uint64
 
 // Inject adds the fault f to the end of the queue's script of faults, as one step for
 // each of the given number of calls. Each SendMessage and SendMessageBatch to the queue
-// takes the next step of the script in the order of arrival, in either API. After the
+// takes the next step of the script in the order of arrival, over HTTP or by a method of
+// [Queue]. After the
 // last step calls pass again. Receives, deletes and changes of visibility have similar
 // scripts, chosen by [Fault.On]. An SDK client with a retryer takes a step for each
 // attempt. A count below one adds nothing.

@@ -66,7 +66,8 @@ func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 }
 
 // settle drops expired messages, and shows hidden messages whose time is over. In a
-// FIFO queue each of these gets the highest turn, in the order of their times.
+// FIFO queue each shown message goes to the end of the order of delivery, earlier times
+// first.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage

@@ -223,7 +223,7 @@ func attributeMatches(filter, name string) bool {
 
 func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 	wanted := make(map[string]bool)
-	//lint:ignore SA1019 AWS still answers the older member (F-103)
+	//lint:ignore SA1019 AWS still accepts the deprecated AttributeNames (F-103)
 	for _, name := range in.AttributeNames {
 		wanted[string(name)] = true
 	}

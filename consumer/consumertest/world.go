@@ -230,7 +230,7 @@ func (w *world) left() []sqstest.Message {
 	return slices.DeleteFunc(w.queue.Messages(), func(m sqstest.Message) bool { return m.Deleted })
 }
 
-// processClient is the client of a process.
+// processClient is the SQS client that one simulated process uses.
 type processClient struct{ p *process }
 
 func through[I, O any](p *process, name string, call func(context.Context, *I, ...func(*sqs.Options)) (*O, error), ctx context.Context, in *I) (*O, error) {

@@ -52,7 +52,7 @@ func (b *buffer) reserve(n int64) bool {
 func (b *buffer) Write(p []byte) (int, error) {
 	need := int64(len(b.data)) + int64(len(p))
 	// Double the reserved amount, to avoid frequent copies. If the doubled amount is too
-	// small or the memory too short, reserve only the missing amount.
+	// small, or if the budget lacks that much memory, reserve only the missing amount.
 	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
 		return 0, errNoMemory
 	}

@@ -103,7 +103,7 @@ type session struct {
 	ended    bool  // Complete was called
 	finished bool  // the transaction was rolled back
 	commit   error // the error of Complete, or nil
-	failure  error // error of the last Finish without a result, or nil
+	failure  error // error of the last Finish whose ending had no result, or nil
 }
 
 // Claim implements idempotency.Store.

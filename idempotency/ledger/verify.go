@@ -24,9 +24,9 @@ type Report struct {
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Anchored is the number of the last seal confirmed by an anchor, or 0. Seals up to
-	// Anchored are unchanged since the anchor was kept; later seals are only consistent
-	// with each other.
+	// Anchored is the number of the last seal confirmed by an anchor, or 0. An anchor is
+	// a head kept by the caller. Seals up to Anchored are unchanged since the caller read
+	// that head; later seals are only consistent with each other.
 	Anchored int64
 }
 
@@ -102,7 +102,7 @@ type verifier struct {
 	openLine int    // line number of the seal open
 	skip     bool   // the seal open is altered, so its entries are not checked
 	rows     []Line // entries of the seal open
-	leaves   []Leaf // leaves of the seal open, except those of dropped entries
+	leaves   []Leaf // leaves of the seal being read (field open), without those of dropped entries
 
 	malformed map[Place]bool // places of rows whose faults were already reported
 }

@@ -181,7 +181,7 @@ type Options struct {
 type Dispatcher[M any] struct {
 	courier Courier[M]
 	options Options
-	began   time.Time // the time from which durations in items count
+	began   time.Time // items store times as durations since began
 	buffer  buffer
 
 	mu           sync.Mutex

@@ -261,8 +261,9 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service lose answers with probability lose, fail entries with
-// probability fail and, if the answer is lost, drop entries with probability drop.
+// unreliable makes the service random. With probability lose, a request gets no answer, and
+// each entry is then not stored with probability drop plus 0.3. In an answered request, an
+// entry fails with probability fail.
 func unreliable(c *modelCourier, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

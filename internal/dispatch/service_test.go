@@ -75,8 +75,8 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers returns an entry for script: the items of the request get the given answers in
-// order.
+// answers returns the simulated service's reaction to one request: the items get the given
+// answers in order.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

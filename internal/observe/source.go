@@ -25,8 +25,8 @@ const (
 
 var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
 
-// String returns the outcome as an attribute of metrics, which is also the outcome in a
-// provenance record.
+// String returns the outcome's text. Metrics have the text as an attribute, and
+// sqsfifo.ProvenanceRecord as its outcome.
 func (o Outcome) String() string { return outcomeNames[o] }
 
 // Collision is the difference between two events with the same key or body.

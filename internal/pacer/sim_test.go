@@ -38,7 +38,7 @@ type scenario struct {
 	outage   func(at time.Duration) attempt.Load // load during an outage; Passed means no outage
 }
 
-// tally counts the answers to calls, by their load.
+// tally counts the answers of each kind of attempt.Load.
 type tally struct{ passed, throttled, troubled float64 }
 
 func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }

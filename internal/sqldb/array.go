@@ -57,9 +57,9 @@ func (a *Array) String() string {
 	return string(a.b) + "}"
 }
 
-// Columns returns the text forms of one array for each column of the rows. The values of a
-// row are of type int64, string or []byte; nil, also of type []byte, is NULL. There is at
-// least one row, and all rows have the same length.
+// Columns returns one array for each column of the rows, in PostgreSQL's text form. The
+// values of a row are of type int64, string or []byte. A nil value or a nil []byte becomes
+// NULL. The caller passes at least one row, and rows of equal length.
 func Columns(rows [][]any) []any {
 	out := make([]any, len(rows[0]))
 	for i := range out {

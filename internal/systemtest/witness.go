@@ -142,8 +142,8 @@ func (v *witness) failed(call string, err error) {
 	}
 }
 
-// check compares the ledger with the recorded answers. The ledger must contain each head
-// that keep saved. It must have each change once, in the order of the changes of its key.
+// check compares the ledger with the recorded answers. The ledger must contain each
+// head, the hash of its last entry, that method keep has saved. It must have each change once, in the order of the changes of its key.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.keep()

@@ -158,8 +158,9 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// If neither a repository nor the proxy has a module marked git, survey skips and counts
-// the module. For a module without the mark, survey returns an error.
+// The list of modules marks some modules with "git". If neither a repository nor the proxy
+// has such a module, survey skips and counts the module. For any other missing module,
+// survey returns an error.
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

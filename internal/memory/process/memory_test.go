@@ -161,10 +161,9 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// An event is in doubt or stored. Another attempt is admitted at ResendBefore, and
-// refused as late one nanosecond later. The attempt of a new submission is refused one
-// nanosecond before Over, and admitted at Over. ResendBefore and Over are methods of
-// process.Known.
+// An event is in doubt or stored. Another attempt is admitted at Known.ResendBefore, and
+// refused as late one nanosecond later. At Known.Over, SQS has certainly forgotten the
+// event: a new submission is refused one nanosecond before, and admitted at that time.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

@@ -22,9 +22,9 @@ type Ticket struct {
 
 	// State of the current attempt; began is zero without an attempt.
 	began   Instant
-	since   Instant // record.from when the attempt was admitted
+	since   Instant // start of the doubt when the attempt was admitted: field from of the record
 	stored  answer  // message ID hash if the event was already stored, else zero
-	to      Instant // record.to before the attempt
+	to      Instant // end of the doubt before the attempt: field to of the record
 	counted bool    // the record counts the attempt
 
 	// Idle: at Conclude, no attempt of the submission was under way.

@@ -130,8 +130,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 
 // Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
 // first Ask. The next Ask then often needs no call of the store: Ask returns Granted if
-// Prepare granted the claim and the lease still covers an attempt, and Other if the
-// record has other bytes. In all other cases, Ask calls the store.
+// Prepare granted the claim and the lease still covers an attempt. Ask returns Other if
+// Prepare found a record whose message has other bytes than the claim's message. In all
+// other cases, Ask calls the store.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))

@@ -104,8 +104,8 @@ type Claim struct {
 	ref    idempotency.Ref
 	held   bool
 	lease  time.Duration // end of the lease, by Options.Now
-	resend time.Duration // latest start of an attempt, by Options.Now; 0 for no limit
-	waits  uint8         // consecutive judgements Wait
+	resend time.Duration // no attempt starts after this time of Options.Now; 0 for no limit
+	waits  uint8         // number of consecutive answers Wait for this event
 
 	prepared bool // granted by Prepare and not yet used by Ask
 

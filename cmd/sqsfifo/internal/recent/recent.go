@@ -1,4 +1,4 @@
-// Package recent stores values for the messages of a log's last minutes.
+// Package recent remembers a value for each message of the last minutes of a log.
 package recent
 
 import "time"

@@ -84,8 +84,9 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place describes the state of a trace at a value. Path is the part of this value that the
-// trace follows. Under is the part of the traced value that this part affects. Frame is the
+// Place describes the state of a trace at a value. Path selects the part of this value that
+// the trace follows. Under selects the part of the trace's first value in which the
+// followed part ends up. Frame is the
 // innermost call that the trace has entered.
 type Place struct {
 	Frame *Frame

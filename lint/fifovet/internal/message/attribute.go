@@ -34,9 +34,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry that no program sets. A trace of this path finds no
-// entry, so it ends at the maps themselves: the parameters and variables that hold the
-// message's attributes.
+// noEntry is the path to a map entry that no program sets. A trace finds a map's entry at
+// the statement that sets it. With noEntry there is no such statement, so the trace goes on
+// to the maps: the parameters and variables with the message's attributes.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -57,8 +57,8 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	return found
 }
 
-// CollectAttributes adds to found the attributes in a map: the map at path within the value
-// v.
+// CollectAttributes collects the attributes of one map in the set found. The map is the
+// part of the value v that path selects.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return

@@ -95,8 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// The path of another module may have no dot either, and some drivers leave pass.Module
-	// empty. But the standard library imports no path with a host name.
+	// A package whose path has no dot may be of the standard library or of a module without
+	// a host name, and some drivers leave pass.Module empty. Only a package outside of the
+	// standard library imports a path with a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 

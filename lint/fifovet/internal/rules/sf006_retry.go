@@ -186,8 +186,8 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	return same
 }
 
-// holdsParameter reports whether a value is a parameter that the function keeps in a
-// variable.
+// holdsParameter reports whether v is read from a variable to which the function has
+// assigned the parameter param.
 func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
