@@ -5,14 +5,15 @@ import (
 	"cmp"
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
+	"path"
 	"regexp"
 	"slices"
-
-	"golang.org/x/tools/imports"
+	"strconv"
+	"strings"
 )
 
 // Fix is one change to the source code that removes a finding.
@@ -69,12 +70,17 @@ func (r *Report) Fix() (Fixed, error) {
 			out.Left = append(out.Left, fmt.Sprintf("%s: %s: %s", f.Start, f.Rule, reason))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		file := files[name]
 		if len(file.edits) == 0 {
 			continue
 		}
-		text, err := file.apply(name)
+		text, err := file.apply()
 		if err != nil {
 			out.Left = append(out.Left, fmt.Sprintf("%s: the fixed code is not Go: %v", name, err))
 			continue
@@ -177,8 +183,8 @@ func (r *Report) open(name string) (*fixedFile, error) {
 	return file, nil
 }
 
-// apply returns the text of the file after its edits, formatted and without unused imports.
-func (f *fixedFile) apply(name string) ([]byte, error) {
+// apply returns the text of the file after its edits, formatted.
+func (f *fixedFile) apply() ([]byte, error) {
 	slices.SortFunc(f.edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	var b bytes.Buffer
 	at := 0
@@ -188,5 +194,103 @@ func (f *fixedFile) apply(name string) ([]byte, error) {
 		at = e.End
 	}
 	b.Write(f.text[at:])
-	return imports.Process(name, b.Bytes(), &imports.Options{Comments: true, TabIndent: true, TabWidth: 8})
+	text, err := withoutImports(b.Bytes(), f.text)
+	if err != nil {
+		return nil, err
+	}
+	return format.Source(text)
+}
+
+// withoutImports removes imports from the file text after its edits. It removes an import
+// if the code before the edits used it and the new code does not.
+func withoutImports(text, before []byte) ([]byte, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	old, err := parser.ParseFile(token.NewFileSet(), "", before, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	was, is := qualifiers(old), qualifiers(file)
+	var removed []*ast.ImportSpec
+	for _, spec := range file.Imports {
+		if slices.ContainsFunc(namesOf(spec), func(name string) bool { return was[name] && !is[name] }) {
+			removed = append(removed, spec)
+		}
+	}
+	var gone [][2]int
+	for _, d := range file.Decls {
+		decl, ok := d.(*ast.GenDecl)
+		if !ok || decl.Tok != token.IMPORT {
+			continue
+		}
+		whole := !slices.ContainsFunc(decl.Specs, func(s ast.Spec) bool { return !slices.Contains(removed, s.(*ast.ImportSpec)) })
+		for _, s := range decl.Specs {
+			var node ast.Node = s
+			if whole {
+				node = decl
+			} else if !slices.Contains(removed, s.(*ast.ImportSpec)) {
+				continue
+			}
+			gone = append(gone, wholeLines(text, fset.Position(node.Pos()).Offset, fset.Position(node.End()).Offset))
+			if whole {
+				break
+			}
+		}
+	}
+	for _, g := range slices.Backward(gone) {
+		text = slices.Delete(text, g[0], g[1])
+	}
+	return text, nil
+}
+
+// wholeLines extends a range of bytes to whole lines, with the line break, if these lines
+// have no other text than the range.
+func wholeLines(text []byte, from, to int) [2]int {
+	start := bytes.LastIndexByte(text[:from], '\n') + 1
+	end := bytes.IndexByte(text[to:], '\n')
+	if end < 0 || len(bytes.TrimSpace(text[start:from])) > 0 || len(bytes.TrimSpace(text[to:to+end])) > 0 {
+		return [2]int{from, to}
+	}
+	return [2]int{start, to + end + 1}
+}
+
+// qualifiers returns the names that stand before a dot in the code, such as fmt in
+// fmt.Println.
+func qualifiers(file *ast.File) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := s.X.(*ast.Ident); ok {
+				names[id.Name] = true
+			}
+		}
+		return true
+	})
+	return names
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// namesOf returns the names by which a file may use an import. An import without an
+// explicit name has the package's name. The import path does not contain this name, but its
+// last element is nearly always equal or similar.
+func namesOf(spec *ast.ImportSpec) []string {
+	if spec.Name != nil {
+		return []string{spec.Name.Name}
+	}
+	p, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return nil
+	}
+	base := path.Base(p)
+	if majorVersion.MatchString(base) {
+		base = path.Base(path.Dir(p))
+	}
+	if name, version, ok := strings.Cut(base, "."); ok && majorVersion.MatchString(version) {
+		base = name
+	}
+	return []string{base, strings.TrimPrefix(base, "go-"), strings.TrimSuffix(base, "-go")}
 }
