@@ -284,8 +284,11 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
+	// The lead of SQS's clock is measured when the answer arrives. SQS may have dated the
+	// answer at any time since Admit, so that time is added: lead is never too small.
+	var lead time.Duration
 	defer func() { // also runs if the client ends this goroutine
-		c.attempted(items, answers)
+		c.attempted(items, answers, lead)
 	}()
 	// The time limit of an attempt, sqscall.Timeout, starts when Admit admits the
 	// events to the request. Some of this time may be over by now, for example if a
@@ -300,7 +303,7 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.noteRequest(answers, load, err)
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
-		c.memory.SetLead(exchange.Skew)
+		lead = exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
 	return load
@@ -401,7 +404,7 @@ func (c *courier) entry(s *submission) sqscall.Entry {
 }
 
 // attempted records the answers of a request in the memory and in the submissions.
-func (c *courier) attempted(items []*item, answers []attempt.Answer) {
+func (c *courier) attempted(items []*item, answers []attempt.Answer, lead time.Duration) {
 	use := scratches.Get().(*scratch)
 	defer func() {
 		clear(use.ended[:])
@@ -415,7 +418,7 @@ func (c *courier) attempted(items []*item, answers []attempt.Answer) {
 		// from the ID of the resend, and SQS would store the resend.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
-	now := c.memory.Attempted(ended)
+	now := c.memory.Attempted(ended, lead)
 	for i, it := range items {
 		s, a := &it.Message, &answers[i]
 		s.ended = now

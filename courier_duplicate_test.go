@@ -231,16 +231,20 @@ func TestForeignDuplicates(t *testing.T) {
 	}
 }
 
-// aheadClient is a connection to an SQS whose clock is ahead of this machine's clock.
+// aheadClient is a connection to an SQS whose clock is ahead of this machine's clock. Each
+// answer to SendMessage arrives late.
 type aheadClient struct {
 	sqs.HTTPClient
-	lead time.Duration
+	lead, late time.Duration
 }
 
 func (c aheadClient) Do(r *http.Request) (*http.Response, error) {
 	answer, err := c.HTTPClient.Do(r)
 	if err == nil {
 		answer.Header.Set("Date", time.Now().Add(c.lead).UTC().Format(http.TimeFormat))
+	}
+	if r.Header.Get("X-Amz-Target") == "AmazonSQS.SendMessage" {
+		time.Sleep(c.late)
 	}
 	return answer, err
 }
@@ -252,7 +256,7 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 		const lead = 3 * time.Minute
 		q := newQueue(t, sqstest.Config{})
 		q.Advance(lead)
-		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, lead} })
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, lead, 0} })
 		_, err := on(t, client, q).Send(t.Context(), scene)
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
@@ -264,6 +268,29 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 		r, err = p.Send(t.Context(), scenes(1, 1)[0])
 		require.NoError(t, err)
 		assert.False(t, r.Duplicate)
+	})
+}
+
+// Another process sent the event 250 seconds ago, and SQS's answer about the duplicate
+// arrives 12 seconds late. The producer does not take the delay for a difference between
+// the clocks: 280 seconds after the event, it sends no further request.
+func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		_, err := on(t, q, q).Send(t.Context(), scene)
+		require.NoError(t, err)
+		time.Sleep(250 * time.Second)
+
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, 0, 12 * time.Second} })
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate)
+		time.Sleep(18 * time.Second)
+		r, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate)
+		assert.Zero(t, r.Attempts)
 	})
 }
 

@@ -36,12 +36,14 @@ type Waiter = store.Waiter
 // Attempted records the results of a request's attempts in the memory of this process and
 // in the store, if there is one. With a store, Attempted may block while many results are
 // queued. Attempted returns the time at which it recorded the results.
-func (m *Memory) Attempted(ended []Ended) Instant {
+//
+// The parameter lead is that of process.Result.
+func (m *Memory) Attempted(ended []Ended, lead time.Duration) Instant {
 	now := m.process.Now()
 	for i := range ended {
 		e := &ended[i]
 		e.Duplicate = m.process.Record(now, &e.event, &e.ticket, process.Result{
-			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops,
+			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, Lead: lead,
 		})
 	}
 	if m.claims == nil {
@@ -54,10 +56,6 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	m.claims.Pace()
 	return now
 }
-
-// SetLead sets the lead of SQS's clock over the wall clock of this machine. See
-// process.Memory.SetLead.
-func (m *Memory) SetLead(d time.Duration) { m.process.SetLead(d) }
 
 // AwaitRecord reports whether SQS stored the event and the store lacks its record. If the
 // record is queued or being written, AwaitRecord adds the waiter w, unless w is nil.

@@ -22,7 +22,7 @@
 //	m.Identify(&r, key, group, body, payload, attributes)
 //	m.Prepare(ctx, records)                         // with a store, optional
 //	m.Admit(ctx, attempts)                          // before each attempt
-//	m.Attempted(ended)                              // after each attempt that may Go
+//	m.Attempted(ended, lead)                        // after each attempt that may Go
 //	m.Conclude(&r, altered, refused)                // once, without proof of storage
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported

@@ -227,12 +227,16 @@ func TestLeadOfSQSClock(t *testing.T) {
 	for _, lead := range []time.Duration{-time.Hour, -3 * time.Minute, 3 * time.Minute, time.Hour} {
 		r := newRig(t, process.Options{AcceptTimes: true})
 		r.pass(time.Hour)
-		r.SetLead(lead)
+		answer := func(id string, ago time.Duration) process.Result {
+			a := stored(id, sequenceAt(process.ClocksStart.Add(time.Hour-ago+lead), 0))
+			a.Lead = lead
+			return a
+		}
 		accepted := r.Now().Add(-time.Minute)
 		s := r.submit("k", "g", "b")
-		assert.True(t, s.try(stored("m", sequenceAt(process.ClocksStart.Add(59*time.Minute+lead), 0))), lead)
+		assert.True(t, s.try(answer("m", time.Minute)), lead)
 		assert.Equal(t, accepted, s.look().Since, lead)
-		assert.False(t, r.submit("k2", "g", "b2").try(stored("m2", sequenceAt(process.ClocksStart.Add(time.Hour+lead), 0))), lead)
+		assert.False(t, r.submit("k2", "g", "b2").try(answer("m2", 0)), lead)
 	}
 }
 

@@ -68,10 +68,6 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// lead is the lead of SQS's clock over the wall clock, as a time.Duration. See
-	// SetLead.
-	lead atomic.Int64
-
 	// hasSeparate is set if the memory may have separate records. An event gets a
 	// separate record if it is sent although another event has its dedupe key. See
 	// separateKey.
@@ -121,11 +117,6 @@ func (m *Memory) Wall(i Instant) time.Time {
 	}
 	return m.clock.WallTime(i)
 }
-
-// SetLead sets the lead of SQS's clock over the wall clock of this machine, as a header of
-// SQS's last answer shows it. Record compares the wall clock with the time in a sequence
-// number. Without SetLead, Record assumes that both clocks agree.
-func (m *Memory) SetLead(d time.Duration) { m.lead.Store(int64(d)) }
 
 // Conclude ends the attempts of a submission: no later Admit of the submission answers Go.
 // Conclude returns the event's state, which decides the submission's outcome. For a stored
@@ -269,6 +260,11 @@ type Result struct {
 	// MessageID and Sequence come from SQS, with Fate Stored. A missing message ID proves
 	// nothing, and the attempt counts as InDoubt.
 	MessageID, Sequence string
+
+	// Lead is the lead of SQS's clock over the wall clock of this machine, or more. A lead
+	// that is too small makes a message of another process look younger than it is. Zero
+	// means that the clocks agree.
+	Lead time.Duration
 }
 
 // Record records the result of an admitted attempt and reports whether SQS had stored the
@@ -283,7 +279,7 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	if r.Fate == attempt.Stored && id == 0 {
 		r.Fate = attempt.InDoubt
 	}
-	accepted, when := m.accepted(now, t, number)
+	accepted, when := m.accepted(now, t, number, r.Lead)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, first := m.find(now, ev, t)
@@ -336,11 +332,11 @@ const (
 // accepted returns the instant at which SQS accepted the message, for the evidence
 // earlier. In that case another process sent the message, or this process before a
 // restart.
-func (m *Memory) accepted(now Instant, t *Ticket, number sequence) (Instant, acceptance) {
+func (m *Memory) accepted(now Instant, t *Ticket, number sequence, lead time.Duration) (Instant, acceptance) {
 	if number == 0 {
 		return 0, unknown
 	}
-	at := number.acceptedAt().Add(-time.Duration(m.lead.Load())) // by the wall clock
+	at := number.acceptedAt().Add(-lead) // by the wall clock
 	if ago := m.clock.Wall().Sub(at); ago >= 0 && ago < window.Slack {
 		return 0, recent
 	}

@@ -22,7 +22,6 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	var actors []*actor
 	var edges []process.Instant // instants at which the knowledge of an event changes; later steps go there
 	ids := 0
-	var lead time.Duration // of SQS's clock
 	payloads := func(msg message) process.Event {
 		var sum [32]byte
 		copy(sum[:], msg.attributes)
@@ -114,20 +113,23 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			}
 			var r process.Result
 			var ms int64
-			wall := mem.Wall(now).Add(lead) // SQS's time
+			if choose(2) == 0 {
+				r.Lead = time.Duration(choose(600)-300) * time.Second
+			}
+			wall := mem.Wall(now).Add(r.Lead) // SQS's time
 			switch choose(10) {
 			case 0, 1:
 				r.Fate = attempt.NotStored
 			case 2, 3, 4:
 			case 5:
-				r = process.Result{Fate: attempt.Altered, Drops: choose(2) == 0}
+				r.Fate, r.Drops = attempt.Altered, choose(2) == 0
 			default:
 				id := max(ids-choose(6), 0)
 				if choose(2) == 0 {
 					ids++
 					id = ids
 				}
-				r = process.Result{Fate: attempt.Stored, MessageID: fmt.Sprint("m", id)}
+				r.Fate, r.MessageID = attempt.Stored, fmt.Sprint("m", id)
 				if choose(4) > 0 {
 					ms = wall.Add(-time.Duration(choose(40)) * 10 * time.Second).UnixMilli()
 					r.Sequence = sequenceAt(time.UnixMilli(ms), 0)
@@ -165,10 +167,6 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			}
 		case op < 20:
 			clocks.Step += time.Duration(choose(3)-1) * time.Hour
-			if choose(2) == 0 {
-				lead = time.Duration(choose(600)-300) * time.Second
-				mem.SetLead(lead)
-			}
 		default:
 			age, flying := oldest(now)
 			left := window.Request - age
