@@ -62,7 +62,8 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	done := func() bool { return all.Claims > 0 && all.Completions > 0 }
 	// On a busy machine all clients of a few rounds may be killed before their first
 	// completion: up to 50 more rounds follow until a client has completed a key.
-	for round := 0; round < k.Rounds || !done() && round < k.Rounds+50; round++ {
+	round := 0
+	for ; round < k.Rounds || !done() && round < k.Rounds+50; round++ {
 		var w Witness
 		// Two clients claim the same keys.
 		first, firstReady := k.start(t, strconv.Itoa(round), w.note)
@@ -77,7 +78,7 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 			k.Round()
 		}
 	}
-	t.Logf("seed %d: %d rounds: %v", seed, k.Rounds, all)
+	t.Logf("seed %d: %d rounds: %v", seed, round, all)
 	if !done() {
 		t.Error("no client got anything done")
 	}

@@ -252,7 +252,7 @@ func nameOvertaken[M any](l *lane[M]) {
 // isAbove reports whether the decimal number a is greater than b. It returns false if a or
 // b is not a number.
 func isAbove(a, b string) bool {
-	if strings.Trim(a+b, "0123456789") != "" {
+	if strings.Trim(a, "0123456789") != "" || strings.Trim(b, "0123456789") != "" {
 		return false
 	}
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
