@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
@@ -165,8 +166,10 @@ func componentRule(s string) string {
 }
 
 // semanticVersion is a semantic version without a leading v (semver.org 2.0.0).
-var semanticVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}` +
-	`(-` + prerelease + `(\.` + prerelease + `)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+var semanticVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}` +
+		`(-` + prerelease + `(\.` + prerelease + `)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
+})
 
 // prerelease is an identifier of a prerelease: a number without a leading zero, or a text.
 const prerelease = `(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`
@@ -180,7 +183,7 @@ func normalizeVersion(version string) (string, error) {
 	if strings.HasPrefix(v, "v") || strings.HasPrefix(v, "V") {
 		v = v[1:]
 	}
-	if !semanticVersion.MatchString(v) {
+	if !semanticVersion().MatchString(v) {
 		return "", invalid("version", "not a semantic version; write it as v10.3.1")
 	}
 	return "v" + v, nil

@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/aws/smithy-go"
@@ -220,7 +221,7 @@ func opText(e *net.OpError) string {
 // client with an endpoint for each tenant.
 func dnsText(e *net.DNSError) string {
 	host := "a host"
-	if awsHost.MatchString(e.Name) {
+	if awsHost().MatchString(e.Name) {
 		host = e.Name
 	}
 	switch {
@@ -235,6 +236,8 @@ func dnsText(e *net.DNSError) string {
 // awsHost matches the names of the AWS hosts that the SDK looks up in the DNS to send a
 // message: SQS and the services that issue credentials, such as
 // sqs.us-east-1.amazonaws.com.
-var awsHost = regexp.MustCompile(`^(sqs|sts|oidc|portal\.sso|signin|cognito-identity)` +
-	`(\.[a-z]{2}-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region
-	`\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)\.?$`)
+var awsHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(sqs|sts|oidc|portal\.sso|signin|cognito-identity)` +
+		`(\.[a-z]{2}-((gov|iso|isob|isoe|isof)-)?(north|south|east|west|central|northeast|northwest|southeast|southwest)-[0-9])?` + // the region
+		`\.(amazonaws\.com|amazonaws\.com\.cn|api\.aws)\.?$`)
+})

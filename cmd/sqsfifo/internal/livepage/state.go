@@ -3,8 +3,8 @@ package livepage
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"time"
@@ -188,10 +188,14 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("[]")
 	}
-	w := httptest.NewRecorder()
-	h.server.ServeHTTP(w, r)
-	if w.Code != http.StatusOK || !json.Valid(w.Body.Bytes()) { // the queue was deleted meanwhile
+	answer, err := h.server.Client().Options().HTTPClient.Do(r)
+	if err != nil {
 		return json.RawMessage("[]")
 	}
-	return w.Body.Bytes()
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(text) { // the queue was deleted meanwhile
+		return json.RawMessage("[]")
+	}
+	return text
 }
