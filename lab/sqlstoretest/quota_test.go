@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -297,6 +298,67 @@ func TestLargeQuota(t *testing.T) {
 			claim(t, s, claimOf(fmt.Sprint("again", i)), want)
 		}
 	})
+}
+
+// A store has counted, and does not count again while another store fills the scope. After
+// a claim in a caller's transaction, and after a failed transaction, the first store counts
+// at its next claim, so it does not exceed the quota.
+func TestLargeQuotaCountsAgain(t *testing.T) {
+	for name, event := range map[string]func(*testing.T, *hooks, *sql.DB, *sqlstore.Store){
+		"ClaimTx": func(t *testing.T, _ *hooks, db *sql.DB, s *sqlstore.Store) {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.Rollback()
+			if out, err := s.ClaimTx(t.Context(), tx, claimOf("in a transaction")); err != nil || out.Decision != idempotency.New {
+				t.Fatalf("got %v, %v", out.Decision, err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"failed transaction": func(t *testing.T, h *hooks, _ *sql.DB, s *sqlstore.Store) {
+			commit := func(func() error) error { return io.ErrUnexpectedEOF }
+			h.commit.Store(&commit)
+			if _, err := s.Claim(t.Context(), claimOf("failed")); !errors.Is(err, idempotency.ErrAmbiguous) {
+				t.Fatalf("got %v, want ErrAmbiguous", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, d database) {
+				const quota, rest = 600, 8
+				h := new(hooks)
+				db := h.open(t, d)
+				s, other := d.store(t, sqlstore.Config{DB: db, Quota: quota}), d.store(t, sqlstore.Config{})
+				var batches [][]idempotency.Claim
+				for n := range quota - rest {
+					if n%idempotency.MaxBatch == 0 {
+						batches = append(batches, nil)
+					}
+					last := &batches[len(batches)-1]
+					*last = append(*last, claimOf(fmt.Sprint(n)))
+				}
+				claim(t, s, batches[0][0], idempotency.New)
+				for _, batch := range batches {
+					if _, err := other.ClaimBatch(t.Context(), batch); err != nil {
+						t.Fatal(err)
+					}
+				}
+				event(t, h, db, s)
+				for i := range 2 * rest {
+					if _, err := s.Claim(t.Context(), claimOf(fmt.Sprint("rest", i))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var n int
+				if err := db.QueryRow(`SELECT count(*) FROM idempotency_keys`).Scan(&n); err != nil || n != quota {
+					t.Errorf("%d operations, %v, want %d", n, err, quota)
+				}
+			})
+		})
+	}
 }
 
 // lines collects log records.

@@ -178,6 +178,10 @@ func TestState(t *testing.T) {
 		assert.Equal(t, 1, s.Suppression[2].Body.Byte, "one, old")
 		assert.Equal(t, s.Window[1].Message, s.Suppression[2].Original.Message)
 
+		assert.JSONEq(t, "[]", string(s.Faults))
+		q.Inject(sqstest.LoseAnswer(), 2)
+		assert.Contains(t, string(stateOf(t, h, "a.fifo").Faults), "lose_answer")
+
 		q.Advance(time.Hour)
 		s = stateOf(t, h, "a.fifo")
 		assert.Zero(t, s.Remembered)
