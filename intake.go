@@ -13,7 +13,7 @@ import (
 // begin prepares an event for its submission in three steps: open, lookUp and enter. If a
 // step refuses the event, begin skips the later steps. It skips lookUp without a store,
 // or if wait is false.
-func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
+func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
 	}
@@ -30,7 +30,7 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool)
 // open starts the span of an event and checks its message, if there is a message. The
 // argument refusal is an earlier error of the event, or nil. The result ok reports
 // whether the event may be sent. If the event is refused, s.refusal returns the error.
-func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
+func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
 	s.known.SendAnyway = s.rules.enforcement != Enforce
@@ -63,7 +63,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 
 // enter looks up the event's message in the memory and adds the event's attributes to its
 // span.
-func (c *courier) enter(it *item, payload string) {
+func (c *sender) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
 	s.replay = s.replay || s.known.WasSentHere()
@@ -78,7 +78,7 @@ func (c *courier) enter(it *item, payload string) {
 // process sent the event before with other attributes. The lookup in the store cannot find this collision, because
 // the store has no attributes. The usual check before an attempt (Admit) cannot find it
 // either, because an event in the store ends without an attempt.
-func (c *courier) recheck(it *item) {
+func (c *sender) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
 		s.refuse(c.collides(s, collision))
@@ -88,7 +88,7 @@ func (c *courier) recheck(it *item) {
 
 // lookUp looks up events in the store. For each event, the caller calls open before
 // lookUp and enter after lookUp.
-func (c *courier) lookUp(ctx context.Context, items ...*item) {
+func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {
 		attempts[i].Record = &it.Message.known
@@ -99,7 +99,7 @@ func (c *courier) lookUp(ctx context.Context, items ...*item) {
 	}
 }
 
-func (c *courier) lookedUp(it *item, j *memory.Judgement) {
+func (c *sender) lookedUp(it *item, j *memory.Judgement) {
 	s := &it.Message
 	collision := c.judged(s, j)
 	switch j.Kind {
@@ -118,7 +118,7 @@ func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 // attributes sets s.plain to the SQS attributes of the message, and s.traced to the
 // same attributes with the trace context. It returns the size of the trace context in
 // bytes.
-func (c *courier) attributes(s *submission) (added int) {
+func (c *sender) attributes(s *submission) (added int) {
 	own := s.msg.Attributes
 	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())
 	if len(own) > 0 {

@@ -31,7 +31,7 @@ import (
 // reporting goroutine, at most Delivery.BufferEvents in all. [Queue.Close] waits for all
 // goroutines.
 type Queue struct {
-	courier    *courier
+	sender     *sender
 	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
 	limits     observe.Snapshot // constant limits, for snapshot; the other fields are zero
@@ -59,7 +59,7 @@ var processBegan = time.Now()
 // clock.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
-	c := &courier{
+	c := &sender{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
 		explicit:  explicit,
@@ -87,7 +87,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	if remember.Store != nil && config.Delivery.RetryFor == 0 {
 		options.RetryFor = config.Store.retryFor()
 	}
-	q := &Queue{courier: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, options)}
+	q := &Queue{sender: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, options)}
 	q.limits = observe.Snapshot{
 		EventLimit: int64(options.Items), ByteLimit: int64(options.Bytes), RequestLimit: int64(options.InFlight),
 		KeyLimit: int64(config.Delivery.Memory.MaxKeys),
@@ -137,7 +137,7 @@ const mostRecords = 10_000
 // attributes, sends continue without the check, and SQS itself refuses unsuitable
 // messages. After a problem or an error, the next check runs at least ten seconds later.
 func (q *Queue) Preflight(ctx context.Context) (QueueReport, error) {
-	return q.courier.inspector.ask(ctx)
+	return q.sender.inspector.ask(ctx)
 }
 
 // Flush sends lingering events and waits for the outcomes of all events submitted
@@ -147,7 +147,7 @@ func (q *Queue) Flush(ctx context.Context) error {
 	if err := q.dispatcher.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: events still under way: %w", err)
 	}
-	return q.courier.takeUnreported()
+	return q.sender.takeUnreported()
 }
 
 // Close refuses new events with [ErrClosed] and waits for the submitted events. After a
@@ -164,7 +164,7 @@ func (q *Queue) Flush(ctx context.Context) error {
 // most ten seconds, plus one second for a store that ignores its context. Close may be
 // called more than once.
 func (q *Queue) Close(ctx context.Context) error {
-	blocked, err := q.dispatcher.Close(ctx, q.courier.abort)
+	blocked, err := q.dispatcher.Close(ctx, q.sender.abort)
 	switch {
 	case blocked > 0:
 		err = fmt.Errorf("sqsfifo: close: %d outcomes not reported, because callbacks block: %w", blocked, err)
@@ -172,24 +172,24 @@ func (q *Queue) Close(ctx context.Context) error {
 		err = fmt.Errorf("sqsfifo: close: the remaining events were withdrawn: %w", err)
 	}
 	unrecorded := q.closeStore(ctx)
-	q.courier.observer.Close()
-	return errors.Join(err, q.courier.takeUnreported(), unrecorded, q.closeSink(ctx), q.courier.log.flush(ctx))
+	q.sender.observer.Close()
+	return errors.Join(err, q.sender.takeUnreported(), unrecorded, q.closeSink(ctx), q.sender.log.flush(ctx))
 }
 
 func (q *Queue) closeStore(ctx context.Context) error {
-	if lost, err := q.courier.memory.Close(ctx); lost > 0 {
+	if lost, err := q.sender.memory.Close(ctx); lost > 0 {
 		return &UnrecordedError{Lost: lost, Err: err}
 	}
 	return nil
 }
 
 func (q *Queue) closeSink(ctx context.Context) error {
-	l := q.courier.sink
+	l := q.sender.sink
 	if err := l.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}
 	if lost, err := l.Lost(); lost > 0 {
-		if !q.courier.caller.ShowTexts { // the sink received dedupe keys, so its error may quote a key
+		if !q.sender.caller.ShowTexts { // the sink received dedupe keys, so its error may quote a key
 			err = foreign.Known{}.Hide(err)
 		}
 		return &ProvenanceError{Lost: lost, Err: err}
@@ -246,15 +246,15 @@ func (q *Queue) ResumeAll() int { return q.dispatcher.ResumeAll() }
 // each remembered key.
 func (q *Queue) Stats() Stats {
 	s := q.stats()
-	s.RememberedKeys = q.courier.memory.Len()
+	s.RememberedKeys = q.sender.memory.Len()
 	return s
 }
 
 // stats returns the same as Stats, except that RememberedKeys is 0.
 func (q *Queue) stats() Stats {
-	s, c := q.dispatcher.Stats(), &q.courier.counts
+	s, c := q.dispatcher.Stats(), &q.sender.counts
 	return Stats{
-		Store:  StoreStats(q.courier.memory.StoreStats()),
+		Store:  StoreStats(q.sender.memory.StoreStats()),
 		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest, PausedGroups: s.Paused, Rate: s.Rate,
 		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
 	}
@@ -263,7 +263,7 @@ func (q *Queue) stats() Stats {
 // snapshot returns the values for OpenTelemetry's asynchronous instruments, such as
 // gauges.
 func (q *Queue) snapshot() observe.Snapshot {
-	s, d, c := q.limits, q.dispatcher.Stats(), q.courier
+	s, d, c := q.limits, q.dispatcher.Stats(), q.sender
 	s.Events, s.Bytes, s.Requests = int64(d.Items), int64(d.Bytes), int64(d.Requests)
 	s.Keys, s.PausedGroups, s.BlockedCallers = int64(c.memory.Held()), int64(d.Paused), int64(d.Blocked)
 	s.OldestAge, s.OldestPause, s.RateLimit = d.Oldest.Seconds(), d.OldestPause.Seconds(), d.Rate

@@ -12,7 +12,7 @@ import (
 // Conclude returns the fate of an event if this submission has no proof of success. The
 // memory of sent events decides by all facts about the event, including the results of
 // other submissions.
-func (c *courier) Conclude(it *item) attempt.Fate {
+func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
 	if it.Message.known.IsIdle() {
@@ -33,31 +33,31 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 
 // Release ends the submission of an event in the memory. It returns the fate of the
 // event and the time at which a doubt about the event ends.
-func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
+func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
 }
 
 // Refresh looks up the event of a waiting item in the memory again.
-func (c *courier) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
+func (c *sender) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 
 // Paused logs that a failed event paused its message group.
-func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
+func (c *sender) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
 
 // Sweep removes the events that SQS has forgotten from the memory, and reports whether
 // the memory still has events.
-func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
+func (c *sender) Sweep() (again bool) { return !c.memory.Sweep() }
 
 // Report reports the outcome of an event to telemetry, the provenance sink and the caller,
 // in this order.
-func (c *courier) Report(it *item) {
+func (c *sender) Report(it *item) {
 	s, o := &it.Message, &it.Outcome
 	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))
 }
 
 // finish reports the outcome of an event. The event may have been refused before its
 // submission.
-func (c *courier) finish(it *item, r Receipt, err error) {
+func (c *sender) finish(it *item, r Receipt, err error) {
 	s := &it.Message
 	c.memory.Leave(&s.known)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 // took returns the time from an event's submission to its outcome, or 0 if the event
 // was refused immediately. The time usually ends now. Without a store, the time of a
 // stored event ends with the answer to its last request.
-func (c *courier) took(it *item) time.Duration {
+func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {
 	case s.submitted == 0:
@@ -122,7 +122,7 @@ func (c *courier) took(it *item) time.Duration {
 
 // takeUnreported returns an error about failed events without a callback, and forgets these
 // events. Each failure is therefore returned once.
-func (c *courier) takeUnreported() error {
+func (c *sender) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.unreported.Failed == 0 {

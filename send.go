@@ -127,10 +127,10 @@ func (s *submission) take(msg *Message) error {
 // outcome. If wait is false, submit does not block (TrySend).
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
-	q.courier.begin(ctx, it, refusal, wait)
+	q.sender.begin(ctx, it, refusal, wait)
 	var wrong error
 	if wait {
-		wrong = q.courier.inspector.check(ctx)
+		wrong = q.sender.inspector.check(ctx)
 	}
 	if stays, cause := q.stays(ctx, it, wrong); !stays {
 		q.end(it, cause)
@@ -138,7 +138,7 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	}
 	err := q.dispatcher.TryReserve(it.Size)
 	if wait && err != nil {
-		err = q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) })
+		err = q.dispatcher.Reserve(ctx, it.Size, func() { q.sender.Refresh(it) })
 	}
 	switch {
 	case err == nil && q.dispatcher.Submit(it):
@@ -171,7 +171,7 @@ func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) 
 // end sets the outcome of an event that was never submitted, and reports it.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
-	q.courier.Report(it)
+	q.sender.Report(it)
 }
 
 func (q *Queue) conclude(it *item, cause error) {
@@ -184,7 +184,7 @@ func (q *Queue) conclude(it *item, cause error) {
 	if s.refusal() != nil {
 		o.Reason = dispatch.Refused
 	}
-	o.Fate = q.courier.Conclude(it)
+	o.Fate = q.sender.Conclude(it)
 }
 
 // full ends an event if the buffer is full. It returns the event's error directly to
@@ -197,11 +197,11 @@ func (q *Queue) full(it *item) error {
 	s.refuse(nil)
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
-	err := s.outcomeError(&it.Outcome, q.courier.memory)
+	err := s.outcomeError(&it.Outcome, q.sender.memory)
 	if err != nil {
 		s.to = callback(func(Receipt, error) {})
 	}
-	q.courier.Report(it)
+	q.sender.Report(it)
 	return err
 }
 
@@ -232,7 +232,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		together = &dispatch.Call{}
 	}
 
-	q.courier.keys.learn(ctx)
+	q.sender.keys.learn(ctx)
 
 	// Events are submitted in batches of up to 64. If each event were submitted alone,
 	// the first request would contain only one event. If all were submitted together, the
@@ -266,8 +266,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		it.Call = together
 		s := &it.Message
 		s.to, s.at, s.rules = c, i, &p.rules
-		if !q.courier.memory.HasStore() || n == 1 {
-			q.courier.begin(ctx, it, build(i, s), true)
+		if !q.sender.memory.HasStore() || n == 1 {
+			q.sender.begin(ctx, it, build(i, s), true)
 			if q.reserve(ctx, it, n == 1, submit) {
 				if n == 1 {
 					first = it
@@ -280,15 +280,15 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		}
 		// With a store, one lookup serves up to 64 events (the constant few). The loop
 		// therefore collects events in the slice opened and looks them up together.
-		q.courier.open(ctx, it, build(i, s))
+		q.sender.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue
 		}
-		q.courier.lookUp(ctx, opened...)
+		q.sender.lookUp(ctx, opened...)
 		for len(opened) > 0 {
 			it := opened[0]
 			if opened = opened[1:]; !it.Refused {
-				q.courier.enter(it, payloadOf(it.Message.msg.Body))
+				q.sender.enter(it, payloadOf(it.Message.msg.Body))
 			}
 			if q.reserve(ctx, it, false, submit) {
 				ready = append(ready, it)
@@ -314,14 +314,14 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	// The event was already looked up in the memory. check may now wait for the queue's
 	// attributes.
-	wrong := q.courier.inspector.check(ctx)
+	wrong := q.sender.inspector.check(ctx)
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)
 		return false
 	}
 	if q.dispatcher.TryReserve(it.Size) != nil {
 		submit()
-		if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) }); err != nil {
+		if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.sender.Refresh(it) }); err != nil {
 			q.end(it, err)
 			return false
 		}

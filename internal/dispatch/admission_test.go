@@ -13,7 +13,7 @@ import (
 // An item is submitted with Known set, because its event is already stored. The item gets
 // its outcome in the order of its group, without a request.
 func TestAKnownItem(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		first := c.make("a", 3)
 		c.submit(first...)
 		c.flush()
@@ -31,7 +31,7 @@ func TestAKnownItem(t *testing.T) {
 // without a request.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			first := c.item("a")
 			c.submit(first)
 			c.flush()
@@ -68,7 +68,7 @@ func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 func TestAnItemThatIsPutOff(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 2)
 			other := c.item("b")
 			c.admit = putOff(items[0], 3, 100*time.Millisecond)
@@ -89,7 +89,7 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		c.admit = putOff(items[0], -1, 300*time.Millisecond)
 		c.submit(items...)
@@ -114,7 +114,7 @@ func TestTheTimeToBePutOff(t *testing.T) {
 }
 
 func TestWithdrawnWhilePutOff(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		it := c.item("a")
@@ -129,7 +129,7 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 
 // Close waits for an item for which Admit answers Later, until the context of Close ends.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
 		c.admit = putOff(it, -1, 200*time.Millisecond)
 		c.submit(it)
@@ -143,7 +143,7 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 
 // change makes Admit answer Change once for an item, before its first attempt. The item
 // is changed by the given function, which Revise calls.
-func (c *modelCourier) change(it *item, to func(*item)) {
+func (c *modelSender) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {
 		if i != it || done {
@@ -162,7 +162,7 @@ func (c *modelCourier) change(it *item, to func(*item)) {
 
 func TestAnotherMessage(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
 			c.change(items[1], func(it *item) { it.Size = 1 << 20 })
 			c.submit(items...)
@@ -175,7 +175,7 @@ func TestAnotherMessage(t *testing.T) {
 
 func TestAnotherGroup(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			items := c.make("a", 3)
@@ -197,7 +197,7 @@ func TestAnotherGroup(t *testing.T) {
 // Revise moves an item to another group, where the item waits. When the item's context
 // ends, the item gets its outcome immediately.
 func TestWithdrawnInAnotherGroup(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		items := c.make("a", 2)
@@ -232,7 +232,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 // dispatcher then does not call Revise, even if Admit answers Change.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
-		try(t, options(), func(t *testing.T, c *modelCourier) {
+		try(t, options(), func(t *testing.T, c *modelSender) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 			defer cancel()
 			it := c.item("a")

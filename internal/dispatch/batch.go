@@ -31,11 +31,11 @@ func backoff(failures uint8) time.Duration {
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 }
 
-// batch is one worker's request, in preparation or under way. A lane is the queue of one
-// message group.
+// batch is one worker's request, in preparation or under way. A groupQueue is the queue of
+// one message group.
 type batch[M any] struct {
-	lanes      []*lane[M] // lanes of the items; busy until the answer arrives
-	items      []*Item[M] // items of the request; the items of one lane are adjacent
+	groups     []*groupQueue[M] // groups of the items; busy until the answer arrives
+	items      []*Item[M]       // items of the request; the items of one group are adjacent
 	admissions []Admission
 	admitted   []*Item[M] // the items for which Admit answered Send
 	answers    []attempt.Answer
@@ -61,38 +61,37 @@ func (d *Dispatcher[M]) newBatch() *batch[M] {
 
 // keepForReuse clears a batch and keeps it for the next request.
 func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
-	clear(b.lanes)
+	clear(b.groups)
 	clear(b.items)
 	clear(b.admitted)
 	clear(b.answers)
 	clear(b.admissions)
-	b.lanes, b.items, b.admitted, b.size = b.lanes[:0], b.items[:0], b.admitted[:0], 0
+	b.groups, b.items, b.admitted, b.size = b.groups[:0], b.items[:0], b.admitted[:0], 0
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a lane, the queue of one group, into the list of ready lanes. If the next
-// attempt of the lane has to wait, schedule puts it into the heap of delayed lanes
-// instead. A lane without an item to send is removed when it is empty (see drop). Before
-// the call the lane must be idle and neither in the list nor in the heap.
-func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
+// schedule puts a group into the list of ready groups. If the next attempt of the group has to wait, schedule puts it into the heap of delayed groups
+// instead. A group without an item to send is removed when it is empty (see drop). Before
+// the call the group must be idle and neither in the list nor in the heap.
+func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	switch {
-	case l.notBefore.After(now):
-		heap.Push(&d.delayed, l)
-	case d.endStopped(l, now):
-		l.readySince = now
-		d.ready.push(l)
+	case g.notBefore.After(now):
+		heap.Push(&d.delayed, g)
+	case d.endStopped(g, now):
+		g.readySince = now
+		d.ready.push(g)
 	default:
-		d.drop(l)
+		d.drop(g)
 		return
 	}
-	l.queued = true
+	g.queued = true
 }
 
-// endStopped ends the first items of a lane, up to the first item with a further attempt
-// (see stopped). It reports whether the lane has such an item.
-func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
+// endStopped ends the first items of a group, up to the first item with a further attempt
+// (see stopped). It reports whether the group has such an item.
+func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 	for {
-		it := l.firstWaiting()
+		it := g.firstWaiting()
 		if it == nil {
 			return false
 		}
@@ -102,7 +101,7 @@ func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
 		}
 		it.Outcome.By = by
 		d.end(it, reason, now)
-		d.leave(l)
+		d.leave(g)
 	}
 }
 
@@ -131,7 +130,7 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 }
 
 // isOverdue reports whether an item gets no further retry: the time for retries is over,
-// or the courier has given the item up (Courier.GiveUpAt).
+// or the sender has given the item up (Sender.GiveUpAt).
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	if now.Sub(d.began)-it.first >= d.options.RetryFor {
 		return true
@@ -140,38 +139,38 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	return !at.IsZero() && !now.Before(at)
 }
 
-// giveUpAt returns the time from which the courier permits no retry of the item, or the
+// giveUpAt returns the time from which the sender permits no retry of the item, or the
 // zero time without such a limit.
 func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	if it.doubt > 0 {
 		return time.Time{} // no limit: a retry may show whether SQS stored the item
 	}
-	return d.courier.GiveUpAt(it)
+	return d.sender.GiveUpAt(it)
 }
 
-// putOff delays the next attempt of an item, and the later items of its lane, by wait. If
-// the courier gives the item up earlier, the delay ends at that time, so that the item
+// putOff delays the next attempt of an item, and the later items of its group, by wait. If
+// the sender gives the item up earlier, the delay ends at that time, so that the item
 // ends without further delay.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
 	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
 		at = stop
 	}
-	if at.After(it.lane.notBefore) {
-		it.lane.notBefore = at
+	if at.After(it.queue.notBefore) {
+		it.queue.notBefore = at
 	}
 }
 
-// isFull reports whether the ready lanes have enough items to fill a request.
+// isFull reports whether the ready groups have enough items to fill a request.
 func (d *Dispatcher[M]) isFull() bool {
 	entries, bytes := 0, 0
-	for l := d.ready.head; l != nil; l = l.next[readyLanes] {
+	for g := d.ready.head; g != nil; g = g.next[readyGroups] {
 		of := 0
-		for it := l.head; it != nil && of < d.options.PerGroup; it = it.next {
+		for it := g.head; it != nil && of < d.options.PerGroup; it = it.next {
 			if it.phase == decided {
 				continue
 			}
-			if it.phase != waiting { // the courier's Prepare runs for the item
+			if it.phase != waiting { // the sender's Prepare runs for the item
 				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
@@ -186,44 +185,44 @@ func (d *Dispatcher[M]) isFull() bool {
 	return false
 }
 
-// take makes a batch of items from the ready lanes. It returns nil if no ready lane has
+// take makes a batch of items from the ready groups. It returns nil if no ready group has
 // an item to send.
 func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	var b *batch[M]
 	d.requests++
-	for l := d.ready.pop(); l != nil; l = d.ready.pop() {
-		l.queued = false
-		if !d.endStopped(l, now) {
-			d.drop(l)
+	for g := d.ready.pop(); g != nil; g = d.ready.pop() {
+		g.queued = false
+		if !d.endStopped(g, now) {
+			d.drop(g)
 			continue
 		}
 		if b == nil {
 			b = d.newBatch()
 		}
-		if !d.fill(b, l, now) {
-			d.ready.pushFront(l)
-			l.queued = true
+		if !d.fill(b, g, now) {
+			d.ready.pushFront(g)
+			g.queued = true
 			break
 		}
-		l.busy = true
-		b.lanes = append(b.lanes, l)
+		g.busy = true
+		b.groups = append(b.groups, g)
 	}
 	return b
 }
 
-// fill adds the first waiting item of a lane to the batch, and as many of the following
+// fill adds the first waiting item of a group to the batch, and as many of the following
 // items as may share the request. It reports whether it added an item.
-func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
+func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool {
 	most := maxEntries
 	for _, it := range b.items {
 		most = it.atMost(most)
 	}
 	first := len(b.items)
-	for it := l.firstWaiting(); it != nil && len(b.items)-first < d.options.PerGroup; it = it.next {
+	for it := g.firstWaiting(); it != nil && len(b.items)-first < d.options.PerGroup; it = it.next {
 		if it.phase == decided {
 			continue
 		}
-		if it.phase != waiting { // the courier's Prepare runs for the item
+		if it.phase != waiting { // the sender's Prepare runs for the item
 			break
 		}
 		most = it.atMost(most)
@@ -247,13 +246,13 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 }
 
 // mayFollow reports whether an item may be in the same request as earlier items of its
-// lane. The result is false for an item without a further attempt. It is also false in a
-// paused group: only the failed item may be sent, as the first of its lane.
+// group. The result is false for an item without a further attempt. It is also false in a
+// paused group: only the failed item may be sent, as the first of its group.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// startAttempt marks an item as part of a request, or of a call of the courier's Prepare,
+// startAttempt marks an item as part of a request, or of a call of the sender's Prepare,
 // and counts the attempt.
 func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	if it.attempts == 0 && !it.deferred {
@@ -284,9 +283,9 @@ func contains[M any](items []*Item[M], key string) bool {
 // next returns a batch that may start now, or nil.
 func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for len(d.delayed) > 0 && !d.delayed[0].notBefore.After(now) {
-		l := heap.Pop(&d.delayed).(*lane[M])
-		l.queued = false
-		d.schedule(l, now)
+		g := heap.Pop(&d.delayed).(*groupQueue[M])
+		g.queued = false
+		d.schedule(g, now)
 	}
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
@@ -302,7 +301,7 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether a request may start now. A lane must be ready, and fewer than
+// mayCall reports whether a request may start now. A group must be ready, and fewer than
 // InFlight requests must be under way. The wait for further items (Linger) must be over,
 // or unnecessary: no request is under way, the request is full, or Flush or Close runs.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {

@@ -14,11 +14,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test of this file, the model courier checks the sizes of requests, and that
+// In each test of this file, the model sender checks the sizes of requests, and that
 // concurrent requests have different groups.
 
 func TestStrictSendsOneItemOfAGroup(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.submit(c.make("a", 5)...)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}}, c.sent())
@@ -29,7 +29,7 @@ func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 }
 
 func TestStrictWaitsForTheOutcomeOfAnItemThatFails(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.script(each(func(*item) attempt.Answer { return failed() }), each(c.lose), each(func(*item) attempt.Answer { return failed() }))
 		c.submit(c.make("a", 3)...)
 		c.flush()
@@ -40,7 +40,7 @@ func TestStrictWaitsForTheOutcomeOfAnItemThatFails(t *testing.T) {
 func TestRunsShareARequest(t *testing.T) {
 	o := runs()
 	o.InFlight = 1
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.submit(append(c.make("a", 12), c.make("b", 3)...)...)
 		c.flush()
 		require.Equal(t, [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {12, 13, 14, 10, 11}}, c.sent())
@@ -48,7 +48,7 @@ func TestRunsShareARequest(t *testing.T) {
 }
 
 func TestASecondCopyWaitsForTheFirst(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 6)
 		items[2].Key, items[3].Key = items[0].Key, items[0].Key
 		c.submit(items...)
@@ -61,7 +61,7 @@ func TestASecondCopyWaitsForTheFirst(t *testing.T) {
 func TestARequestHasAtMostAMebibyte(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			var items []*item
 			for i := range 9 {
 				it := c.item(fmt.Sprint("group ", i/o.PerGroup))
@@ -81,7 +81,7 @@ func TestARequestHasAtMostAMebibyte(t *testing.T) {
 func TestGroupsTakeTurns(t *testing.T) {
 	o := options()
 	o.InFlight = 1
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.submit(append(c.make("a", 20), c.make("b", 1)...)...)
 		for i := range 30 {
 			c.submit(c.item(fmt.Sprint("group ", i)))
@@ -99,7 +99,7 @@ func TestGroupsTakeTurns(t *testing.T) {
 func TestLinger(t *testing.T) {
 	o := options()
 	o.Linger = 20 * time.Millisecond
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			time.Sleep(time.Second)
 			return c.storeAll(items, answers)
@@ -128,7 +128,7 @@ func TestLinger(t *testing.T) {
 func TestInFlight(t *testing.T) {
 	o := options()
 	o.InFlight = 3
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		var mu sync.Mutex
 		now, most := 0, 0
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
@@ -157,7 +157,7 @@ func TestInFlight(t *testing.T) {
 func TestAPoisonedRequestIsSplit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for poisoned := range 10 {
-			try(t, o, func(t *testing.T, c *modelCourier) {
+			try(t, o, func(t *testing.T, c *modelSender) {
 				var items []*item
 				for i := range 10 {
 					items = append(items, c.item(fmt.Sprint("group ", i/o.PerGroup)))
@@ -181,7 +181,7 @@ func TestAPoisonedRequestIsSplit(t *testing.T) {
 }
 
 // poison makes the service refuse each request that contains the event.
-func poison(c *modelCourier, key string) {
+func poison(c *modelSender, key string) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		if !slices.ContainsFunc(items, func(it *item) bool { return it.Key == key }) {
 			return c.storeAll(items, answers)
@@ -197,7 +197,7 @@ func poison(c *modelCourier, key string) {
 func TestSeveralPoisonedItemsAmongMany(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 				if !slices.ContainsFunc(items, func(it *item) bool { return it.Size == 66 }) {
 					return c.storeAll(items, answers)
@@ -229,7 +229,7 @@ func TestSeveralPoisonedItemsAmongMany(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	o := options()
 	o.RetryFor = 4 * time.Minute
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			time.Sleep(time.Millisecond)
 			answers[0] = failed()
@@ -258,7 +258,7 @@ func TestBackoff(t *testing.T) {
 func TestTooLateForARetry(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor = 1, time.Second
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		late, slow := c.item("a"), c.item("slow")
 		slow.Size = 1 << 20 // fills a request alone
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
@@ -283,7 +283,7 @@ func TestTooLateForARetry(t *testing.T) {
 func TestBackoffStaysLong(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Hour
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			answers[0] = failed()
 			return attempt.Passed
@@ -299,7 +299,7 @@ func TestBackoffStaysLong(t *testing.T) {
 
 // While a failed item waits for its retry, items of other groups are sent without delay.
 func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		bad := c.item("bad")
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			c.storeBut(items, answers, bad.Key)
@@ -317,7 +317,7 @@ func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 }
 
 // storeBut stores all events except those with the given keys; their items fail.
-func (c *modelCourier) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
+func (c *modelSender) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
 	for i, it := range items {
 		if answers[i] = failed(); !slices.Contains(keys, it.Key) {
 			answers[i] = c.store(it)
@@ -330,7 +330,7 @@ func (c *modelCourier) storeBut(items []*item, answers []attempt.Answer, keys ..
 func TestPacing(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		allowed := 300.0 // calls a second, after an initial burst of as many calls
 		tokens, at := allowed, time.Now()
 		throttled := 0
@@ -371,7 +371,7 @@ func TestPacing(t *testing.T) {
 // in no request.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 9)
 			for _, i := range []int{0, 4, 8} {
 				items[i].Refused = true
@@ -391,7 +391,7 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 // If Admit refuses an item, the item ends. The later items of the request are sent with
 // the next request.
 func TestAdmit(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 6)
 		late, bad := items[0], items[3]
 		c.admit = func(it *item) Admission {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkDispatch measures the dispatcher's own cost of an item: the courier answers
+// BenchmarkDispatch measures the dispatcher's own cost of an item: the sender answers
 // immediately and remembers nothing. Each item needs one allocation, the item itself.
 func BenchmarkDispatch(b *testing.B) {
 	for _, perGroup := range []int{1, 10} {
@@ -69,7 +69,7 @@ func TestAMillionItems(t *testing.T) {
 				require.True(t, d.Submit(&Item[int]{Group: strconv.Itoa(i % groups), Key: key, Size: 1}))
 				if i%1000 == 0 {
 					d.mu.Lock()
-					most = max(most, len(d.lanes), cap(d.delayed), len(d.epochs), len(d.spareBatches))
+					most = max(most, len(d.groups), cap(d.delayed), len(d.epochs), len(d.spareBatches))
 					d.mu.Unlock()
 				}
 			}

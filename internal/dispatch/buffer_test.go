@@ -211,7 +211,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o := options()
 	o.Bytes = 1000
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		large := c.item("a")
 		large.Size, large.Refused = 5000, true
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
@@ -235,7 +235,7 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
 		for i, it := range c.make("a", 3) {
 			it.Refused = i == 1

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// check makes the model courier's checks at the end of a test, when the dispatcher is
+// check makes the model sender's checks at the end of a test, when the dispatcher is
 // closed and every report has returned.
-func (c *modelCourier) check() {
+func (c *modelSender) check() {
 	c.t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
@@ -59,7 +59,7 @@ func (c *modelCourier) check() {
 
 // checkReport compares the reported outcome of an item with the state of its event in the
 // simulated service.
-func (c *modelCourier) checkReport(rec *record, r report) {
+func (c *modelSender) checkReport(rec *record, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.by < 0 {
 		c.fails("%s is said to be stored", rec.key)
@@ -78,7 +78,7 @@ func (c *modelCourier) checkReport(rec *record, r report) {
 // reordered returns the items reported as stored, although the service stored a later
 // item of their group first. If unnamed is true, reordered leaves out the items reported
 // with Overtaken.
-func (c *modelCourier) reordered(unnamed bool) (found []string) {
+func (c *modelSender) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
 		named[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || unnamed && r.Overtaken
@@ -112,10 +112,10 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// A lane remains only if its items were withdrawn while the lane was in the ready
+	// A queue remains only if its items were withdrawn while the queue was in the ready
 	// list or in the heap.
-	for group, l := range d.lanes {
-		assert.True(t, l.head == nil && l.outcomes.head == nil && l.queued && !l.busy && !l.reportQueued, group)
+	for group, g := range d.groups {
+		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}
 	assert.Zero(t, d.calls)
 	assert.Zero(t, d.workers)

@@ -1,10 +1,10 @@
 // Package dispatch forms requests from items, starts requests, retries items, and
 // reports outcomes in order.
 //
-// A dispatcher owns the queue of each message group (a lane), the buffer, the pacing,
+// A dispatcher owns the queue of each message group (a groupQueue), the buffer, the pacing,
 // the retries, the pauses and every goroutine of a producer. The root package submits
 // items through Reserve and Submit. The dispatcher itself knows groups, keys, sizes,
-// attempts and time. For everything about messages it calls a [Courier], which knows
+// attempts and time. For everything about messages it calls a [Sender], which knows
 // SQS, telemetry and the type of an event.
 //
 // Order: two requests with the same group are never under way at the same time. With
@@ -21,7 +21,7 @@
 // functions that wait only for the lock.
 //
 // Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may
-// be taken under Dispatcher.mu, never the other way round. The courier's Prepare, Admit,
+// be taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit,
 // Send, Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh,
 // Revise and Paused run under mu.
 package dispatch
@@ -50,10 +50,10 @@ var (
 	ErrFull = errors.New("dispatch: the buffer is full")
 )
 
-// Courier handles messages for the dispatcher. Every method except Report must return
+// Sender handles messages for the dispatcher. Every method except Report must return
 // quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and
 // Paused must not call the dispatcher.
-type Courier[M any] interface {
+type Sender[M any] interface {
 	// Admit decides which items may be in the next request: it sets admissions[i] for
 	// items[i]. The worker calls Admit before each attempt. Items of one group are
 	// adjacent; after an item that is not sent, the later items of its group must get
@@ -84,7 +84,7 @@ type Courier[M any] interface {
 	// end, or zero for no such time.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
-	// GiveUpAt returns the time at which the courier gives a failed item up. A time after
+	// GiveUpAt returns the time at which the sender gives a failed item up. A time after
 	// the end of RetryFor has no effect. The zero time means never. GiveUpAt is not
 	// called for an item that a request may have stored. GiveUpAt is called under the
 	// dispatcher's lock and must return quickly.
@@ -103,7 +103,7 @@ type Courier[M any] interface {
 	// dispatcher's lock.
 	Paused(group string, p *Pause)
 
-	// Sweep frees memory that the courier no longer needs. It reports whether the
+	// Sweep frees memory that the sender no longer needs. It reports whether the
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
@@ -114,7 +114,7 @@ type Courier[M any] interface {
 	Report(it *Item[M])
 }
 
-// Admission is the result of [Courier].Admit for an item.
+// Admission is the result of [Sender].Admit for an item.
 type Admission uint8
 
 const (
@@ -135,7 +135,7 @@ const (
 	// Stored ends the item without a request, because it is known to be stored.
 	Stored
 
-	// Later delays the item, because the courier cannot decide yet whether the item may
+	// Later delays the item, because the sender cannot decide yet whether the item may
 	// be sent. The item keeps its place in its group, and Admit is called again after
 	// [Item].Delay. The delay does not count as an attempt, but the time for retries
 	// begins.
@@ -152,7 +152,7 @@ type Policy uint8
 
 const (
 	// PauseInDoubt pauses a group after an item that SQS may have stored (in doubt) or
-	// has altered. The pause ends at the latest at the time returned by Courier.Release.
+	// has altered. The pause ends at the latest at the time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
 	// PauseOnFailure pauses a group after each item that was tried and failed, and
@@ -179,18 +179,18 @@ type Options struct {
 // Dispatcher sends items. Create a dispatcher with [New]. A Dispatcher is safe for
 // concurrent use.
 type Dispatcher[M any] struct {
-	courier Courier[M]
+	sender  Sender[M]
 	options Options
 	began   time.Time // items store times as durations since began
 	buffer  buffer
 
 	mu           sync.Mutex
-	lanes        map[string]*lane[M] // queues of the message groups with items
-	spare        *lane[M]            // empty lanes for reuse
+	groups       map[string]*groupQueue[M] // queues of the message groups with items
+	spare        *groupQueue[M]            // empty groups for reuse
 	spares       int
 	prepared     int // number of items prepared in advance for a later request
-	ready        laneList[M]
-	delayed      laneHeap[M]
+	ready        groupList[M]
+	delayed      groupHeap[M]
 	pauses       map[string][]*Pause // by group, in the order of the failures
 	paused       int64               // number of pauses so far
 	watchers     map[<-chan struct{}]*watcher[M]
@@ -208,7 +208,7 @@ type Dispatcher[M any] struct {
 	epochs  []*epoch      // epochs that waiting calls of Flush have ended
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	toReport  laneList[M] // lanes with outcomes that no reporter has taken
+	toReport  groupList[M] // groups with outcomes that no reporter has taken
 	reporters int
 	records   bool   // an outcome has waited for the store's record
 	reported  uint64 // number of reported outcomes
@@ -228,15 +228,15 @@ type Dispatcher[M any] struct {
 
 // New returns a dispatcher. The dispatcher starts no goroutine before the first item is
 // submitted.
-func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
+func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 	return &Dispatcher[M]{
-		courier:  courier,
+		sender:   sender,
 		options:  o,
 		began:    time.Now(),
 		buffer:   buffer{items: o.Items, bytes: o.Bytes},
-		lanes:    map[string]*lane[M]{},
-		ready:    laneList[M]{kind: readyLanes},
-		toReport: laneList[M]{kind: lanesToReport},
+		groups:   map[string]*groupQueue[M]{},
+		ready:    groupList[M]{kind: readyGroups},
+		toReport: groupList[M]{kind: groupsToReport},
 		pauses:   map[string][]*Pause{},
 		watchers: map[<-chan struct{}]*watcher[M]{},
 		current:  &epoch{done: make(chan struct{})},
@@ -247,7 +247,7 @@ func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 // Reserve takes room for one item in the buffer. Reserve blocks until there is room, the
 // context ends (returning the context's cause) or the dispatcher closes (returning
 // [ErrClosed]). While Reserve blocks, it calls a non-nil refresh once a minute, as the
-// dispatcher calls Courier.Refresh for submitted items. The room is returned after the
+// dispatcher calls Sender.Refresh for submitted items. The room is returned after the
 // item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)
@@ -261,7 +261,7 @@ func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
 // room returns the bytes that an item takes in the buffer. An item larger than the
-// buffer takes the whole buffer: the courier refuses such an item, and waiting for more
+// buffer takes the whole buffer: the sender refuses such an item, and waiting for more
 // room would never end.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
@@ -293,15 +293,15 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		it.epoch = d.current
 		it.submitted = now.Sub(d.began)
 		it.room = d.room(it.Size)
-		l := d.lane(it.Group)
-		it.lane = l
+		g := d.groupQueue(it.Group)
+		it.queue = g
 		it.owner = d
 		if w := d.watch(it); w != nil {
 			watchers = append(watchers, w)
 		}
-		l.push(it)
-		if !l.busy && !l.queued {
-			d.schedule(l, now)
+		g.push(it)
+		if !g.busy && !g.queued {
+			d.schedule(g, now)
 		}
 	}
 	d.setMinute()
@@ -342,12 +342,12 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. The oldest item of a lane is being reported,
-// or is the first of the lane's outcomes, or is the first of the lane's queue.
+// oldest returns the age of the oldest item. The oldest item of a group is being reported,
+// or is the first of the group's outcomes, or is the first of the group's undecided items.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
-	for _, l := range d.lanes {
-		for _, it := range [...]*Item[M]{l.reporting, l.outcomes.head, l.head} {
+	for _, g := range d.groups {
+		for _, it := range [...]*Item[M]{g.reporting, g.outcomes.head, g.head} {
 			if it != nil {
 				first = min(first, it.submitted)
 			}
@@ -357,7 +357,7 @@ func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 }
 
 // housekeepEvery is the interval between refreshes of undecided items and sweeps of the
-// courier.
+// sender.
 const housekeepEvery = time.Minute
 
 // setMinute sets the timer of housekeeping. The caller holds d.mu.
@@ -374,22 +374,22 @@ func (d *Dispatcher[M]) setMinute() {
 }
 
 // housekeep refreshes undecided items, ends pauses and frees memory. It releases the lock
-// after every 64 lanes, so other calls are quick even with a large buffer.
+// after every 64 groups, so other calls are quick even with a large buffer.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
 	d.minuteSet = false
 	d.endPauses(time.Now())
-	groups := make([]string, 0, len(d.lanes))
-	for group := range d.lanes {
+	groups := make([]string, 0, len(d.groups))
+	for group := range d.groups {
 		groups = append(groups, group)
 	}
 	for i, group := range groups {
-		if l := d.lanes[group]; l != nil {
-			for it := l.head; it != nil; it = it.next {
+		if g := d.groups[group]; g != nil {
+			for it := g.head; it != nil; it = it.next {
 				// Refresh an item in a request, too: Admit may leave the item out of the
 				// request.
 				if it.phase <= inFlight {
-					d.courier.Refresh(it)
+					d.sender.Refresh(it)
 				}
 			}
 		}
@@ -401,7 +401,7 @@ func (d *Dispatcher[M]) housekeep() {
 	waits := d.items > 0 || len(d.pauses) > 0 && !d.closed
 	d.shrink()
 	d.mu.Unlock()
-	if d.courier.Sweep() || waits {
+	if d.sender.Sweep() || waits {
 		d.mu.Lock()
 		d.setMinute()
 		d.mu.Unlock()
@@ -411,8 +411,8 @@ func (d *Dispatcher[M]) housekeep() {
 // shrink replaces each of the dispatcher's maps that is empty by a new map, because a map
 // keeps its memory when its entries are deleted.
 func (d *Dispatcher[M]) shrink() {
-	if len(d.lanes) == 0 {
-		d.lanes = map[string]*lane[M]{}
+	if len(d.groups) == 0 {
+		d.groups = map[string]*groupQueue[M]{}
 		d.spare, d.spares, d.spareBatches = nil, 0, nil
 	}
 	if len(d.pauses) == 0 {

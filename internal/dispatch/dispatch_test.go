@@ -14,7 +14,7 @@ import (
 
 func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			for i := range 300 {
 				c.submit(c.item(fmt.Sprint("group ", i%7)))
 			}
@@ -30,7 +30,7 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 // Stats.Oldest is the age of the oldest item, whether this item waits, is in a request,
 // or is being reported.
 func TestOldest(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		reported := make(chan struct{})
 		slow := c.item("a")
 		slow.Message.onReport = func() { <-reported }
@@ -57,7 +57,7 @@ func TestOldest(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		require.Equal(t, Stats{}, c.d.Stats())
 		for i := range 8 {
 			c.submit(c.item(fmt.Sprint(i % 2)))
@@ -71,11 +71,11 @@ func TestStats(t *testing.T) {
 }
 
 // Waiting items are refreshed once a minute. The timer stops when no item waits and the
-// courier has nothing to free, even after Close.
+// sender has nothing to free, even after Close.
 func TestHousekeeping(t *testing.T) {
 	o := options()
 	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			for i := range items {
 				answers[i] = failed()

@@ -123,23 +123,23 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 // ended.
 func (d *Dispatcher[M]) withdrawAll(cause error) {
 	now := time.Now()
-	for _, l := range d.lanes {
-		d.withdrawFrom(l, func(*Item[M]) bool { return true }, cause, now)
-		for it := l.outcomes.head; it != nil; it = it.next {
+	for _, g := range d.groups {
+		d.withdrawFrom(g, func(*Item[M]) bool { return true }, cause, now)
+		for it := g.outcomes.head; it != nil; it = it.next {
 			if it.isRecording() {
 				it.recorded(false)
 				d.unwatch(it)
 			}
 		}
-		d.queueForReport(l)
+		d.queueForReport(g)
 	}
 	d.startWork(now)
 	d.signalIdle()
 }
 
-// withdrawFrom ends the matching items of a lane.
-func (d *Dispatcher[M]) withdrawFrom(l *lane[M], match func(*Item[M]) bool, cause error, now time.Time) {
-	for it := l.head; it != nil; {
+// withdrawFrom ends the matching items of a group.
+func (d *Dispatcher[M]) withdrawFrom(g *groupQueue[M], match func(*Item[M]) bool, cause error, now time.Time) {
+	for it := g.head; it != nil; {
 		next := it.next
 		d.visited++
 		if match(it) {
@@ -147,5 +147,5 @@ func (d *Dispatcher[M]) withdrawFrom(l *lane[M], match func(*Item[M]) bool, caus
 		}
 		it = next
 	}
-	d.leave(l)
+	d.leave(g)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // slowly makes the service store every item after a delay that depends on the group.
-func (c *modelCourier) slowly(times map[string]time.Duration) {
+func (c *modelSender) slowly(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])
 		return c.storeAll(items, answers)
@@ -25,7 +25,7 @@ func (c *modelCourier) slowly(times map[string]time.Duration) {
 func TestFlushWaitsForWhatWasBefore(t *testing.T) {
 	o := options()
 	o.Linger = 0
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.slowly(map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": 2 * time.Second})
 		c.submit(c.item("a"))
 		var first, second atomic.Int64
@@ -52,7 +52,7 @@ func TestFlushWaitsForWhatWasBefore(t *testing.T) {
 }
 
 func TestFlushOfNothing(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(errOver)
 		for range 100 {
@@ -70,7 +70,7 @@ func TestFlushOfNothing(t *testing.T) {
 // A thousand calls of Flush end early with their contexts. The dispatcher keeps no data
 // of these calls.
 func TestManyFlushes(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.slowly(map[string]time.Duration{"stuck": time.Hour})
 		c.submit(c.item("stuck"))
 		for range 1000 {
@@ -89,7 +89,7 @@ func TestManyFlushes(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.Linger, o.Items = time.Hour, 60
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			for i := range 60 {
 				c.submit(c.item(fmt.Sprint("group ", i%7)))
 			}
@@ -126,7 +126,7 @@ func TestCloseDrains(t *testing.T) {
 func TestCloseDoesNotLinger(t *testing.T) {
 	o := options()
 	o.Linger = time.Hour
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.slowly(map[string]time.Duration{"slow": time.Minute})
 		c.submit(c.item("slow"))
 		quick := c.item("quick")
@@ -144,7 +144,7 @@ func TestCloseWithNothingLeft(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 {
-		try(t, options(), func(t *testing.T, c *modelCourier) {
+		try(t, options(), func(t *testing.T, c *modelSender) {
 			n, err := c.d.Close(ended, func() { t.Error("abort") })
 			require.NoError(t, err)
 			require.Zero(t, n)
@@ -155,7 +155,7 @@ func TestCloseWithNothingLeft(t *testing.T) {
 func TestForcedClose(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 2
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			aborted := make(chan struct{})
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 				<-aborted // a request returns when its context ends
@@ -210,7 +210,7 @@ func TestForcedClose(t *testing.T) {
 // Grace, and counts the item with the blocked report and the items of the group that wait
 // for this report.
 func TestForcedCloseDuringAReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
 		items := c.make("a", 5)
 		items[1].Message.onReport = func() { <-blocked }
@@ -234,7 +234,7 @@ func TestForcedCloseDuringAReport(t *testing.T) {
 // A request does not return. When the context of Close has ended, Close waits for Grace
 // and returns. Each item has its outcome.
 func TestForcedCloseDuringARequest(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			<-blocked
@@ -258,7 +258,7 @@ func TestForcedCloseDuringARequest(t *testing.T) {
 }
 
 func TestForcedCloseAndGoexit(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		aborted := make(chan struct{})
 		c.serve = func([]*item, []attempt.Answer) attempt.Load {
 			<-aborted
@@ -282,7 +282,7 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 // A second Close, with a shorter deadline than the first, withdraws the items at the
 // shorter deadline.
 func TestASecondClose(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			clear(answers)
 			for i := range answers {

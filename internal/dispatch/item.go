@@ -11,7 +11,7 @@ import (
 // Submit, the caller sets the exported fields above Outcome. After Submit only Revise
 // changes these fields.
 type Item[M any] struct {
-	// Message belongs to the courier. The dispatcher zeroes Message after reporting the
+	// Message belongs to the sender. The dispatcher zeroes Message after reporting the
 	// outcome.
 	Message M
 
@@ -32,15 +32,15 @@ type Item[M any] struct {
 	// that the outcomes of a group are reported in order.
 	Refused, Known bool
 
-	// Outcome is set before the dispatcher calls Courier.Report.
+	// Outcome is set before the dispatcher calls Sender.Report.
 	Outcome Outcome
 
 	done <-chan struct{} // Context.Done()
 
 	// Dispatcher.mu guards the fields below.
-	lane       *lane[M]
-	prev, next *Item[M] // neighbours in the lane, or in lane.outcomes
-	out        bool     // in lane.outcomes, waiting for the report
+	queue      *groupQueue[M]
+	prev, next *Item[M] // neighbours in the queue, or in groupQueue.outcomes
+	out        bool     // in groupQueue.outcomes, waiting for the report
 	epoch      *epoch
 	watcher    *watcher[M]
 	stop       func() bool // stops watching the context
@@ -67,22 +67,22 @@ type Item[M any] struct {
 	delay time.Duration // set by Admit before it answers Later; only the worker reads it
 }
 
-// Attempts returns the number of requests with the item. The courier may call Attempts in
+// Attempts returns the number of requests with the item. The sender may call Attempts in
 // Send; the result then includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
-// Last returns the answer to the last attempt, zero without an attempt. The courier may
+// Last returns the answer to the last attempt, zero without an attempt. The sender may
 // call Last in Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
 // MarkDuplicate records that an earlier submission stored the event. The sequence number
-// from SQS then says nothing about the order of this item. Courier.Send calls
+// from SQS then says nothing about the order of this item. Sender.Send calls
 // MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
 // MarkRecording delays the report of a stored item until the store has recorded the item
-// (see Recorded). Later items of the group are sent meanwhile. Courier.Send may call
-// MarkRecording before Send returns, and Courier.Conclude may call it if IsSubmitted is
+// (see Recorded). Later items of the group are sent meanwhile. Sender.Send may call
+// MarkRecording before Send returns, and Sender.Conclude may call it if IsSubmitted is
 // true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
@@ -92,7 +92,7 @@ func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait of an item that was marked with MarkRecording, so that its
 // outcome can be reported. ok is true if the store has the event. The caller must not
-// hold a lock that Courier.Conclude takes. A call after the report has no effect.
+// hold a lock that Sender.Conclude takes. A call after the report has no effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -103,7 +103,7 @@ func (it *Item[M]) Recorded(ok bool) {
 	it.recorded(ok)
 	if it.out {
 		d.unwatch(it)
-		d.queueForReport(it.lane)
+		d.queueForReport(it.queue)
 		d.startReporter()
 	}
 }
@@ -121,11 +121,11 @@ func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it
 
 // MarkIdle records that no attempt of the item is under way. If the item was already
 // chosen for a request that has not begun, that request will not contain the item, and
-// Outcome.Attempts does not count it. Courier.Conclude calls MarkIdle.
+// Outcome.Attempts does not count it. Sender.Conclude calls MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers
-// [Later]. Courier.Admit calls Delay.
+// [Later]. Sender.Admit calls Delay.
 func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
 // hasEnded reports whether the context of the item has ended.
@@ -138,8 +138,8 @@ const (
 	waiting         phase = iota // waiting for the first or next request
 	inFlight                     // in a request, or in Prepare
 	decidedInFlight              // outcome decided, but still in a request or in Prepare
-	decided                      // outcome decided; leaves the lane after all earlier items
-	leftLane                     // no longer in the lane
+	decided                      // outcome decided; leaves the queue after all earlier items
+	leftQueue                    // no longer in the queue
 )
 
 // Outcome is the result of an item.
@@ -163,7 +163,7 @@ type Outcome struct {
 
 	Attempts int
 
-	// Unrecorded means that the item is stored, but the courier's store does not have the
+	// Unrecorded means that the item is stored, but the sender's store does not have the
 	// result.
 	Unrecorded bool
 }

@@ -23,14 +23,14 @@ type parcel struct {
 
 type item = Item[parcel]
 
-// interval is the time for which the simulated service of the model courier remembers an
+// interval is the time for which the simulated service of the model sender remembers an
 // event.
 const interval = 5 * time.Minute
 
-// modelCourier is a courier with a simulated service. For each event, it knows whether
+// modelSender is a sender with a simulated service. For each event, it knows whether
 // the service has stored the event, whether an answer proved this, and when the first
 // attempt without proof began. It checks every call that the dispatcher makes.
-type modelCourier struct {
+type modelSender struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
 	start time.Time
@@ -75,7 +75,7 @@ type event struct {
 	flights  int          // attempts under way
 }
 
-// record is the model courier's record of an item.
+// record is the model sender's record of an item.
 type record struct {
 	group, key                             string
 	context                                context.Context
@@ -94,8 +94,8 @@ type report struct {
 	Outcome
 }
 
-func newModelCourier(t testing.TB, o Options) *modelCourier {
-	c := &modelCourier{
+func newModelSender(t testing.TB, o Options) *modelSender {
+	c := &modelSender{
 		t: t, start: time.Now(), sequence: 95, // sequence numbers soon grow from two digits to three
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
@@ -114,10 +114,10 @@ func runs() Options {
 }
 
 // try runs a test in a synctest bubble, then closes the dispatcher and calls check.
-func try(t *testing.T, o Options, test func(t *testing.T, c *modelCourier)) {
+func try(t *testing.T, o Options, test func(t *testing.T, c *modelSender)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newModelCourier(t, o)
+		c := newModelSender(t, o)
 		test(t, c)
 		unreported, err := c.d.Close(context.Background(), func() {})
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func try(t *testing.T, o Options, test func(t *testing.T, c *modelCourier)) {
 }
 
 // item returns an item with a new event.
-func (c *modelCourier) item(group string) *item {
+func (c *modelSender) item(group string) *item {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.items)
@@ -138,7 +138,7 @@ func (c *modelCourier) item(group string) *item {
 }
 
 // make returns new items of one group.
-func (c *modelCourier) make(group string, n int) []*item {
+func (c *modelSender) make(group string, n int) []*item {
 	items := make([]*item, n)
 	for i := range items {
 		items[i] = c.item(group)
@@ -147,7 +147,7 @@ func (c *modelCourier) make(group string, n int) []*item {
 }
 
 // submit waits for room and submits the items together.
-func (c *modelCourier) submit(items ...*item) {
+func (c *modelSender) submit(items ...*item) {
 	c.t.Helper()
 	for _, it := range items {
 		require.NoError(c.t, c.d.Reserve(context.Background(), it.Size, nil))
@@ -156,7 +156,7 @@ func (c *modelCourier) submit(items ...*item) {
 }
 
 // enqueue submits items with reserved room.
-func (c *modelCourier) enqueue(items ...*item) bool {
+func (c *modelSender) enqueue(items ...*item) bool {
 	c.submitting.Lock()
 	defer c.submitting.Unlock()
 	c.mu.Lock()
@@ -184,13 +184,13 @@ func (c *modelCourier) enqueue(items ...*item) bool {
 }
 
 // flush waits until every submitted item has its outcome.
-func (c *modelCourier) flush() {
+func (c *modelSender) flush() {
 	c.t.Helper()
 	require.NoError(c.t, c.d.Flush(context.Background()))
 }
 
 // outcome returns the report of an item. The item must have been reported.
-func (c *modelCourier) outcome(it *item) report {
+func (c *modelSender) outcome(it *item) report {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *modelCourier) outcome(it *item) report {
 }
 
 // reported returns the numbers of the reported items, in order.
-func (c *modelCourier) reported() []int {
+func (c *modelSender) reported() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reported := []int{}
@@ -212,7 +212,7 @@ func (c *modelCourier) reported() []int {
 	return reported
 }
 
-func (c *modelCourier) sent() [][]int {
+func (c *modelSender) sent() [][]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
@@ -224,10 +224,10 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (c *modelCourier) since() time.Duration { return time.Since(c.start) }
+func (c *modelSender) since() time.Duration { return time.Since(c.start) }
 
 // event returns the state of an event. The caller holds c.mu.
-func (c *modelCourier) event(key string) *event {
+func (c *modelSender) event(key string) *event {
 	e := c.events[key]
 	if e == nil {
 		e = &event{by: -1}
@@ -238,9 +238,9 @@ func (c *modelCourier) event(key string) *event {
 
 // fails makes the test fail without ending the goroutine, which may belong to the
 // dispatcher.
-func (c *modelCourier) fails(format string, args ...any) { c.t.Errorf(format, args...) }
+func (c *modelSender) fails(format string, args ...any) { c.t.Errorf(format, args...) }
 
-func (c *modelCourier) Admit(items []*item, admissions []Admission) {
+func (c *modelSender) Admit(items []*item, admissions []Admission) {
 	c.mu.Lock()
 	if len(items) == 0 || len(items) > 10 || len(admissions) != len(items) {
 		c.fails("a request with %d items and %d admissions", len(items), len(admissions))
@@ -297,7 +297,7 @@ func (c *modelCourier) Admit(items []*item, admissions []Admission) {
 	}
 }
 
-func (c *modelCourier) Prepare(items []*item) {
+func (c *modelSender) Prepare(items []*item) {
 	c.mu.Lock()
 	c.prepared = append(c.prepared, nil)
 	for _, it := range items {
@@ -324,7 +324,7 @@ func (c *modelCourier) Prepare(items []*item) {
 	}
 }
 
-func (c *modelCourier) Send(items []*item, answers []attempt.Answer) attempt.Load {
+func (c *modelSender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.mu.Lock()
 	began := time.Now()
 	numbers := []int{}
@@ -354,7 +354,7 @@ func (c *modelCourier) Send(items []*item, answers []attempt.Answer) attempt.Loa
 	return serve(items, answers)
 }
 
-func (c *modelCourier) record(items []*item, answers []attempt.Answer, began time.Time) {
+func (c *modelSender) record(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
@@ -388,7 +388,7 @@ func (e *event) fate() attempt.Fate {
 	}
 }
 
-func (c *modelCourier) Conclude(it *item) attempt.Fate {
+func (c *modelSender) Conclude(it *item) attempt.Fate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -399,7 +399,7 @@ func (c *modelCourier) Conclude(it *item) attempt.Fate {
 	return r.concluding
 }
 
-func (c *modelCourier) Release(it *item) (attempt.Fate, time.Time) {
+func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -419,14 +419,14 @@ func (c *modelCourier) Release(it *item) (attempt.Fate, time.Time) {
 	return e.fate(), since.Add(interval)
 }
 
-func (c *modelCourier) GiveUpAt(it *item) time.Time {
+func (c *modelSender) GiveUpAt(it *item) time.Time {
 	if c.giveUp == nil {
 		return time.Time{}
 	}
 	return c.giveUp(it)
 }
 
-func (c *modelCourier) Refresh(it *item) {
+func (c *modelSender) Refresh(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshed++
@@ -435,7 +435,7 @@ func (c *modelCourier) Refresh(it *item) {
 	}
 }
 
-func (c *modelCourier) Revise(it *item) {
+func (c *modelSender) Revise(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -449,20 +449,20 @@ func (c *modelCourier) Revise(it *item) {
 	}
 }
 
-func (c *modelCourier) Paused(group string, p *Pause) {
+func (c *modelSender) Paused(group string, p *Pause) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused = append(c.paused, group+" "+p.Key)
 }
 
-func (c *modelCourier) Sweep() bool {
+func (c *modelSender) Sweep() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sweeps++
 	return c.sweeps < 10
 }
 
-func (c *modelCourier) Report(it *item) {
+func (c *modelSender) Report(it *item) {
 	c.mu.Lock()
 	r := c.items[it.Message.n]
 	if r.reports++; r.reports > 1 {

@@ -60,7 +60,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 		d.pauses[strings.Clone(it.Group)] = []*Pause{p}
 	}
 	d.paused++
-	d.courier.Paused(it.Group, p)
+	d.sender.Paused(it.Group, p)
 	d.setMinute()
 }
 

@@ -36,7 +36,7 @@ func TestPolicies(t *testing.T) {
 	} {
 		for policy, pauses := range test.pauses {
 			t.Run(name, func(t *testing.T) {
-				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *modelCourier) {
+				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *modelSender) {
 					items := c.make("a", 3)
 					c.admit = func(it *item) Admission {
 						if it == items[0] {
@@ -75,7 +75,7 @@ func TestPolicies(t *testing.T) {
 						want = 1
 					}
 					require.Equal(t, want, c.d.Stats().Paused)
-					require.Len(t, c.paused, want, "the courier hears of each pause")
+					require.Len(t, c.paused, want, "the sender hears of each pause")
 					require.Len(t, c.d.Pauses(), want)
 					require.Equal(t, want, c.d.Stats().Paused)
 				})
@@ -85,7 +85,7 @@ func TestPolicies(t *testing.T) {
 }
 
 // again returns a new item with the event of an earlier item.
-func (c *modelCourier) again(it *item) *item {
+func (c *modelSender) again(it *item) *item {
 	copied := c.item(it.Group)
 	copied.Key = it.Key
 	return copied
@@ -94,18 +94,18 @@ func (c *modelCourier) again(it *item) *item {
 func TestAPauseEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy Policy
-		end    func(c *modelCourier, failed *item)
+		end    func(c *modelSender, failed *item)
 	}{
-		"by the resend":                {PauseInDoubt, func(c *modelCourier, failed *item) { c.submit(c.again(failed)) }},
-		"by the resend, on failure":    {PauseOnFailure, func(c *modelCourier, failed *item) { c.submit(c.again(failed)) }},
-		"by Resume":                    {PauseInDoubt, func(c *modelCourier, _ *item) { c.d.Resume("a") }},
-		"by Resume, on failure":        {PauseOnFailure, func(c *modelCourier, _ *item) { c.d.Resume("a") }},
-		"by ResumeAll":                 {PauseOnFailure, func(c *modelCourier, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
-		"when the doubt is over":       {PauseInDoubt, func(*modelCourier, *item) { pass(interval) }},
-		"when the doubt is over, seen": {PauseInDoubt, func(c *modelCourier, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
+		"by the resend":                {PauseInDoubt, func(c *modelSender, failed *item) { c.submit(c.again(failed)) }},
+		"by the resend, on failure":    {PauseOnFailure, func(c *modelSender, failed *item) { c.submit(c.again(failed)) }},
+		"by Resume":                    {PauseInDoubt, func(c *modelSender, _ *item) { c.d.Resume("a") }},
+		"by Resume, on failure":        {PauseOnFailure, func(c *modelSender, _ *item) { c.d.Resume("a") }},
+		"by ResumeAll":                 {PauseOnFailure, func(c *modelSender, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
+		"when the doubt is over":       {PauseInDoubt, func(*modelSender, *item) { pass(interval) }},
+		"when the doubt is over, seen": {PauseInDoubt, func(c *modelSender, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			try(t, withPolicy(test.policy), func(t *testing.T, c *modelCourier) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *modelSender) {
 				bad, next := c.item("a"), c.item("a")
 				c.script(answers(doubt))
 				c.submit(bad)
@@ -129,7 +129,7 @@ func TestAPauseEnds(t *testing.T) {
 // paused until the doubt is over. With PauseOnFailure, the pause does not end with time.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
-		try(t, withPolicy(policy), func(t *testing.T, c *modelCourier) {
+		try(t, withPolicy(policy), func(t *testing.T, c *modelSender) {
 			bad, next := c.item("a"), c.item("a")
 			c.script(answers(doubt))
 			c.submit(bad)
@@ -153,7 +153,7 @@ func TestAPauseStays(t *testing.T) {
 // An item in doubt pauses its group, and SQS refuses the resend of the item. The group
 // stays paused.
 func TestAResendThatFails(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.script(answers(doubt), answers(refuse))
 		c.submit(bad)
@@ -173,7 +173,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
 		o.Policy = policy
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
 			c.script(each(doubt))
 			c.submit(items...)
@@ -198,7 +198,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 // An item in doubt pauses its group. Then the event becomes known to be stored. The next
 // submission of the event ends the pause, without a request.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.script(answers(doubt))
 		c.submit(bad)
@@ -222,7 +222,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 
 // An item that ends because its group is paused does not cause a pause itself.
 func TestAPausedItemIsNotTheReason(t *testing.T) {
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelCourier) {
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelSender) {
 		first, second := c.item("a"), c.item("a")
 		c.script(answers(doubt), answers(doubt))
 		c.submit(first)
@@ -265,7 +265,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 		"in a request that stores it, on fail": {nil, 3 * time.Millisecond, PauseOnFailure, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			try(t, withPolicy(test.policy), func(t *testing.T, c *modelCourier) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *modelSender) {
 				if test.answer != nil {
 					c.script(answers(test.answer), answers(test.answer), answers(test.answer))
 				}
@@ -273,7 +273,6 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				defer cancel()
 				it := c.item("a")
 				if test.after == 0 {
-					c.submit(c.item("a")) // an earlier item of the group, for which the next item waits
 				}
 				it.Context = ctx
 				c.submit(it)
@@ -290,7 +289,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {
-			try(t, o, func(t *testing.T, c *modelCourier) {
+			try(t, o, func(t *testing.T, c *modelSender) {
 				call, other := &Call{}, &Call{}
 				items := append(c.make("a", 4), c.item("b"), c.item("a"), c.item("a"))
 				for _, it := range items[:5] {
@@ -341,7 +340,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 // failure of the first item stops the other item of its call. The item of no call is sent
 // again.
 func TestAStoppedCallInARun(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))
 		items, call := c.make("a", 3), &Call{}
 		items[0].Call, items[2].Call = call, call
@@ -353,7 +352,7 @@ func TestAStoppedCallInARun(t *testing.T) {
 }
 
 func TestACallGoesOnWithNeverPause(t *testing.T) {
-	try(t, withPolicy(NeverPause), func(t *testing.T, c *modelCourier) {
+	try(t, withPolicy(NeverPause), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse))
 		items, call := c.make("a", 3), &Call{}
 		for _, it := range items {
@@ -375,7 +374,7 @@ func TestAPauseHoldsNoMessage(t *testing.T) {
 			t.Errorf("%s is a %v", pause.Field(i).Name, kind)
 		}
 	}
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelCourier) {
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelSender) {
 		c.script(answers(doubt))
 		it := c.item("a")
 		body := "group and key in a long body"

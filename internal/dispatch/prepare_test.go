@@ -22,7 +22,7 @@ func preparing() Options {
 // call of Prepare gets at most half as many items as Options.Prepared. Afterwards the
 // items are sent in order.
 func TestPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *modelCourier) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
 		c.submit(c.make("a", 12)...)
 		pass(time.Millisecond)
@@ -41,7 +41,7 @@ func TestPrepare(t *testing.T) {
 // If a request contains items of several groups, Prepare gets equal numbers of items from
 // these groups. Groups without further items are left out.
 func TestPrepareIsFair(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *modelCourier) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := slices.Concat(c.make("a", 9), c.make("b", 9), c.make("c", 1))
 		c.submit(items...)
 		c.flush()
@@ -61,7 +61,7 @@ func TestPrepareIsFair(t *testing.T) {
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		var items []*item
 		for _, group := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 			items = append(items, c.make(string(group), 2)...)
@@ -76,7 +76,7 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 // event. Later items of these groups are not prepared either, because Prepare keeps the
 // order.
 func TestNotPrepared(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *modelCourier) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		items[1].Key = items[0].Key
 		c.items[1].key = items[0].Key
@@ -88,10 +88,10 @@ func TestNotPrepared(t *testing.T) {
 	})
 }
 
-// The context of an item ends while the courier's Prepare runs for the item. The item
-// gets its outcome immediately. The courier's Release is called after Prepare.
+// The context of an item ends while the sender's Prepare runs for the item. The item
+// gets its outcome immediately. The sender's Release is called after Prepare.
 func TestWithdrawnInPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *modelCourier) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.prepare = func([]*item) { time.Sleep(time.Second) }
 		items := c.make("a", 3)
@@ -113,7 +113,7 @@ func TestWithdrawnInPrepare(t *testing.T) {
 // All items of a group are withdrawn while Prepare runs for them. The next item of the
 // group is sent as usual.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *modelCourier) {
+	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.prepare = func([]*item) { time.Sleep(time.Second) }
 		items := c.make("a", 3)

@@ -18,10 +18,10 @@ import (
 )
 
 // randomProgram is a random program: several callers submit items by every method, while
-// the service, the reports and the contexts behave at random. The model courier checks
+// the service, the reports and the contexts behave at random. The model sender checks
 // every call of the dispatcher.
 type randomProgram struct {
-	*modelCourier
+	*modelSender
 	mu            sync.Mutex
 	rng           *rand.Rand
 	failureChance float64 // probability of each failure, 0 to 1
@@ -73,11 +73,11 @@ func newRandomProgram(t *testing.T, seed uint64) *randomProgram {
 		Prepared: []int{0, 2, 6, 64}[rng.IntN(4)],
 	}
 	s := &randomProgram{
-		modelCourier: newModelCourier(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
+		modelSender: newModelSender(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
 		failureChance: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], reported: map[*item]chan struct{}{},
 	}
-	s.modelCourier.admit, s.modelCourier.serve, s.modelCourier.prepare = s.admit, s.serve, s.prepare
-	s.modelCourier.revise = func(it *item) { it.Size++ }
+	s.modelSender.admit, s.modelSender.serve, s.modelSender.prepare = s.admit, s.serve, s.prepare
+	s.modelSender.revise = func(it *item) { it.Size++ }
 	return s
 }
 
@@ -128,8 +128,8 @@ func (s *randomProgram) prepare([]*item) {
 }
 
 func (s *randomProgram) isKnown(key string) bool {
-	s.modelCourier.mu.Lock()
-	defer s.modelCourier.mu.Unlock()
+	s.modelSender.mu.Lock()
+	defer s.modelSender.mu.Unlock()
 	return s.event(key).known == attempt.Stored
 }
 
@@ -192,9 +192,9 @@ func (s *randomProgram) random() *item {
 	}
 	it.Refused = s.rng.IntN(50) == 0
 	s.mu.Unlock()
-	s.modelCourier.mu.Lock()
+	s.modelSender.mu.Lock()
 	s.items[it.Message.n].group = it.Group
-	s.modelCourier.mu.Unlock()
+	s.modelSender.mu.Unlock()
 	it.Message.onReport = func() { s.tell(it) }
 	return it
 }
@@ -258,9 +258,9 @@ func (s *randomProgram) call(ctx context.Context) {
 	}
 	submit()
 	for i, done := range left {
-		s.modelCourier.mu.Lock()
+		s.modelSender.mu.Lock()
 		submitted := s.items[s.numbers[all[i]]].submitted
-		s.modelCourier.mu.Unlock()
+		s.modelSender.mu.Unlock()
 		if !submitted {
 			continue
 		}

@@ -22,7 +22,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if requesting { // the courier ended the goroutine, so the answers are unknown
+		if requesting { // the sender ended the goroutine, so the answers are unknown
 			d.record(b, attempt.Troubled)
 		}
 		d.workers--
@@ -57,7 +57,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 
 // request sends the admitted items of a batch.
 func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
-	d.courier.Admit(b.items, b.admissions[:len(b.items)])
+	d.sender.Admit(b.items, b.admissions[:len(b.items)])
 	for i, it := range b.items {
 		if b.admissions[i] == Send {
 			b.admitted = append(b.admitted, it)
@@ -66,10 +66,10 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	if len(b.admitted) == 0 {
 		return attempt.Passed
 	}
-	return d.courier.Send(b.admitted, b.answers[:len(b.admitted)])
+	return d.sender.Send(b.admitted, b.answers[:len(b.admitted)])
 }
 
-// record applies the answers of a request to the items of its batch. Their lanes are then
+// record applies the answers of a request to the items of its batch. Their groups are then
 // no longer busy.
 func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
@@ -80,26 +80,26 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 		d.pacer.Answered(now, b.began, attempt.Passed)
 	}
 	first, answer := 0, 0
-	for _, l := range b.lanes {
+	for _, g := range b.groups {
 		n := 1
-		for first+n < len(b.items) && b.items[first+n].lane == l {
+		for first+n < len(b.items) && b.items[first+n].queue == g {
 			n++
 		}
-		l.busy = false
-		answer += d.recordLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
+		g.busy = false
+		answer += d.recordGroup(g, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
 		first += n
-		d.leave(l)
-		if !l.queued {
-			d.schedule(l, now)
+		d.leave(g)
+		if !g.queued {
+			d.schedule(g, now)
 		}
 	}
 	return now
 }
 
-// recordLane applies the answers of one request to the items of one lane, and returns
+// recordGroup applies the answers of one request to the items of one group, and returns
 // the number of items with an answer. entries is the number of all items in the
 // request.
-func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
+func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// If an earlier item of the request failed and a later item was stored, the earlier
 	// item was overtaken. It is not tried again, because a retry would be out of order.
 	sent, lastStored := 0, -1
@@ -168,15 +168,15 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 		}
 	}
 	if d.options.PerGroup > 1 {
-		nameOvertaken(l)
+		nameOvertaken(g)
 	}
 	return sent
 }
 
-// takeBack undoes the start of an attempt: the item waits in its lane again, and the
+// takeBack undoes the start of an attempt: the item waits in its group again, and the
 // attempt does not count. takeBack is called for an item that Admit left out of a
-// request, and for an item after the courier's Prepare. For an item with an outcome,
-// takeBack calls the courier's Release instead.
+// request, and for an item after the sender's Prepare. For an item with an outcome,
+// takeBack calls the sender's Release instead.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -188,8 +188,8 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item that was not sent, by the decision of the courier's Admit.
-// notSent ends the item, puts it off, or lets the courier change it (Revise).
+// notSent handles an item that was not sent, by the decision of the sender's Admit.
+// notSent ends the item, puts it off, or lets the sender change it (Revise).
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -207,32 +207,32 @@ func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time)
 		}
 	case Change:
 		it.deferred = true
-		if d.courier.Revise(it); it.Group != it.lane.group {
+		if d.sender.Revise(it); it.Group != it.queue.group {
 			d.move(it, now)
 		}
 	case Send, Hold:
 	}
 }
 
-// move moves an item from its lane to the end of the lane of its new group.
+// move moves an item from its queue to the end of the queue of its new group.
 func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
-	it.lane.remove(it)
-	l := d.lane(it.Group)
-	it.lane = l
-	l.push(it)
-	if !l.busy && !l.queued {
-		d.schedule(l, now)
+	it.queue.remove(it)
+	g := d.groupQueue(it.Group)
+	it.queue = g
+	g.push(it)
+	if !g.busy && !g.queued {
+		d.schedule(g, now)
 	}
 }
 
 // nameOvertaken sets Overtaken for each item that SQS stored after a later item of the
-// lane. Sequence numbers increase within a group. An item with a higher number than a
+// group. Sequence numbers increase within a group. An item with a higher number than a
 // later item was therefore stored after the later item: an earlier request stored the
 // later item, and its answer was lost. A duplicate is left out, because its number comes
 // from an earlier submission.
-func nameOvertaken[M any](l *lane[M]) {
+func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
-	for it := l.head; it != nil && it.isTried(); it = it.next {
+	for it := g.head; it != nil && it.isTried(); it = it.next {
 		last = it
 	}
 	lowest := ""
@@ -267,13 +267,13 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item. The courier's Conclude returns the fate. If the
+// decide sets the outcome of an item. The sender's Conclude returns the fate. If the
 // item is part of a Call and its fate is not Stored, decide stops the later items of its
 // group in this Call, unless the policy is NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
-	it.Outcome.Fate = d.courier.Conclude(it)
+	it.Outcome.Fate = d.sender.Conclude(it)
 	if it.doubt > 0 {
 		for e := it.prev; e != nil; e = e.prev {
 			e.noteOvertaker(it.doubt)
@@ -284,7 +284,7 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records a request that may have stored a later item of the lane than it.
+// noteOvertaker records a request that may have stored a later item of the group than it.
 // The fate of the later item stays unknown. If a request with a higher number stored the
 // item it, this item counts as overtaken.
 func (it *Item[M]) noteOvertaker(request uint64) {
@@ -299,16 +299,16 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 }
 
 // isStored reports whether an item was stored by its last attempt and is still in its
-// lane.
+// group.
 func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release calls the courier's Release for an item that is in no request. It pauses the
+// release calls the sender's Release for an item that is in no request. It pauses the
 // group of the item if the policy demands a pause. code is SQS's last error code for the
 // item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
-	fate, over := d.courier.Release(it)
+	fate, over := d.sender.Release(it)
 	if fate == attempt.Stored {
 		d.endPause(it)
 		return
@@ -316,29 +316,29 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, over, now)
 }
 
-// leave moves the decided items at the front of a lane to the list lane.outcomes, from
-// which they are reported. A stored item stays in the lane until it is certain whether
+// leave moves the decided items at the front of a group to the list groupQueue.outcomes, from
+// which they are reported. A stored item stays in the group until it is certain whether
 // SQS stored a later item earlier, because the outcome reports this (Overtaken).
-func (d *Dispatcher[M]) leave(l *lane[M]) {
-	for it := l.head; it != nil && it.phase == decided; it = l.head {
-		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
+func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
+	for it := g.head; it != nil && it.phase == decided; it = g.head {
+		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
 			return
 		}
-		l.remove(it)
-		d.queueOutcome(l, it)
+		g.remove(it)
+		d.queueOutcome(g, it)
 	}
 }
 
 // withdraw ends an item because its context has ended, because the context of a call of
 // Close has ended, or because its caller no longer waits. The caller of withdraw then
-// calls leave for the item's lane, so that the outcome is reported.
+// calls leave for the item's group, so that the outcome is reported.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
-	l := it.lane
+	g := it.queue
 	d.visited++
 	switch it.phase {
-	case leftLane:
+	case leftQueue:
 		if it.out && it.isRecording() {
-			d.giveUpRecord(l, it)
+			d.giveUpRecord(g, it)
 		}
 		return
 	case decidedInFlight:
@@ -347,7 +347,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		if it.recording {
 			it.recorded(false)
 		}
-		if it.isStored() && !it.duplicate && l.inDoubtAfter(it) {
+		if it.isStored() && !it.duplicate && g.inDoubtAfter(it) {
 			it.Outcome.Overtaken = true // possibly: the fate of a later item is unknown
 		}
 	case inFlight:
@@ -362,7 +362,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			d.end(it, Withdrawn, now)
 		}
 	}
-	l.remove(it)
-	d.queueOutcome(l, it)
-	d.giveUpRecord(l, it)
+	g.remove(it)
+	d.queueOutcome(g, it)
+	d.giveUpRecord(g, it)
 }

@@ -19,7 +19,7 @@ var errOver = errors.New("over")
 func TestFinalAnswers(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		altered := attempt.Answer{Fate: attempt.Altered, Field: "MessageBody", Got: "an MD5"}
 		c.script(answers(refuse), answers(doubt), answers(func(*item) attempt.Answer { return altered }), answers(c.store))
 		items := c.make("a", 4)
@@ -39,7 +39,7 @@ func TestFinalAnswers(t *testing.T) {
 // The first attempt gets no answer, so SQS may have stored the item. SQS refuses the
 // second attempt. The item stays in doubt.
 func TestADoubtStays(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.script(answers(c.lose), answers(refuse))
 		it := c.item("a")
 		c.submit(it)
@@ -50,10 +50,10 @@ func TestADoubtStays(t *testing.T) {
 	})
 }
 
-func TestACourierThatEndsItsGoroutine(t *testing.T) {
+func TestASenderThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.Policy = NeverPause
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			c.script(answers(fail), func(items []*item, answers []attempt.Answer) {
 				answers[0] = c.store(items[0])
 				runtime.Goexit()
@@ -74,12 +74,12 @@ func TestACourierThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// The courier ends the goroutine in Send (runtime.Goexit). The item is then in doubt, and
+// The sender ends the goroutine in Send (runtime.Goexit). The item is then in doubt, and
 // the next item of its group is sent.
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.script(func([]*item, []attempt.Answer) { runtime.Goexit() })
 		items := c.make("a", 2)
 		c.submit(items...)
@@ -90,7 +90,7 @@ func TestTheNextItemAfterAGoexit(t *testing.T) {
 }
 
 func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.admit = func(it *item) Admission {
 			if it == bad {
@@ -113,7 +113,7 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 // item is then not sent.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			c.admit = func(*item) Admission {
 				time.Sleep(time.Second)

@@ -7,18 +7,18 @@ import (
 )
 
 // patience is the time for which all reporters may be blocked in reports before more
-// reporters are started. A reporter is a goroutine that calls the courier's Report.
+// reporters are started. A reporter is a goroutine that calls the sender's Report.
 const patience = time.Millisecond
 
-// queueOutcome appends a decided item to l.outcomes, the list of outcomes to report. The
-// item has already left the lane's queue of items.
-func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
+// queueOutcome appends a decided item to g.outcomes, the list of outcomes to report. The
+// item has already left the queue.
+func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
 		it.Outcome.Attempts-- // the request does not contain the item
 	}
 	if it.phase != decidedInFlight {
-		it.phase = leftLane
+		it.phase = leftQueue
 	}
 	if d.forced && it.isRecording() {
 		it.recorded(false)
@@ -28,43 +28,45 @@ func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
 	} else {
 		d.unwatch(it)
 	}
-	l.outcomes.push(it)
+	g.outcomes.push(it)
 	it.out = true
-	d.queueForReport(l)
+	d.queueForReport(g)
 }
 
-// queueForReport appends a lane to Dispatcher.toReport, the list for the reporters, if
+// queueForReport appends a group to Dispatcher.toReport, the list for the reporters, if
 // its first outcome may be reported.
-func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
-	if !l.reportQueued && l.canReport() {
-		l.reportQueued = true
-		d.toReport.push(l)
+func (d *Dispatcher[M]) queueForReport(g *groupQueue[M]) {
+	if !g.reportQueued && g.canReport() {
+		g.reportQueued = true
+		d.toReport.push(g)
 	}
 }
 
-// canReport reports whether the first outcome of a lane may be reported.
-func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
+// canReport reports whether the first outcome of a group may be reported.
+func (g *groupQueue[M]) canReport() bool {
+	return g.outcomes.head != nil && !g.outcomes.head.isRecording()
+}
 
 // giveUpRecord ends the wait of an item's outcome for the record in the store. The
 // outcome moves in front of other outcomes that still wait for a record, so that it can
 // be reported now.
-func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
+func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
 		d.unwatch(it)
 	}
-	for e := l.outcomes.head; d.records && e != it; e = e.next {
+	for e := g.outcomes.head; d.records && e != it; e = e.next {
 		if e.isRecording() {
-			l.outcomes.remove(it)
-			l.outcomes.insert(it, e)
+			g.outcomes.remove(it)
+			g.outcomes.insert(it, e)
 			break
 		}
 	}
-	d.queueForReport(l)
+	d.queueForReport(g)
 }
 
 // startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter
-// already runs, or if several lanes have outcomes, startReporter also starts the timer of
+// already runs, or if several groups have outcomes, startReporter also starts the timer of
 // the watchdog (watchReporters). The watchdog starts more reporters while reports block.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
@@ -93,7 +95,7 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is the watchdog. If no outcome was reported since its last run and lanes
+// watchReporters is the watchdog. If no outcome was reported since its last run and groups
 // have outcomes, it starts more reporters and at most doubles their number. It also frees
 // the space of reported items in the buffer (returnRoom), because a reporter that is
 // blocked in a report cannot free it.
@@ -122,29 +124,29 @@ func (d *Dispatcher[M]) watchReporters() {
 // reportLoop reports outcomes until there are none. The caller has already added its
 // goroutine to d.reporters.
 func (d *Dispatcher[M]) reportLoop() {
-	var l *lane[M]
+	var g *groupQueue[M]
 	var it *Item[M]
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		// The courier's Report ended this goroutine (runtime.Goexit or a panic). Count
+		// The sender's Report ended this goroutine (runtime.Goexit or a panic). Count
 		// the item as reported, and continue in a new goroutine.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
-		d.queueNextOutcome(l)
+		d.queueNextOutcome(g)
 		d.returnRoom()
 		go d.reportLoop()
 	}()
 	d.mu.Lock()
-	for l = d.toReport.pop(); l != nil; l = d.toReport.pop() {
+	for g = d.toReport.pop(); g != nil; g = d.toReport.pop() {
 		it = nil
-		if l.canReport() {
-			it = l.outcomes.pop()
+		if g.canReport() {
+			it = g.outcomes.pop()
 			it.out = false
-			l.reporting = it
+			g.reporting = it
 			if d.freed > 0 {
 				d.setWatchdog() // this report may block
 			}
@@ -153,7 +155,7 @@ func (d *Dispatcher[M]) reportLoop() {
 			d.mu.Lock()
 			d.countReported(it)
 		}
-		d.queueNextOutcome(l)
+		d.queueNextOutcome(g)
 		if d.toReport.n == 0 || d.freed >= freeBatch {
 			d.returnRoom()
 		}
@@ -170,7 +172,7 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 		it.stop()
 		it.stop = nil
 	}
-	d.courier.Report(it)
+	d.sender.Report(it)
 }
 
 // countReported removes a reported item from the dispatcher's counts and drops its
@@ -181,7 +183,7 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.reported++
 	d.items--
 	d.leaveEpoch(it)
-	if it.phase == leftLane {
+	if it.phase == leftQueue {
 		var none M
 		it.Message = none
 	}
@@ -204,23 +206,23 @@ func (d *Dispatcher[M]) returnRoom() {
 // If the outcome was already reported, free drops the message of the item. Otherwise
 // countReported drops the message later.
 func (d *Dispatcher[M]) free(it *Item[M]) {
-	it.phase = leftLane
+	it.phase = leftQueue
 	if it.epoch == nil { // already reported
 		var none M
 		it.Message = none
 	}
 }
 
-// queueNextOutcome puts the lane into the list of lanes to report if its next outcome can
-// be reported. Otherwise it drops the lane if the lane is empty.
-func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
-	l.reporting = nil
-	if l.canReport() {
-		d.toReport.push(l)
+// queueNextOutcome puts the group into the list of groups to report if its next outcome can
+// be reported. Otherwise it drops the group if the group is empty.
+func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
+	g.reporting = nil
+	if g.canReport() {
+		d.toReport.push(g)
 		return
 	}
-	l.reportQueued = false
-	d.drop(l)
+	g.reportQueued = false
+	d.drop(g)
 }
 
 // Withdraw ends all items of a call because the context of the caller has ended. If call
@@ -233,18 +235,18 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	now := time.Now()
 	d.mu.Lock()
 	if call != nil {
-		for _, l := range d.lanes {
-			d.withdrawFrom(l, match, cause, now)
-			d.visited += uint64(d.takeMatching(l, match, &out)) // #nosec G115 -- a count
+		for _, g := range d.groups {
+			d.withdrawFrom(g, match, cause, now)
+			d.visited += uint64(d.takeMatching(g, match, &out)) // #nosec G115 -- a count
 		}
-	} else if item != nil && item.lane != nil { // Revise may have moved the item to another group
-		l := item.lane
+	} else if item != nil && item.queue != nil { // Revise may have moved the item to another group
+		g := item.queue
 		d.withdraw(item, cause, now)
-		d.leave(l)
+		d.leave(g)
 		if item.out {
-			l.outcomes.remove(item)
+			g.outcomes.remove(item)
 			d.addOutOfTurn(item, &out)
-			d.requeue(l)
+			d.requeue(g)
 		}
 	}
 	d.startWork(now)
@@ -253,7 +255,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 }
 
 // addOutOfTurn adds an item to out, the list of outcomes that Withdraw reports itself.
-// The item has left its lane. The report does not wait until the store has recorded the
+// The item has left its group. The report does not wait until the store has recorded the
 // item.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
@@ -264,26 +266,26 @@ func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	out.push(it)
 }
 
-// requeue puts a lane from which outcomes were removed into the list of lanes to report, or
-// drops the lane if it is empty.
-func (d *Dispatcher[M]) requeue(l *lane[M]) {
-	if d.queueForReport(l); !l.reportQueued {
-		d.drop(l)
+// requeue puts a group from which outcomes were removed into the list of groups to report, or
+// drops the group if it is empty.
+func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
+	if d.queueForReport(g); !g.reportQueued {
+		d.drop(g)
 	}
 }
 
-// takeMatching moves the outcomes for which match returns true from a lane to the list out.
-func (d *Dispatcher[M]) takeMatching(l *lane[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
-	all := l.outcomes
-	l.outcomes = itemList[M]{}
+// takeMatching moves the outcomes for which match returns true from a group to the list out.
+func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
+	all := g.outcomes
+	g.outcomes = itemList[M]{}
 	for it := all.pop(); it != nil; it = all.pop() {
 		if visited++; match(it) {
 			d.addOutOfTurn(it, out)
 		} else {
-			l.outcomes.push(it)
+			g.outcomes.push(it)
 		}
 	}
-	d.requeue(l)
+	d.requeue(g)
 	return visited
 }
 
@@ -296,7 +298,7 @@ func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 		if returned {
 			return
 		}
-		// The function Report of the courier ended this goroutine. A new goroutine
+		// The function Report of the sender ended this goroutine. A new goroutine
 		// reports the remaining items.
 		d.mu.Lock()
 		defer d.mu.Unlock()

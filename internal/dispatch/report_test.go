@@ -15,13 +15,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test of this file, the model courier checks that each item is reported exactly
+// In each test of this file, the model sender checks that each item is reported exactly
 // once, and the items of a group one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			blocked := make(chan struct{})
 			var items []*item
 			for i := range 10 {
@@ -46,7 +46,7 @@ func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 }
 
 func TestManyReportsBlock(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
 		for i := range 100 {
 			it := c.item(fmt.Sprint("group ", i))
@@ -72,7 +72,7 @@ func TestManyReportsBlock(t *testing.T) {
 }
 
 func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		now, most := atomic.Int32{}, atomic.Int32{}
 		for i := range 500 {
 			it := c.item(fmt.Sprint("group ", i))
@@ -88,10 +88,10 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 	})
 }
 
-// The courier's Report ends its goroutine. All other items are still sent and reported.
+// The sender's Report ends its goroutine. All other items are still sent and reported.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			for i := range 200 {
 				it := c.item(fmt.Sprint("group ", i%20))
 				if i%3 == 0 {
@@ -105,12 +105,12 @@ func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// The courier's Report may call the dispatcher: Pauses, Resume, Reserve, TryReserve and
+// The sender's Report may call the dispatcher: Pauses, Resume, Reserve, TryReserve and
 // Cancel.
 func TestAReportCallsTheDispatcher(t *testing.T) {
 	o := options()
 	o.Items = 4
-	try(t, o, func(t *testing.T, c *modelCourier) {
+	try(t, o, func(t *testing.T, c *modelSender) {
 		c.script(answers(doubt))
 		first, other := c.item("a"), c.item("b")
 		sent, waiting := c.item("c"), c.item("d")
@@ -145,7 +145,7 @@ func TestAReportCallsTheDispatcher(t *testing.T) {
 }
 
 func TestTheMessageIsDropped(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Millisecond, errOver)
 		defer cancel()
 		reported, abandoned, slow := c.item("a"), c.item("b"), c.item("c")
@@ -177,7 +177,7 @@ func waitingFor(call *Call, items ...*item) {
 // immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			blocked := make(chan struct{})
 			slow := c.item("a")
 			slow.Message.onReport = func() { <-blocked }
@@ -224,7 +224,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 
 // Withdraw of one item reports only this item.
 func TestWithdrawOne(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		waitingFor(nil, items...)
 		c.submit(items...)
@@ -247,7 +247,7 @@ func TestWithdrawOne(t *testing.T) {
 // If the report of an item is running, Withdraw neither reports the item nor waits for
 // the report.
 func TestWithdrawDuringTheReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
 		waitingFor(nil, it)
 		it.Message.onReport = func() { time.Sleep(time.Second) }
@@ -262,7 +262,7 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 // Withdraw calls Report, and Report ends the goroutine. The other items of the call are
 // still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		call := &Call{}
 		items := append(c.make("a", 5), c.make("b", 5)...)
 		waitingFor(call, items...)
@@ -304,7 +304,7 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a courier that does nothing. If the field stop is not nil, Send blocks until
+// idle is a sender that does nothing. If the field stop is not nil, Send blocks until
 // the channel is closed.
 type idle struct{ stop chan struct{} }
 

@@ -16,7 +16,7 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	for _, first := range []func(*item) attempt.Answer{fail, refuse, lose} {
 		o := runs()
 		o.Policy = NeverPause
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			items := c.make("a", 3)
 			c.script(answers(first, c.store, fail))
 			c.submit(items...)
@@ -35,7 +35,7 @@ func TestOvertakenInOneRequest(t *testing.T) {
 // all answers are lost. The next request stores the other two items. Only the first item
 // is reported as overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		c.script(answers(lose, c.lose, lose))
 		c.submit(items...)
@@ -52,7 +52,7 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 // not reported until the fate of the second item is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		try(t, runs(), func(t *testing.T, c *modelCourier) {
+		try(t, runs(), func(t *testing.T, c *modelSender) {
 			items := c.make("a", 2)
 			later := lose
 			if early {
@@ -72,28 +72,28 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 
 func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	for name, test := range map[string]struct {
-		script func(*modelCourier) []func([]*item, []attempt.Answer)
+		script func(*modelSender) []func([]*item, []attempt.Answer)
 		cancel time.Duration // end of the later item's context, 0 for none
 	}{
-		"after the earlier one": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"after the earlier one": {script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(c.store, doubt)}
 		}},
-		"before the earlier one": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"before the earlier one": {script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, doubt)}
 		}},
-		"withdrawn in the request": {cancel: 3 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"withdrawn in the request": {cancel: 3 * time.Millisecond, script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose)}
 		}},
-		"withdrawn in the next request": {cancel: 8 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"withdrawn in the next request": {cancel: 8 * time.Millisecond, script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose)}
 		}},
-		"withdrawn in the next request, which fails": {cancel: 8 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"withdrawn in the next request, which fails": {cancel: 8 * time.Millisecond, script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, fail)}
 		}},
-		"withdrawn between requests": {cancel: 15 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"withdrawn between requests": {cancel: 15 * time.Millisecond, script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, fail)}
 		}},
-		"altered": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
+		"altered": {script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(fail, func(it *item) attempt.Answer {
 				c.store(it)
 				return attempt.Answer{Fate: attempt.Altered}
@@ -103,7 +103,7 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
 			o.Policy = NeverPause
-			try(t, o, func(t *testing.T, c *modelCourier) {
+			try(t, o, func(t *testing.T, c *modelSender) {
 				items := c.make("a", 2)
 				c.script(test.script(c)...)
 				if test.cancel > 0 {
@@ -137,7 +137,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
 			o.Policy = NeverPause
-			try(t, o, func(t *testing.T, c *modelCourier) {
+			try(t, o, func(t *testing.T, c *modelSender) {
 				items := c.make("a", 2)
 				c.script(test.script...)
 				if test.cancel > 0 {
@@ -157,7 +157,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 // A later item turns out to be a duplicate. An earlier submission stored it, so the
 // earlier items of this submission are not reported as overtaken.
 func TestADuplicateOvertakesNobody(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
 		c.submit(before)
 		c.flush()
@@ -178,7 +178,7 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 // producer, so it has no sequence number to compare. The first item is still reported as
 // overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
 		c.script(answers(lose, fail, c.lose), answers(c.store, func(it *item) attempt.Answer {
 			c.mu.Lock()
@@ -217,7 +217,7 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 }
 
 // The service loses answers, stores parts of requests and fails, at random; contexts end
-// at random. At the end, the model courier checks that every item stored after a later
+// at random. At the end, the model sender checks that every item stored after a later
 // item of its group is reported as overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
@@ -232,7 +232,7 @@ func TestReordersAreNamed(t *testing.T) {
 		o.RetryFor = []time.Duration{100 * time.Millisecond, time.Second, time.Minute}[rng.IntN(3)]
 		o.PerGroup = 2 + rng.IntN(9)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			try(t, o, func(t *testing.T, c *modelCourier) {
+			try(t, o, func(t *testing.T, c *modelSender) {
 				unreliable(c, rand.New(rand.NewPCG(seed, 2)), 0.2*rng.Float64(), 0.2*rng.Float64(), 0.2*rng.Float64())
 				for range 20 {
 					var items []*item
@@ -264,7 +264,7 @@ func TestReordersAreNamed(t *testing.T) {
 // unreliable makes the service random. With probability lose, a request gets no answer, and
 // each entry is then not stored with probability drop plus 0.3. In an answered request, an
 // entry fails with probability fail.
-func unreliable(c *modelCourier, rng *rand.Rand, lose, fail, drop float64) {
+func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // store makes the service store an item. It returns the answer of SQS, with the message
 // ID and the sequence number.
-func (c *modelCourier) store(it *item) attempt.Answer {
+func (c *modelSender) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.event(it.Key)
@@ -22,9 +22,9 @@ func (c *modelCourier) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose makes the service store an item. It returns the answer that the courier gives if
+// lose makes the service store an item. It returns the answer that the sender gives if
 // SQS's answer is lost.
-func (c *modelCourier) lose(it *item) attempt.Answer {
+func (c *modelSender) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
 }
@@ -39,7 +39,7 @@ func doubtful() attempt.Answer {
 }
 
 // storeAll is a healthy service: it stores every item.
-func (c *modelCourier) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
+func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 	time.Sleep(5 * time.Millisecond)
 	for i, it := range items {
 		answers[i] = c.store(it)
@@ -49,7 +49,7 @@ func (c *modelCourier) storeAll(items []*item, answers []attempt.Answer) attempt
 
 // script makes the service call requests[i] for its next request number i. All items of
 // later requests are stored.
-func (c *modelCourier) script(requests ...func(items []*item, answers []attempt.Answer)) {
+func (c *modelSender) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {

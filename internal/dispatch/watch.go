@@ -61,7 +61,7 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its lane from its watcher. With the last item,
+// unwatch removes an item that has left its group from its watcher. With the last item,
 // the watcher is no longer needed. This item then takes over the watcher's function stop,
 // and reportItem calls the function without a lock.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
@@ -93,11 +93,11 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	for n := 1; w.first != nil; n++ { // in submission order, which is also the order of each lane
+	for n := 1; w.first != nil; n++ { // in submission order, which is also the order of each group
 		it := w.first
-		l := it.lane
+		g := it.queue
 		d.withdraw(it, cause, now)
-		d.leave(l)
+		d.leave(g)
 		if n%withdrawBatch == 0 {
 			d.startWork(now)
 			d.mu.Unlock()

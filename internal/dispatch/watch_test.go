@@ -17,7 +17,7 @@ import (
 
 func TestAContextEnds(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			c.slowly(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -40,7 +40,7 @@ func TestAContextEnds(t *testing.T) {
 // immediately. The later items of the group are not sent before the request is answered.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			c.slowly(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -59,7 +59,7 @@ func TestAContextEndsDuringTheRequest(t *testing.T) {
 }
 
 func TestAContextThatHasEnded(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errOver)
 		for i := range 10 {
@@ -89,7 +89,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range []Options{options(), runs()} {
-				try(t, o, func(t *testing.T, c *modelCourier) {
+				try(t, o, func(t *testing.T, c *modelSender) {
 					c.slowly(map[string]time.Duration{"a": time.Second})
 					shared, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 					defer cancel()
@@ -120,7 +120,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 // the order of each group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *modelCourier) {
+		try(t, o, func(t *testing.T, c *modelSender) {
 			c.slowly(map[string]time.Duration{"g1": time.Second, "g2": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -162,7 +162,7 @@ func TestAContextOfManyGroups(t *testing.T) {
 // A context ends after the outcome was decided and before it is reported. The outcome does
 // not change.
 func TestAContextEndsBeforeTheReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancel(t.Context())
 		items := c.make("a", 3)
 		items[0].Message.onReport = func() { time.Sleep(time.Second) }
@@ -200,7 +200,7 @@ func (c *counted) AfterFunc(f func()) func() bool {
 }
 
 func TestWatchesAreSharedAndEnd(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ctx := &counted{Context: parent}
@@ -220,7 +220,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 
 // A context never ends. When its items are reported, the dispatcher no longer watches it.
 func TestALongContext(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *modelCourier) {
+	try(t, runs(), func(t *testing.T, c *modelSender) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ctx := &counted{Context: parent}
@@ -240,7 +240,7 @@ func TestALongContext(t *testing.T) {
 // An item fails repeatedly until its context ends. The next item of the group is then
 // sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *modelCourier) {
+	try(t, options(), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			c.storeBut(items, answers, bad.Key)

@@ -23,11 +23,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// courier connects the packages that send an event. Package dispatch calls a submitted
-// event an item. For each item, courier first asks the memory of sent events whether to
+// sender connects the packages that send an event. Package dispatch calls a submitted
+// event an item. For each item, sender first asks the memory of sent events whether to
 // make an attempt. It then makes the attempt with package sqscall, records the answer
 // in the memory, and reports the outcome.
-type courier struct {
+type sender struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *memory.Memory
@@ -50,7 +50,7 @@ type courier struct {
 	unreported UnreportedError
 }
 
-func (c *courier) identify(it *item, payload string) {
+func (c *sender) identify(it *item, payload string) {
 	s := &it.Message
 	now := c.memory.Identify(&s.known, it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
 	if s.submitted == 0 {
@@ -62,7 +62,7 @@ func (c *courier) identify(it *item, payload string) {
 // collides counts the collision of an event with an earlier message and returns the
 // event's error. With Enforcement Warn it logs the error, adds the findings to the
 // receipt and returns nil.
-func (c *courier) collides(s *submission, with memory.Collision) error {
+func (c *sender) collides(s *submission, with memory.Collision) error {
 	c.observer.Collided(s.ctx, s.rules.source, kindOf(with.Reuse))
 	findings, err := s.collision(with)
 	if !s.known.SendAnyway {
@@ -75,7 +75,7 @@ func (c *courier) collides(s *submission, with memory.Collision) error {
 
 // drifted counts and logs that the store has the event with other bytes or another
 // message group, and adds a finding to the receipt.
-func (c *courier) drifted(s *submission) {
+func (c *sender) drifted(s *submission) {
 	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
 	c.warn(s, s.drift())
@@ -83,7 +83,7 @@ func (c *courier) drifted(s *submission) {
 
 // adopt replaces an event's message by the message that the store has for the event: SQS
 // recognises a resend only by equal bytes.
-func (c *courier) adopt(it *item) {
+func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
 	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
@@ -91,7 +91,7 @@ func (c *courier) adopt(it *item) {
 
 // Revise replaces an event's message by the message that the store has for the event. The
 // dispatcher calls Revise after Admit returned [dispatch.Change] for the event.
-func (c *courier) Revise(it *item) {
+func (c *sender) Revise(it *item) {
 	s := &it.Message
 	c.adopt(it)
 	if s.rare != nil {
@@ -107,7 +107,7 @@ func (c *courier) Revise(it *item) {
 
 // check returns the error of a message that breaks a rule. If isPlain proves that the
 // message breaks no rule, check skips the slow checks of package lint.
-func (c *courier) check(s *submission, payload string) error {
+func (c *sender) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
 	if !s.foreign && s.msg.isPlain(maxSize, payload) {
 		return nil
@@ -134,7 +134,7 @@ func (c *courier) check(s *submission, payload string) error {
 
 // warn counts the findings of an event that is sent despite them, and adds them to the
 // event's receipt.
-func (c *courier) warn(s *submission, findings []lint.Finding) {
+func (c *sender) warn(s *submission, findings []lint.Finding) {
 	if len(findings) > 0 {
 		s.rarely().findings = append(s.rarely().findings, findings...)
 	}
@@ -153,7 +153,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Admit asks the memory whether each event may be in the next request, and sets
 // admissions[i] for items[i].
-func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
+func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
 	use := scratches.Get().(*scratch)
 	defer func() {
@@ -194,7 +194,7 @@ const mostPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
 // request of its message group.
-func (c *courier) Prepare(items []*item) {
+func (c *sender) Prepare(items []*item) {
 	records := make([]*memory.Record, len(items))
 	for i, it := range items {
 		records[i] = &it.Message.known
@@ -205,7 +205,7 @@ func (c *courier) Prepare(items []*item) {
 // fits checks the size of an event before each attempt, because the queue's limit may
 // have been unknown at the submission. If the message is too large, fits removes the
 // trace context. It returns an error if the message is still too large.
-func (c *courier) fits(it *item) error {
+func (c *sender) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
 		return nil
@@ -218,7 +218,7 @@ func (c *courier) fits(it *item) error {
 
 // admission converts the memory's judgement of an event to the dispatcher's decision about
 // the event's next attempt.
-func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
+func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	s := &it.Message
 	if j.Kind == memory.Behind {
 		return dispatch.Hold
@@ -259,7 +259,7 @@ func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
 // judged reports two facts of a judgement: a drift (the store has the event in another
 // form) and a collision (see collides). It returns the error of the collision, or nil if
 // there is no collision or the producer only warns.
-func (c *courier) judged(s *submission, j *memory.Judgement) error {
+func (c *sender) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
 	}
@@ -271,7 +271,7 @@ func (c *courier) judged(s *submission, j *memory.Judgement) error {
 
 // Send makes one request. The request outlives the contexts of its events: cancelling the
 // request would only leave all its events in doubt.
-func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
+func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	ctx := c.requests
 	if len(items) == 1 {
 		ctx = withValues{c.requests, items[0].Message.ctx}
@@ -313,7 +313,7 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 // reports whether three conditions hold. Less than sqscall.Timeout has passed since
 // Admit admitted the events, including suspensions of the machine. No context of an
 // event has ended. The claims of the events in the store are still valid.
-func (c *courier) mayLeave(items []*item) func() bool {
+func (c *sender) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
 			return false
@@ -327,7 +327,7 @@ func (c *courier) mayLeave(items []*item) func() bool {
 	}
 }
 
-func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
+func (c *sender) countAttempts(items []*item, answers []attempt.Answer) {
 	for _, it := range items {
 		if it.Attempts() > 1 {
 			c.counts.retries.Add(1)
@@ -344,7 +344,7 @@ func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
 
 // noteRequest records whether SQS answered a request, for the log and for GiveUpAt. A
 // throttle counts neither as an answer nor as a failure.
-func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
+func (c *sender) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
 	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
 		c.sqs.answered()
@@ -358,7 +358,7 @@ func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err e
 // the store, has never answered, the event ends Delivery.StartFor after its submission.
 // If the store refuses all writes, the event ends immediately. Otherwise GiveUpAt
 // returns the zero time.
-func (c *courier) GiveUpAt(it *item) time.Time {
+func (c *sender) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {
 	case h == &unwritable:
@@ -388,7 +388,7 @@ func (c withValues) Value(key any) any {
 	return c.values.Value(key)
 }
 
-func (c *courier) entry(s *submission) sqscall.Entry {
+func (c *sender) entry(s *submission) sqscall.Entry {
 	e := sqscall.Entry{Body: &s.msg.Body, Group: &s.msg.Group, BodyMD5: s.digest, Attributes: s.traced}
 	if s.bare {
 		e.Attributes = s.plain
@@ -404,7 +404,7 @@ func (c *courier) entry(s *submission) sqscall.Entry {
 }
 
 // attempted records the answers of a request in the memory and in the submissions.
-func (c *courier) attempted(items []*item, answers []attempt.Answer, lead time.Duration) {
+func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Duration) {
 	use := scratches.Get().(*scratch)
 	defer func() {
 		clear(use.ended[:])

@@ -1,0 +1,211 @@
+package dispatch
+
+import "time"
+
+// groupQueue is the queue of one message group, in the order of submission. A retried item
+// keeps its place. A decided item leaves the queue after all earlier items have left it.
+//
+// A queue is in exactly one state: busy with a request, in the ready list, in the heap
+// of delayed groups, or without an item to send. An empty queue is reused for another
+// group.
+type groupQueue[M any] struct {
+	group       string
+	itemList[M]             // undecided items, and decided items that wait for earlier items
+	outcomes    itemList[M] // outcomes that are not reported yet
+	reporting   *Item[M]    // the item whose report is running
+
+	prepared int // items of this group prepared in advance for a later request
+
+	busy         bool // a request contains items of the group
+	queued       bool // in the ready list or the heap
+	reportQueued bool // in Dispatcher.toReport, or taken by a reporter
+
+	notBefore  time.Time // time of the next attempt
+	readySince time.Time
+
+	next [listKinds]*groupQueue[M] // next group in each list that has this group
+}
+
+// firstWaiting returns the next item to send, or nil. The result is also nil while an
+// earlier item is in a request or in the sender's Prepare, because the order must be
+// kept.
+func (g *groupQueue[M]) firstWaiting() *Item[M] {
+	it := g.head
+	for it != nil && it.phase == decided {
+		it = it.next
+	}
+	if it == nil || it.phase != waiting {
+		return nil
+	}
+	return it
+}
+
+// inDoubtAfter reports whether a later item of the group may have been stored before the
+// given item. This is so if an earlier request may have stored the later item and the
+// fate of the later item is not decided yet. The search ends at the first item without an
+// attempt, because all later items have had no attempt either.
+func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
+	for it := stored.next; it != nil && it.isTried(); it = it.next {
+		if it.phase != decided && it.mayPrecede(stored) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTried reports whether an item has been in a request, or has its outcome already.
+func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
+
+// mayPrecede reports whether an earlier request than the last request of the given item
+// may have stored this item.
+func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
+	return it.doubt > 0 && it.doubt < stored.request
+}
+
+// itemList is a queue of items, first in, first out.
+type itemList[M any] struct{ head, tail *Item[M] }
+
+func (q *itemList[M]) push(it *Item[M]) {
+	it.prev, it.next = q.tail, nil
+	if q.tail == nil {
+		q.head = it
+	} else {
+		q.tail.next = it
+	}
+	q.tail = it
+}
+
+// insert adds an item directly in front of another item of the list.
+func (q *itemList[M]) insert(it, before *Item[M]) {
+	it.prev, it.next = before.prev, before
+	if before.prev == nil {
+		q.head = it
+	} else {
+		before.prev.next = it
+	}
+	before.prev = it
+}
+
+// pop removes and returns the first item, or returns nil.
+func (q *itemList[M]) pop() *Item[M] {
+	it := q.head
+	if it != nil {
+		q.remove(it)
+	}
+	return it
+}
+
+func (q *itemList[M]) remove(it *Item[M]) {
+	if it.prev == nil {
+		q.head = it.next
+	} else {
+		it.prev.next = it.next
+	}
+	if it.next == nil {
+		q.tail = it.prev
+	} else {
+		it.next.prev = it.prev
+	}
+	it.prev, it.next = nil, nil
+}
+
+// groupList is a queue of groups, first in, first out. A group may be in one list of each
+// kind.
+type groupList[M any] struct {
+	kind       listKind
+	head, tail *groupQueue[M]
+	n          int
+}
+
+// listKind is the index of a list's links in groupQueue.next.
+type listKind int
+
+const (
+	readyGroups listKind = iota // ready groups, or spare groups
+	groupsToReport
+
+	listKinds
+)
+
+func (q *groupList[M]) push(g *groupQueue[M]) {
+	if q.tail == nil {
+		q.head = g
+	} else {
+		q.tail.next[q.kind] = g
+	}
+	q.tail = g
+	q.n++
+}
+
+func (q *groupList[M]) pushFront(g *groupQueue[M]) {
+	g.next[q.kind] = q.head
+	q.head = g
+	if q.tail == nil {
+		q.tail = g
+	}
+	q.n++
+}
+
+// pop removes and returns the first group, or returns nil.
+func (q *groupList[M]) pop() *groupQueue[M] {
+	g := q.head
+	if g == nil {
+		return nil
+	}
+	if q.head = g.next[q.kind]; q.head == nil {
+		q.tail = nil
+	}
+	g.next[q.kind] = nil
+	q.n--
+	return g
+}
+
+// groupHeap has the group with the earliest notBefore at its root (container/heap).
+type groupHeap[M any] []*groupQueue[M]
+
+func (h groupHeap[M]) Len() int           { return len(h) }
+func (h groupHeap[M]) Less(i, j int) bool { return h[i].notBefore.Before(h[j].notBefore) }
+func (h groupHeap[M]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *groupHeap[M]) Push(g any)        { *h = append(*h, g.(*groupQueue[M])) }
+
+func (h *groupHeap[M]) Pop() any {
+	old := *h
+	g := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return g
+}
+
+// mostSpare is the maximum number of empty groups kept for reuse.
+const mostSpare = 1024
+
+// groupQueue returns the queue of a group. If the group has none, groupQueue makes one.
+func (d *Dispatcher[M]) groupQueue(group string) *groupQueue[M] {
+	g := d.groups[group]
+	if g != nil {
+		return g
+	}
+	if g = d.spare; g != nil {
+		d.spare, g.next[readyGroups] = g.next[readyGroups], nil
+		d.spares--
+	} else {
+		g = &groupQueue[M]{}
+	}
+	g.group = group
+	d.groups[group] = g
+	return g
+}
+
+// drop removes a group if it is empty and idle, and keeps it for reuse.
+func (d *Dispatcher[M]) drop(g *groupQueue[M]) {
+	if g.head != nil || g.outcomes.head != nil || g.busy || g.queued || g.reportQueued {
+		return
+	}
+	delete(d.groups, g.group)
+	if d.spares >= mostSpare {
+		return
+	}
+	*g = groupQueue[M]{next: [listKinds]*groupQueue[M]{readyGroups: d.spare}}
+	d.spare = g
+	d.spares++
+}
