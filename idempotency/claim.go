@@ -41,11 +41,13 @@ const (
 	sessionEnd = 12
 )
 
-// NewTokenOf returns a token for a claimant in the process of an owner. The owner is a
-// process name that survives restarts; began is the start of the process. After a
-// restart, a claim of a key by the new process ends the lease of an earlier process of
-// the owner, because the earlier process can no longer run: see [Token.Succeeds]. Tokens
-// of one process differ, so two claimants of one process never share a claim.
+// NewTokenOf returns a random token that also identifies an owner and one process of this
+// owner. The owner is a process name that survives restarts, for example a host name;
+// began is the start time of the process. After a restart, the new process need not wait
+// for the leases of its predecessor: if it claims a key that an earlier process of the
+// same owner had claimed, that lease counts as ended, because the earlier process cannot
+// run any more. See [Token.Succeeds]. Two tokens of one process differ, so two claimants
+// in one process never share a claim.
 func NewTokenOf(owner string, began time.Time) Token {
 	t := NewToken()
 	name := sha256.Sum256([]byte(owner))
@@ -56,9 +58,9 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and earlier are tokens of one owner, and t belongs to a
-// later process of the owner. A store then treats the lease of earlier as ended when t
-// claims the key.
+// Succeeds reports whether t and earlier are tokens of the same owner (see [NewTokenOf]),
+// and t is from a process of this owner that started later. If so, and t claims a key, a
+// store treats the lease of the claimant with the token earlier as ended.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
@@ -105,11 +107,16 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Group and Body are the bytes used by the operation. If they are set, the store
-	// keeps them with the record. Seal is the hash of Body and Group. If Seal is set, the
-	// store detects a later claim with other bytes: see [Outcome.Drift]. Group holds at
-	// most [MaxGroup] bytes and Body at most [MaxBody]. The claimant must use the values
-	// of the returned record.
+	// Body and Group are the request: for a send to SQS, the message body and the message
+	// group. If they are set, the store keeps them with the record. Group holds at most
+	// [MaxGroup] bytes and Body at most [MaxBody].
+	//
+	// Seal is the hash of Body and Group: see [SealOf]. If it is set, the store compares
+	// it with the seal in the key's record, and reports a difference as [Outcome.Drift].
+	//
+	// A claimant must run the operation with the Body and Group of the returned record,
+	// not with its own, because an earlier attempt may already have used the recorded
+	// bytes.
 	Seal  Seal
 	Group string
 	Body  []byte

@@ -19,9 +19,10 @@ const (
 	// lease begins again. An earlier attempt of this claimant may have taken effect.
 	Renewed
 
-	// Reclaimed: the claim was granted after the lease of another claimant ended. The
-	// operation may have taken effect already. A second run is safe, or was requested
-	// with [Claim.Resend].
+	// Reclaimed: the claim was granted because the lease of another claimant had ended.
+	// The operation may have taken effect already. It may run again for one of two
+	// reasons: the time is before [Record.ResendUntil], so a second run is safe, or the
+	// claimant asked for a second run with [Claim.Resend].
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.
@@ -39,11 +40,12 @@ const (
 	// [Resolve], or repeat the operation with [Claim.Resend].
 	Unresolved
 
-	// Unjudged: the fingerprints of record and claim have different values of
-	// [Fingerprint].Spec, so they were computed by different methods and cannot be
-	// compared. Compute the fingerprint of the stored body with the claim's method. If
-	// the result equals the claim's fingerprint, claim again with the record's
-	// fingerprint. [ClaimAcross] takes these steps.
+	// Unjudged: the fingerprint in the record and the fingerprint in the claim have
+	// different values of [Fingerprint].Spec. They were computed by different methods, so
+	// comparing them says nothing. To find out whether the requests are equal, compute
+	// the fingerprint of the record's Body by the claim's method. If it equals the
+	// claim's fingerprint, the requests are equal: claim again, with the record's
+	// fingerprint instead, and the store will accept it. [ClaimAcross] does all this.
 	Unjudged
 
 	// Full: the store has no room for another key. Stores never evict a key.
@@ -127,7 +129,9 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		case found.Status == Absent && found.Generation > 0: // the released claim has already counted this generation
+		// Absent with a generation: a claim was released. Its grant has already increased
+		// Generation.
+		case found.Status == Absent && found.Generation > 0:
 		default:
 			r.Generation++
 		}
@@ -165,22 +169,25 @@ func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() 
 type Outcome struct {
 	Decision Decision
 
-	// Drift reports that the seals of the claim and of the record differ: the same request
-	// has other bytes or another group. The bytes and the group of the record take
-	// precedence. Drift may accompany any decision except New and Conflict.
+	// Drift reports that the request was encoded differently than in the key's record:
+	// the two fingerprints are equal, but the record's Seal (the hash of its Body and
+	// Group) differs from the claim's Seal. Use the Body and Group of the record. Drift
+	// may accompany any decision except New and Conflict.
 	Drift bool
 
-	// Record is the record after the claim, or the record found by the store. Record is
-	// zero if the decision is [Full] or [OverQuota], and may be zero if the decision is
-	// [InProgress].
+	// Record is the record as changed by the claim, or as found if the claim was not
+	// granted. Record is zero if the decision is [Full] or [OverQuota]. If the decision
+	// is [InProgress], Record may lack everything but the key, because some stores cannot
+	// read a record while another call is writing it.
 	Record Record
 
 	// Quota is the store's quota if the decision is [OverQuota], and otherwise 0.
 	Quota int64
 }
 
-// NewOutcome returns the outcome of the claim c, and sets Drift if the seals of c and r
-// differ: see [Outcome.Drift].
+// NewOutcome returns the outcome of the claim c, with the record r and the decision d. It
+// sets [Outcome.Drift] if the decision is neither New nor Conflict and both c and r have
+// a Seal (a hash of Body and Group), but not the same.
 func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	drift := d != New && d != Conflict && r.Seal != (Seal{}) && c.Seal != (Seal{}) && r.Seal != c.Seal
 	return Outcome{Decision: d, Drift: drift, Record: r}

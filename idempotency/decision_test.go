@@ -57,7 +57,9 @@ func TestDecideAtInstants(t *testing.T) {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
 		}
 	}
-	// A claim without a token does not match a record without a claimant.
+	// A released record has no token. If a claim has none either, the two tokens are
+	// equal, but Decide must not take the claim for a repetition by the same claimant
+	// (Renewed).
 	released := running
 	released.Token = idempotency.Token{}
 	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
@@ -65,10 +67,11 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// The test makes random sequences of calls: claims and ends of claims. A running
-// operation, or an operation with an unknown outcome, never begins again as New. Fences
-// grow. A later claim keeps the stored bytes. After an effect without a proof, the
-// outcome stays unknown.
+// The test makes random sequences of claims and of endings of claims, and checks the
+// rules after each. A running operation, or an operation with an unknown outcome, never
+// begins again as New. Each fence is greater than the one before. A later claim does not
+// change the body in the record. If an attempt took effect and no call of Finish reported
+// that, the record keeps an unknown outcome.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -77,7 +80,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		effect := false // an attempt may have taken effect, and there is no proof
+		effect := false // an attempt took effect, and the record does not know it
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -109,7 +112,9 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				case r.DoubtSince.IsZero():
 					t.Fatal("a claim without a doubt")
 				}
-				effect = effect || rng.IntN(2) == 0 // the claimant may take effect, then crash
+				// In half of the cases the claimant performs the side effect, and then
+				// crashes.
+				effect = effect || rng.IntN(2) == 0
 				continue
 			}
 			ref := idempotency.Ref{Key: newClaim().Key, Fence: max(1, r.Fence-int64(rng.IntN(2)))}
@@ -118,14 +123,17 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			case 1: // if this claim had the effect, a release would be wrong
+			// A release states that this claim had no side effect. If the side effect
+			// happened and there was only this claim, a release would be a lie, so do not
+			// release.
+			case 1:
 				if effect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
 				if effect && r.Prior.Status != idempotency.Running {
-					continue // an attempt took effect, so this proof would be false
+					continue // ProvenForClaim would be untrue: this claim had the side effect
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:
@@ -140,7 +148,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			}
 			r = next
 			if proof && r.Status == idempotency.Succeeded {
-				effect = false // the completion proves the effect
+				effect = false // the record knows now that the operation took effect
 			}
 			if effect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)

@@ -103,11 +103,12 @@ func (e *UnresolvedError) Error() string {
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the fingerprints of the record and of the claim were computed by
-// different methods (specs), so they cannot be compared. The operation did not run.
+// UnjudgedError: the key's record has a fingerprint that was computed by another method
+// than the claim's (another [Fingerprint].Spec), so the two cannot be compared. The
+// operation did not run.
 type UnjudgedError struct {
 	Place
-	Stored string // spec of the record
+	Stored string // Fingerprint.Spec of the record, the name of its method
 }
 
 func (e *UnjudgedError) Error() string {
@@ -136,8 +137,8 @@ func (e *QuotaError) Error() string {
 // StaleClaimError is the type of errors that wrap [ErrStaleClaim].
 type StaleClaimError struct {
 	Place
-	Fence int64 // of the caller's claim
-	Found int64 // of the record, 0 without a record
+	Fence int64 // fence of the caller's claim
+	Found int64 // fence of the key's record, or 0 if the key has no record
 
 	// Status is the status of the record.
 	Status Status

@@ -92,7 +92,7 @@ func ExampleGuard_consumer() {
 	must(err)
 
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL:   21 * 24 * time.Hour,                          // 14 days in the queue, and less than a week until the redrive
+		TTL:   21 * 24 * time.Hour,                          // 14 days in the queue plus up to 7 until a redrive
 		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // the lease equals the visibility timeout
 	})
 	must(err)
@@ -110,7 +110,9 @@ func ExampleGuard_consumer() {
 	_, err = client.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &dead})
 	must(err)
 	server.Advance(time.Minute)
-	must(c.receive(ctx, false)) // redelivered under another deduplication ID
+	// The redrive is a new message in SQS, with another deduplication ID and the same
+	// dedupe_key.
+	must(c.receive(ctx, false))
 	// Output:
 	// refreshed p32r29
 	// duplicate: false

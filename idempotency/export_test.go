@@ -7,8 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// Suspendable replaces the clock of g. The returned function advances the new clock as if
-// the machine had been suspended for the duration.
+// Suspendable gives g a clock for tests. Each call of the returned function makes this
+// clock show that the machine was suspended for d: the suspension advances the clock by d
+// at once.
 func Suspendable(g *Guard) (suspend func(time.Duration)) {
 	start, asleep := time.Now(), new(atomic.Int64)
 	g.clock = clock.Simulated(func() clock.Reading {

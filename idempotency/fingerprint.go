@@ -20,12 +20,13 @@ type Fingerprint struct {
 	// specs are never compared: see [Unjudged].
 	Spec string
 
-	// Sum is the hash.
+	// Sum is the SHA-256 of the request, computed by the method that Spec names.
 	Sum [sha256.Size]byte
 }
 
-// FingerprintOf returns the SHA-256 of the parts, each preceded by its length as eight
-// bytes in big-endian order, under the name spec.
+// FingerprintOf returns a fingerprint with the given Spec. Its Sum is the SHA-256 of the
+// parts, each preceded by its length as eight bytes in big-endian order. The spec itself
+// is not part of the hash.
 func FingerprintOf(spec string, parts ...[]byte) Fingerprint {
 	return Fingerprint{Spec: spec, Sum: sum(parts...)}
 }
@@ -50,9 +51,10 @@ func (f Fingerprint) check() error {
 	return nil
 }
 
-// Seal is a hash of the bytes used by an operation. An equal fingerprint with another
-// seal is drift: the same request in another encoding. The zero Seal means no seal and
-// never drifts.
+// Seal is a hash of the exact body and group of a request: see [SealOf]. A request with
+// the same key and an equal [Fingerprint], but another seal, is the same request in
+// another encoding; stores report it as [Outcome.Drift]. The zero Seal means that no seal
+// was computed, and is never reported as drift.
 type Seal [sha256.Size]byte
 
 // SealOf returns the SHA-256 of body and group, each preceded by its length as eight

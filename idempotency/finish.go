@@ -24,21 +24,22 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// Proof is the set of attempts proven to have had no effect.
+// Proof says which attempts of an operation certainly had no effect. The caller of
+// [FailedWith] vouches for it.
 type Proof uint8
 
 const (
-	// NoProof: it is unknown whether an attempt under this claim took effect. The lease
-	// ends now, and the outcome of the operation stays unknown.
+	// NoProof: an attempt under this claim may have taken effect. The lease ends now, and
+	// the outcome of the operation stays unknown.
 	NoProof Proof = iota
 
-	// ProvenForClaim: no attempt under this claim took effect. The operation has failed,
-	// unless the outcome of an earlier claim is unknown; then the outcome of the operation
-	// stays unknown.
+	// ProvenForClaim: no attempt under this claim took effect. If the outcome of an
+	// earlier claim of the operation is unknown, the outcome of the operation stays
+	// unknown. Otherwise the operation has failed.
 	ProvenForClaim
 
-	// ProvenForAll: no attempt of this operation took effect, under this claim or any
-	// other. The operation has failed.
+	// ProvenForAll: no attempt took effect, neither under this claim nor under an earlier
+	// claim of the operation. The operation has failed.
 	ProvenForAll
 )
 
@@ -85,10 +86,10 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 // operation.
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
-// Released takes back a claim before its operation began. The record then has the status
-// from before the claim, or [Absent] if the record had expired before the claim. A failed
-// record also has its earlier creation and expiry times. Fence and Attempts keep their
-// values, and the lease ends.
+// Released takes back a claim whose operation did not begin. The record's status becomes
+// what it was before the claim, or [Absent] if the record had expired before the claim.
+// If the status becomes [Failed], Created and Expires also become what they were. Fence
+// and Attempts are not restored. The lease ends.
 func Released() Ending { return Ending{kind: released} }
 
 // Extended continues a claim: its lease ends no earlier than the given time from now.
@@ -120,26 +121,28 @@ func (t Ending) String() string {
 	return [...]string{"nothing", "complete", "fail", "release", "extend"}[t.kind]
 }
 
-// Result returns the result of t, and whether t is a completion.
+// Result returns the operation's result and true if t was made by [Completed].
 func (t Ending) Result() (Result, bool) { return t.result, t.kind == completed }
 
-// Failure returns the failure of t, and whether t is a failure.
+// Failure returns the failure and true if t was made by [FailedWith].
 func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWith }
 
-// Lease returns the lease of t, and whether t is an extension.
+// Lease returns the new length of the lease and true if t was made by [Extended].
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish returns the record after the ending t, at the time now. The parameter ref
-// identifies the claim to end. The parameter found is the store's record, or the zero
-// Record if the store has no record. Finish is the only definition of the rules for
-// endings, like [Decide] for claims.
+// Finish returns the record as it is after the claim ref ended at the time now in the way
+// t (completed, failed, released; or extended instead of ended). The parameter found is
+// the record in the store, or the zero Record if the store has none. Finish is the only
+// definition of the rules for ending claims, as [Decide] is for making them.
 //
-// If the store granted another claim since, or this claim ended in another way, Finish
-// returns found and a [*StaleClaimError]. If the claim already has the ending t, for
-// example because an answer was lost, Finish returns found and nil: repeating an ending is
-// harmless. In both cases the returned record differs from found only in ReadAt. The end
-// of the lease does not matter: a proof is valid until another claimant takes the
-// operation over.
+// Finish returns a [*StaleClaimError] and the record found, if the store has granted a
+// later claim of the key, or if the claim ref already ended in another way. If the claim
+// already ended in the way t, for example because the caller did not get the answer and
+// repeats the call, Finish returns the record found and nil. In these cases the returned
+// record differs from found only in ReadAt.
+//
+// A claim can be ended after its lease, too: what its caller knows about the operation is
+// valid until another claimant is granted a claim.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found
@@ -162,7 +165,9 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 		r.Reason = t.failure.Reason
 		switch {
 		case t.failure.Proof == NoProof:
-			r.LeaseUntil = earlier(r.LeaseUntil, now) // keep the token: the claimant may still send a proof
+			// The claim has not ended: its claimant keeps the token and may still
+			// complete or fail.
+			r.LeaseUntil = earlier(r.LeaseUntil, now)
 		case t.failure.Proof == ProvenForClaim && found.Prior.Status == Running:
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
 			r.Token = Token{}
@@ -191,8 +196,9 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether an earlier call with the same ending t may have made the
-// record found. The last claim of found has ended.
+// madeBefore reports whether the record found may be the result of an earlier call of
+// [Finish] with the same ending t. The caller has checked that the last claim of found
+// has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

@@ -33,8 +33,10 @@ type Guard struct {
 
 // GuardStats counts the outcomes of a [Guard]'s calls.
 type GuardStats struct {
-	Originals  int64 // granted claims, even if released before a run
-	Duplicates int64 // stored results returned
+	// Originals counts calls of Do with a granted claim. Nearly all of them ran the
+	// operation; a few released the claim, because the context or the lease had ended.
+	Originals  int64
+	Duplicates int64 // calls that returned a stored result
 	Conflicts  int64
 	InProgress int64
 	Unresolved int64
@@ -103,9 +105,10 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns err without the markers of NotDone. The text and all other errors
-// in err's tree stay. A marker describes the operation that returned err, not the
-// operation of the caller.
+// withoutMarker returns err without the markers of NotDone in it. All other errors
+// wrapped by err stay, and so does the text. [Guard.Do] removes the markers because its
+// caller may be the function of another Do, which may have had an effect of its own
+// before it returns err.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -119,13 +122,15 @@ type unmarkedError struct{ err error }
 
 func (e *unmarkedError) Error() string { return e.err.Error() }
 
-// Is reports whether an error of the tree, except a marker, matches target.
+// Is reports whether target matches one of the wrapped errors. It never matches a
+// *notDoneError, which is the marker of [NotDone].
 func (e *unmarkedError) Is(target error) bool {
 	_, marker := target.(*notDoneError)
 	return !marker && errors.Is(e.err, target)
 }
 
-// As finds an error of the tree, except a marker.
+// As sets target to one of the wrapped errors with its type. It never finds a
+// *notDoneError, which is the marker of [NotDone].
 func (e *unmarkedError) As(target any) bool {
 	_, marker := target.(**notDoneError)
 	return !marker && errors.As(e.err, target)
@@ -134,34 +139,36 @@ func (e *unmarkedError) As(target any) bool {
 func (e *notDoneError) Error() string { return "no effect: " + e.err.Error() }
 func (e *notDoneError) Unwrap() error { return e.err }
 
-// Do runs f unless the operation has run already, and returns the result of f or the
-// stored result.
+// Do runs f and returns its result. If the operation has already run, Do returns the
+// stored result instead.
 //
-// The claim is durable before f begins. The context of f ends with the lease. The lease
-// counts from a time before the claim, and a suspension of the machine uses it up as well.
-// f does not begin after the end of the lease. If the lease ends during a suspension while
-// f runs, the context of f ends within a second after the suspension. The error of f
-// determines the outcome:
+// Do first claims the key, and f begins only after the claim is durable. The context of f
+// ends when the lease ends. The lease counts from a time before the claim, and time in
+// which the machine is suspended counts as well. f does not begin after the end of the
+// lease. If the lease ends during a suspension while f runs, the context of f ends within
+// a second after the suspension. The error of f determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown;
 //   - an error wrapped by [NotDone]: the operation failed and may run again;
-//   - another error, or a panic: the outcome is unknown. The lease ends, and the next call
-//     runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
+//   - another error, or a panic: the outcome is unknown. The lease ends, and the next
+//     call runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
-// f gets the outcome of the claim. After [Reclaimed], f must use the stored body and
-// expect an effect of an earlier run. [Renewed] means that the store did not confirm the
-// first claim.
+// f gets the outcome of the claim as the argument claimed. If its decision is
+// [Reclaimed], f must use the body in the record, and an earlier run may have taken
+// effect. If its decision is [Renewed], the store did not confirm the claim at first, and
+// Do repeated it; no earlier run exists in this call.
 //
-// Without a run, Do returns a [*ConflictError], [*InProgressError],
-// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError]
-// or [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
-// and returns the context's error. Do repeats an unconfirmed claim once, even after ctx
-// has ended; the repetition takes up to the policy's StoreTimeout.
+// If f did not run, Do returns a [*ConflictError], [*InProgressError],
+// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError] or
+// [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
+// and returns the context's error. If the store does not confirm the claim, Do repeats
+// the claim once, even after ctx has ended; the repetition takes up to the policy's
+// StoreTimeout.
 //
-// After a run, Do returns the error of f, the store's error, or both joined. A store
-// error alone means that the side effect is done, but may not be recorded;
-// [ErrStaleClaim] means that another claimant took over meanwhile.
+// After f ran, Do returns the error of f, the store's error, or both joined. A store
+// error alone means that f succeeded, but its result may not be recorded; [ErrStaleClaim]
+// means that another claimant took the operation over while f ran.
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
 	policy := g.config.Policy.config
 	c := Claim{
@@ -193,11 +200,11 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	return answer, err
 }
 
-// claim makes a claim. If the store does not confirm the claim, claim repeats it once with
-// the same token, even if the caller's context has ended. Otherwise a granted but
-// unconfirmed claim would block its operation until the end of the lease and leave it in
-// doubt afterwards, although the operation never began. If the context has ended,
-// [Guard.run] releases the claim.
+// claim claims the key. If the store does not confirm the claim, claim repeats it once
+// with the same token, even if the caller's context has ended. Without this repetition
+// the store might have granted a claim that no caller uses: other callers would wait
+// until its lease ends, and would then find an unknown outcome, although the operation
+// never began. If the context has ended, [Guard.run] releases the claim.
 func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {
@@ -268,8 +275,9 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	return err
 }
 
-// unclaimed runs f without a claim if FailOpen is set, ctx has not ended, and FailOpen
-// returns nil. Otherwise f does not run.
+// unclaimed is called if the store failed to answer the claim. It runs f without a claim
+// if the configured function FailOpen exists and returns nil (it permits the run), and
+// ctx has not ended. Otherwise f does not run.
 func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {

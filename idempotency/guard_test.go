@@ -366,9 +366,10 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A new release computes fingerprints by another method (spec). The guard computes the
-// fingerprint of the stored request by this method, so an equal request is a duplicate
-// and not a conflict.
+// A new release of a program computes fingerprints by the method "pay/2", and the store
+// has a record with a fingerprint by the old method "pay/1". Recompute returns the
+// fingerprint of the recorded request by "pay/2". The guard therefore recognises an equal
+// request as a duplicate, and not as a conflict.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)
@@ -442,9 +443,9 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The inner operation returns an error with the marker of NotDone. The outer operation
-// has an effect and then returns this error. The marker does not apply to the outer
-// operation, so the outcome of the outer operation is unknown.
+// The inner operation returns an error wrapped by NotDone. The outer operation has had an
+// effect, and then returns the error that the inner Do returned. This error must not mark
+// the outer operation as not done: its outcome is unknown.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

@@ -21,9 +21,11 @@ type PolicyConfig struct {
 	// deleted.
 	TTL time.Duration
 
-	// Caller is the caller's deadline. Retry is the time from the first attempt to the
-	// latest start of the last attempt. Network is the largest delay of a request. Clock
-	// is the largest difference between two relevant clocks.
+	// Caller, Retry, Network and Clock bound the time in which a retry of an operation
+	// can still arrive. Caller is the caller's deadline. Retry is the time from the first
+	// attempt to the latest start of the last attempt. Network is the largest delay of a
+	// request. Clock is the largest difference between the clocks of two machines
+	// involved, for example of the caller and of the store.
 	Caller, Retry, Network, Clock time.Duration
 
 	// Lease is the maximum duration of one run of the operation, including store calls.
@@ -32,8 +34,9 @@ type PolicyConfig struct {
 	// Window is the time during which the operation's target recognises a repetition: 5
 	// minutes for a send to SQS, 0 for a target without deduplication, [Forever] for an
 	// operation that may be repeated at any time. Within the window, an operation with an
-	// unknown outcome runs again. A window above 0 must be at least the sum of Retry,
-	// Lease and Clock.
+	// unknown outcome runs again. A window above 0 must be at least Retry + Lease +
+	// Clock. Otherwise the last retry could reach the target after the target has
+	// forgotten the first attempt.
 	Window time.Duration
 
 	// Resend repeats an operation with an unknown outcome even outside its window. By
@@ -103,9 +106,10 @@ func NewPolicy(c PolicyConfig) (Policy, error) {
 	return Policy{config: c}, nil
 }
 
-// Terms returns the terms of a claim under the policy. ResendFor is the window less the
-// lease and the clock difference: an attempt begun within ResendFor reaches the target
-// before the target forgets the first attempt.
+// Terms returns the durations for a claim under the policy. ResendFor is Window - Lease -
+// Clock, at least 0. An attempt that begins within ResendFor ends its run within Window,
+// so it reaches the target before the target forgets the first attempt. If Window is 0 or
+// [Forever], so is ResendFor.
 func (p Policy) Terms() Terms {
 	c := p.config
 	resend := c.Window

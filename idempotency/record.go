@@ -14,7 +14,8 @@ const (
 	// Absent: the store has no record, or only a released claim of the key.
 	Absent Status = iota
 
-	// Running: a claim was granted, and its outcome is not proven yet.
+	// Running: a claim was granted, and no call of [Store.Finish] has recorded yet
+	// whether the operation took effect. The attempt may be over or not.
 	Running
 
 	// Succeeded: the operation took effect; the record has the result.
@@ -64,11 +65,11 @@ func (s *Status) UnmarshalText(text []byte) error {
 
 // Size limits of record fields, in bytes.
 const (
-	MaxBody     = 1 << 20 // of Claim.Body; SQS has the same limit
+	MaxBody     = 1 << 20 // limit of Claim.Body; SQS limits messages to the same size
 	MaxGroup    = 512
 	MaxResponse = 1 << 20
 	MaxReason   = 1024
-	MaxField    = 2048 // of each Dataset text, MessageID and SequenceNumber
+	MaxField    = 2048 // limit of each text of a Dataset, of MessageID and of SequenceNumber
 )
 
 // Result is the result of an operation, stored for duplicates of the operation. The zero
@@ -141,7 +142,8 @@ type Record struct {
 
 	Status Status
 
-	// Token identifies the claimant, or is zero if the key has no claimant.
+	// Token is the token of the claim that has not ended, or zero if the last claim has
+	// ended.
 	Token Token
 
 	// Fence is the number of the last grant. See [Ref].
@@ -158,8 +160,10 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// Before ResendUntil the operation may run again although the outcome of an earlier
-	// attempt is unknown, because the repetition is safe. Zero means never.
+	// ResendUntil is the time until which a claimant may run the operation again although
+	// an earlier attempt may have taken effect: until then the operation's target
+	// recognises the repetition. See [Terms.ResendFor]. The zero time means that a second
+	// run is never safe.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].
@@ -175,18 +179,20 @@ type Record struct {
 
 	Dataset Dataset
 
-	// Prior is the state before the last claim. [Released] restores it.
+	// Prior is the status and, for a failed record, the times of this record before the
+	// last New or Reclaimed claim. If that claim ends with [Released], they are restored.
 	Prior Prior
 
 	// ReadAt is the time of the store's read or write of the record.
 	ReadAt time.Time
 }
 
-// Prior is the state of a record before its last New or Reclaimed claim; [Released]
-// restores it. Only stores need Prior.
+// Prior keeps what a New or Reclaimed claim overwrites in the key's record: its status
+// and, for a failed record, its times. An ending with [Released] restores them. Only
+// stores need Prior.
 type Prior struct {
 	Status           Status
-	Created, Expires time.Time // of a failed record
+	Created, Expires time.Time // set only for a failed record
 }
 
 // Expired reports whether the record has ended at the time now: the operation succeeded

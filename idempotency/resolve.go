@@ -20,8 +20,9 @@ const (
 	// repetition. The operation may run again.
 	ResolutionNoEffect Resolution = "no_effect"
 
-	// ResolutionGiveUp: the outcome stays unknown. The operation does not run again, and
-	// later operations of its group continue.
+	// ResolutionGiveUp: the operator cannot find out whether an attempt took effect, and
+	// the outcome stays unknown. The operation does not run again, and later operations
+	// of its message group continue.
 	ResolutionGiveUp Resolution = "give_up"
 )
 
@@ -34,20 +35,21 @@ func (r Resolution) Check() error {
 	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
 }
 
-// Resolve records the outcome of an unresolved operation. First read the operation's
-// record with [Store.Lookup]: this is the argument found. Then an operator, or a program
-// that asks the operation's target, finds out whether the operation took effect. Then
-// call Resolve. The ending t is [Completed], or [FailedWith] with [ProvenForAll].
+// Resolve records the outcome of an unresolved operation. It takes three steps:
 //
-// Before calling Resolve, make sure that no attempt is still under way: a late request may
-// take effect after the call of Resolve.
+//   - Read the operation's record with [Store.Lookup]. This record is the argument found.
+//   - Find out whether the operation took effect: an operator does this, or a program
+//     that asks the operation's target. Make sure that no attempt is still under way,
+//     because a late request might take effect after the call of Resolve.
+//   - Call Resolve with the ending t: [Completed], or [FailedWith] with [ProvenForAll].
 //
 // Resolve claims the operation, so that no other claimant runs it meanwhile, and ends the
-// claim with t. If the operation was claimed or ended since found was read, Resolve
-// changes nothing and returns a [*StaleClaimError], or an [*InProgressError] during the
-// other claimant's lease. After a crash, or an error wrapping [ErrAmbiguous], the
-// operation is unchanged, claimed for at most a minute, or ended with t. Look the record
-// up, and call Resolve again if the operation is still in progress.
+// claim with the ending t. If another caller claimed or ended the operation after the
+// record was read, Resolve changes nothing and returns a [*StaleClaimError], or an
+// [*InProgressError] during the other claimant's lease. After a crash, or an error
+// wrapping [ErrAmbiguous], the operation is unchanged, claimed for at most a minute, or
+// ended with t. Look the record up, and call Resolve again if the operation is still in
+// progress.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {
 		return err

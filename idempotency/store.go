@@ -9,9 +9,9 @@ import (
 
 // Store remembers claims. Every implementation promises:
 //
-//   - [Decide] decides claims, [Grant] grants claims and the package's function [Finish]
-//     ends and extends claims, or the store follows the same rules. Each call of Claim,
-//     Finish and Extend is atomic; all calls are linearizable.
+//   - Claims and endings have the results of the functions [Decide], [Grant] and [Finish]
+//     of this package: a store calls these functions, or implements the same rules.
+//   - Each call of Claim, Finish and Extend is atomic; all calls are linearizable.
 //   - A change is durable before the call returns nil.
 //   - Time is the store's time, not the caller's, unless the store documents another
 //     clock.
@@ -43,11 +43,12 @@ type Store interface {
 	// way, Finish returns [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
-	// Extend renews the lease of a granted claim that has not ended. The lease then ends
-	// no earlier than the given time from now, at least a millisecond. Extend never
-	// shortens a lease and counts no attempt. After the end of the lease, Extend succeeds
-	// if the operation has no newer claim, and otherwise returns [ErrStaleClaim]. The
-	// caller should count the lease from the time before the call.
+	// Extend makes the lease of a granted claim longer, if the claim has not ended:
+	// afterwards the lease ends no earlier than the time of the call plus the argument
+	// lease, which must be at least a millisecond. Extend never shortens a lease and does
+	// not count as an attempt. If the lease has already ended, Extend still succeeds
+	// unless a later claim of the key was granted; it then returns [ErrStaleClaim]. The
+	// caller should count the lease from a time before the call.
 	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
 	// Lookup returns the records of the keys, in the order of the keys, without a claim.
@@ -67,13 +68,15 @@ type Store interface {
 // A type that embeds a store and changes Finish or ClaimBatch must change Write as well,
 // or hide Write by embedding the interface Store.
 type Writer interface {
-	// Write makes endings, like Finish, and claims, like ClaimBatch, at most [MaxBatch]
-	// of each. Endings and claims are independent of each other, like concurrent calls.
+	// Write does the work of one call of Finish for each element of endings, and of one
+	// call of ClaimBatch for the claims. Each of the two slices holds at most [MaxBatch]
+	// elements. Endings and claims are independent of each other, like concurrent calls.
 	// failures[i] is the error of endings[i]; err is the error of the claims.
 	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
 }
 
-// Finishing is the ending of one granted claim.
+// Finishing holds the two arguments of one call of [Store.Finish]: the granted claim to
+// end and the way in which it ends.
 type Finishing struct {
 	Ref    Ref
 	Ending Ending
@@ -105,16 +108,18 @@ func (f Filter) Match(r Record) bool {
 	return len(f.Statuses) == 0
 }
 
-// ClaimAcross calls store.Claim for callers with a changed fingerprint spec. If the
-// record has another spec than the claim, the function recompute must return the
-// fingerprint of the stored request under the claim's spec, usually from the stored body.
-// If this fingerprint equals the fingerprint of the claim, ClaimAcross claims with the
-// record's fingerprint; otherwise the outcome is [Conflict]. An error of recompute is
-// returned with the Unjudged outcome. If recompute is nil, ClaimAcross returns [Unjudged]
-// outcomes unchanged.
+// ClaimAcross is like s.Claim, for programs that have changed the method of computing
+// fingerprints and its name, [Fingerprint].Spec. If the record has another spec than the
+// claim, ClaimAcross calls recompute, which must return the fingerprint of the recorded
+// request by the claim's method, usually from the record's Body. If this fingerprint
+// equals the claim's, ClaimAcross claims again with the record's fingerprint; otherwise
+// the outcome is [Conflict]. An error of recompute is returned with the Unjudged outcome.
+// If recompute is nil, ClaimAcross returns [Unjudged] outcomes unchanged.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	for range 4 { // the spec may change between claims, but rarely four times
+	// A concurrent claim may replace the record by one with another Fingerprint.Spec;
+	// four times in one call is unlikely.
+	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {
 			return out, err

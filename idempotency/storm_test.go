@@ -28,7 +28,9 @@ func TestRetryStorm(t *testing.T) {
 				return idempotency.Result{Response: fmt.Append(nil, i)}, nil
 			})
 			var busy *idempotency.InProgressError
-			if !errors.As(err, &busy) { // a command that is refused while its first try runs is tried again
+			// An InProgressError means that the first try of the command still runs: try
+			// again. Any other result is final.
+			if !errors.As(err, &busy) {
 				return err
 			}
 			runtime.Gosched()

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// datasetSpec is the fingerprint spec of dataset runs.
-const datasetSpec = "dataset-key/1"
+const datasetSpec = "dataset-key/1" // the Fingerprint.Spec of all keys of a Validator
 
 // ValidatorConfig configures a [Validator].
 type ValidatorConfig struct {
@@ -51,7 +50,8 @@ func (v *Validator) Stats() ValidatorStats {
 }
 
 // NewValidator returns a validator, or an [*InvalidError] naming the missing or invalid
-// field. The policy's TTL must be [Forever]: keys of runs are never deleted.
+// field. The policy's TTL must be [Forever], because the keys of pipeline runs must never
+// be deleted.
 func NewValidator(c ValidatorConfig) (*Validator, error) {
 	guard, err := NewGuard(GuardConfig{Store: c.Store, Policy: c.Policy})
 	if err != nil {
@@ -71,8 +71,9 @@ func NewValidator(c ValidatorConfig) (*Validator, error) {
 
 const datasetOperation = "dataset.run"
 
-// KeyViolationError: the event's key is not the key of the event's dataset. This is not a
-// duplicate: the validator did not look the key up, and nothing may run.
+// KeyViolationError: the key in an event differs from the key computed from the event's
+// dataset. This is not a duplicate: the validator did not look the key up in the store,
+// and the pipeline run must not start.
 type KeyViolationError struct {
 	Supplied   string // as received
 	Recomputed string
@@ -100,29 +101,37 @@ func keyRule(key string) string {
 	}
 }
 
-// Judgement is the decision on a dataset run, with the fields for telemetry.
+// Judgement is the answer of a [Validator]: whether a pipeline run for a dataset may
+// start. The other fields are for telemetry.
 type Judgement struct {
-	// Proceed reports that the run may execute. If Proceed is false, the run is a no-op if
-	// DuplicateDetected is true, and otherwise must wait: see [Validator.Check].
+	// Proceed reports that the run may start. If both Proceed and DuplicateDetected are
+	// false, the run must wait: see the errors of [Validator.Check]. If DuplicateDetected
+	// is true, a run for this dataset has already succeeded and the new run has nothing
+	// to do.
 	Proceed bool
 
 	IdempotencyKey    string
 	DuplicateDetected bool
 	Dataset           Dataset
 
-	// Drift: an equal run produced another artifact_checksum earlier.
+	// Drift: the store has a run with the same key whose dataset had another
+	// ArtifactChecksum than this dataset.
 	Drift bool
 
-	// FirstSeen is Record.Created: the time of the first claim, or of the last claim
-	// after a failure. FirstSeen is zero if the key was never claimed.
+	// FirstSeen is Record.Created, the time of the first claim of the key. If runs have
+	// failed, it is the time of the first claim after the last failure. FirstSeen is zero
+	// if the key was never claimed.
 	FirstSeen time.Time
 }
 
 // Check verifies the supplied key and looks it up without a claim, for gates and reports.
-// A judgement with Proceed is valid only at the time of the call; use [Validator.Run] to
-// execute. The error is a [*KeyViolationError], an [*InvalidError], an error of Formula
-// or a [*StoreError]. For a claimed key without a proven outcome, the error is an
-// [*InProgressError] or [*UnresolvedError].
+// If Judgement.Proceed is true, the run may start at the time of the call; because
+// another caller may start it next, use [Validator.Run] to run. The error is a
+// [*KeyViolationError], an [*InvalidError], an error of Formula or a [*StoreError]. If
+// the key has been claimed and the outcome is not recorded, the error is an
+// [*InProgressError] during the lease. After the lease it is an [*UnresolvedError],
+// unless the time is before Record.ResendUntil: a second run is then safe, and Proceed is
+// true.
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

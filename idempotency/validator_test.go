@@ -101,8 +101,8 @@ func TestValidatorViolations(t *testing.T) {
 	if _, _, err := v.Run(t.Context(), stormsKey, noSource, never(t)); err == nil {
 		t.Error("a dataset without source_uri ran")
 	}
-	// Check returns every field of the recorded dataset. A run with another artifact is
-	// drift.
+	// Check returns the dataset with every field. If the store has another
+	// ArtifactChecksum for the same dataset, Check reports drift.
 	judgement, err := v.Check(t.Context(), stormsKey, storms)
 	if err != nil || judgement.Proceed || !judgement.DuplicateDetected || judgement.Dataset != storms || judgement.FirstSeen.IsZero() || judgement.Drift {
 		t.Errorf("got %+v, %v, want a duplicate", judgement, err)
@@ -135,7 +135,8 @@ func TestValidatorViolations(t *testing.T) {
 	}
 }
 
-// Keys of runs are append-only: NewValidator refuses a policy with a finite TTL.
+// NewValidator refuses a policy with a finite TTL: records would then expire and their
+// keys be deleted, but keys of pipeline runs must be kept forever.
 func TestValidatorNeedsForever(t *testing.T) {
 	policy := newPolicy(t, nil)
 	_, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})
