@@ -61,8 +61,9 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the first error in an entry of the list, or nil. If mustHold is set, an
-// entry without a test is an error even if the entry gives a reason (unmet).
+// fault returns the first error in requirement r, or nil. A requirement must have a test
+// (the field held) or a reason why there is no test (the field unmet). If mustHold is
+// true, it must have a test.
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -121,8 +122,10 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement may have a reason (the field unmet) instead of a test. The reason is out
-// of date if the module exports a name that matches the pattern unmet.missing.
+// A requirement without a test has a reason in the field unmet, for example "there is no
+// ledger", and a pattern for the exported names of the missing feature. If the module
+// exports a name that matches the pattern, the feature exists, and fault reports the
+// reason as stale.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")

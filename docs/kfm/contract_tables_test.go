@@ -155,9 +155,11 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable lists words of attribute names, from the source of package attrname. One
-// group of words shows an event's identity, another group the identity of an attempt to
-// send. The nouns belong to both groups.
+// namesTable is a table of the words in attribute names, read from the source code of
+// package attrname. Its list eventStems has words such as "event" for the identity of an
+// event, and attemptStems has words such as "request" for the identity of an attempt to
+// send it. The list nouns has the second words of such names, such as "id", and is in both
+// rows.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

@@ -21,18 +21,20 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists sentences of the documents about missing features. The key is a part of
-// the sentence; the value is a regular expression for the exported names that the feature
-// would have. TestDenials adds the reasons for requirements without a test.
+// denials lists statements in the documents that a feature does not exist. The key is a
+// part of the line with the statement. The value is a regular expression for the exported
+// names that the feature would have. TestDenials also accepts the statements in the field
+// unmet of the requirements without a test.
 var denials = map[string]string{
-	// The heading of a table in sqstest/FACTS.md. TestFacts of package sqstest checks the
-	// rows of this table.
+	// This is the heading of a table in sqstest/FACTS.md, which lists what the fake queue
+	// does not have. TestFacts of package sqstest checks the rows of the table.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// TestDenials finds each line of the documents about a missing feature. The line must
-// contain an entry of denials or the reason of an unmet requirement. The feature's names
-// must not match an exported name. Each entry and reason must be in some document.
+// TestDenials checks each line of the documents that says that a feature does not exist
+// (the regular expression denial matches it). The line must contain a key of the map
+// denials, or the reason of a requirement without a test. The module must not export the
+// feature. Each of these keys and reasons must still be in some document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -56,9 +58,10 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded checks each line of the text about a missing feature. A line must contain a
-// known statement, and the feature must still be missing. In the map made, unfounded marks
-// the known statements of these lines.
+// unfounded returns an error for each line of the text that wrongly says that a feature
+// does not exist, or says it without an entry in known. The keys of known are the allowed
+// statements, and the values are regular expressions for the names of the features. For
+// each statement in the text, unfounded sets made[statement] to true.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -80,8 +83,8 @@ func unfounded(text string, known map[string]string, made map[string]bool) (faul
 	return faults
 }
 
-// A line that denies a feature is an error if the line is not in the list of denials, or
-// if the feature exists.
+// A document's line such as "the ledger is not built" is an error if it is not in the list
+// of known statements, or if the ledger exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	made := map[string]bool{}

@@ -35,15 +35,15 @@ var references = []reference{
 	{"../../reference/typescript", "node", "kfm_message.js", "vectors.mjs"},
 }
 
-// command returns the command that runs the harness of the reference. If the interpreter
-// is not installed, the test is skipped.
+// command returns the command that runs the test harness (the program r.harness) of the
+// reference implementation. If the interpreter is not installed, command skips the test.
 func (r reference) command(t *testing.T, folder string, args ...string) *exec.Cmd {
 	t.Helper()
 	program, err := exec.LookPath(r.interpreter)
 	if err != nil {
 		t.Skip(r.interpreter + " is not installed")
 	}
-	c := exec.CommandContext(t.Context(), program, append([]string{r.harness}, args...)...) // #nosec G204 -- the test's own
+	c := exec.CommandContext(t.Context(), program, append([]string{r.harness}, args...)...) // #nosec G204 -- the test chooses the program and its arguments
 	c.Dir = folder
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
 	return c
@@ -86,7 +86,7 @@ func TestJavaScriptIsFresh(t *testing.T) {
 		t.Skip("typescript is not installed: run npm ci in reference/typescript")
 	}
 	fresh := t.TempDir()
-	c := exec.CommandContext(t.Context(), node, "node_modules/typescript/bin/tsc", "--outDir", fresh) // #nosec G204 -- the test's own
+	c := exec.CommandContext(t.Context(), node, "node_modules/typescript/bin/tsc", "--outDir", fresh) // #nosec G204 -- the test chooses the program and its arguments
 	c.Dir = folder
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, string(out))

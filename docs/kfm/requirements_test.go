@@ -3,15 +3,15 @@ package kfm
 // requirement is one requirement of the contract, in our words.
 type requirement struct {
 	id    string // such as "4.2": section 4 of the contract, number 2 in this list
-	level string // "MUST", "MUST NOT", or "rule" for a statement of the contract without these words
+	level string // "MUST" or "MUST NOT" as in the contract; "rule" if the contract says neither
 	text  string
 	held  []held
 	unmet unmet // only for a requirement without a test
 }
 
-// unmet gives the reason for a requirement without a test. The field missing is a regular
-// expression for exported names of an implementation: if such a name exists, the reason is
-// out of date.
+// unmet is the reason why a requirement has no test: the feature does not exist. The field
+// missing is a regular expression for the exported names that the feature would have. If
+// the module exports such a name, the feature exists now, and the reason is out of date.
 type unmet struct{ reason, missing string }
 
 // held names a test of a requirement: the folder of its package and its test function. If
@@ -19,8 +19,9 @@ type unmet struct{ reason, missing string }
 // the test file that identifies this part.
 type held struct{ folder, test, row string }
 
-// contract is the KFM contract v11.2.3 on deduplication of FIFO messages. Each of its
-// requirements has a test.
+// contract lists the requirements of the document "contract" v11.2.3 of KFM (the Kansas
+// Frontier Matrix), which describes the deduplication of FIFO messages. Each requirement
+// has a test.
 var contract = []requirement{
 	{id: "2.1", level: "rule", text: "The documents on contracts, tests and telemetry exist, by the contract's names.", held: []held{
 		{"docs/kfm", "TestLayout", ""},

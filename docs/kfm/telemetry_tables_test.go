@@ -43,7 +43,8 @@ type telemetry struct {
 	spans       []sdktrace.ReadOnlySpan
 }
 
-// run has the telemetry of one call of produce. All tables use it.
+// run stores the result of one call of produce. All tests and tables about telemetry use
+// this result, so produce runs at most once.
 var run struct {
 	once sync.Once
 	telemetry
@@ -334,8 +335,8 @@ func spansTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// TestTelemetryOfTheKeySpecification checks the telemetry required by the key
-// specification v10.3.1: in the spans of events and in provenance records.
+// TestTelemetryOfTheKeySpecification checks that the spans of events and the provenance
+// records have all fields that the KFM key specification v10.3.1 requires.
 func TestTelemetryOfTheKeySpecification(t *testing.T) {
 	keys := map[string]bool{}
 	for _, s := range observe(t).spans {

@@ -37,7 +37,7 @@ type vector struct {
 	Note    string `json:"note,omitempty"`
 	In      input  `json:"in"`
 	Out     any    `json:"out,omitempty"`
-	Refused string `json:"refused,omitempty"` // rule named by the error
+	Refused string `json:"refused,omitempty"` // rule that the input breaks, such as "J3"; "" for valid input
 }
 
 // input is the input of a vector. It has the members of every operation; a vector sets
@@ -365,9 +365,11 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// A rule of the specification may name rules of package lint (SFnnn). If the module
-// refuses a vector of the rule with a ViolationError, at least one finding of the error
-// is about one of the named rules.
+// The text of a rule in the specification may name rules of package lint, for example
+// "(SF001 to SF004)". Each vector with an invalid input names the rule of the
+// specification that the input breaks. If the Go code returns a [sqsfifo.ViolationError]
+// for this input, at least one of its findings must be about a lint rule from the first to
+// the last one named.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {
@@ -379,7 +381,7 @@ func TestRulesOfTheLint(t *testing.T) {
 		_, err := operations[v.Op](&v.In)
 		var broken *sqsfifo.ViolationError
 		if !errors.As(err, &broken) {
-			continue // refused without findings of the lint
+			continue // only a ViolationError has findings of package lint
 		}
 		assert.True(t, slices.ContainsFunc(broken.Findings, func(f lint.Finding) bool {
 			return f.Rule >= first && f.Rule <= last

@@ -105,8 +105,9 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads an object whose members are strings without escapes. It calls the function
-// each with every member. It returns false for any other text, or if each returns false.
+// object reads a JSON object such as {"a":"b"}, in which all values are strings and no
+// string has an escape. It calls the parameter each with the name and the value of every
+// member. It returns false for any other text, or as soon as each returns false.
 func (s *scan) object(each func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false

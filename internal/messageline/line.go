@@ -157,7 +157,8 @@ func (l *Line) set(m Members, raw []byte) (err error) {
 	return l.setText(m, text)
 }
 
-// setText sets the field of a member whose value is a string.
+// setText sets the field of l for the JSON member m, for example l.Group for "group". The
+// text is the member's value, which must be a JSON string.
 func (l *Line) setText(m Members, text string) (err error) {
 	switch m {
 	case At:

@@ -12,7 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// seeds are valid and invalid lines. The first four are usual lines of programs.
+// seeds are valid and invalid lines. The first four are lines as programs usually write
+// them.
 var seeds = []string{
 	`{"at":"2025-12-04T12:00:00Z","group":"g","body":{"a":1},"attributes":{"k":"v"},"deduplication_id":"x"}`,
 	`{"at":"2025-12-04T12:00:00Z","group":"g","body":"text"}`,
@@ -133,8 +134,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Each name in names belongs to one member, and the names are in the order of the members'
-// bits.
+// The JSON name at index i of names is the name of the member with the value 1<<i.
 func TestMembers(t *testing.T) {
 	for i, name := range names {
 		assert.Equal(t, Members(1<<i), memberOf(name), name)

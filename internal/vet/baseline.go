@@ -43,8 +43,9 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is for human readers. If more findings match an entry than its Count, the
-	// findings with the same message are accepted first.
+	// Message is the text of the finding, for human readers. A finding may match the entry
+	// with another message. But if more than Count findings match the entry, Filter first
+	// accepts the findings with this message.
 	Message string `json:"message"`
 
 	// Count is the number of findings that the entry accepts, at least 1.
@@ -61,7 +62,8 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// alike has the values that must be equal in a finding and a matching entry.
+// alike has the values that must be equal in a finding and in a baseline entry, so that
+// the entry can accept the finding.
 type alike struct {
 	file, function, rule string
 	severity             lint.Severity
@@ -120,13 +122,15 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter removes the findings that baseline b accepts from the report. It returns the
+// Filter removes from the report the findings that baseline b accepts. It returns the
 // number of removed findings and the stale entries. The parameter file is the path of the
 // baseline's file.
 //
-// A stale entry accepts more findings than the report has. The Count of a returned entry is
-// the number of missing findings. Entries about an existing file are not stale if the run
-// did not check the file: for example, a build constraint excluded it.
+// An entry is stale if it accepts more findings than it matches in the report. Filter
+// returns a stale entry with the difference as its Count: for example 2 if the entry
+// accepts 5 findings and the report has 3 of them. An entry about an existing file is not
+// stale if the run did not check the file, for example because a build constraint excluded
+// it.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

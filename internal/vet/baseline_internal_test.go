@@ -31,9 +31,9 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found writes the code in the constant sender to the file shop/sender.go of a temporary
-// folder. It returns a report with the findings, which are about this file, and the
-// temporary folder.
+// found creates a temporary folder and in it the file shop/sender.go, with the Go code in
+// the constant sender. It returns the folder and a report with the findings. found sets
+// the file's path in each finding.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,8 +16,10 @@ import (
 // noComplianceTest is the ID of the rule about packages without a compliance test.
 const noComplianceTest = "SF020"
 
-// These are import paths of this module, and the address of the rules' explanations. A
-// checked program may use any version of the module, or none, so the rule compares paths.
+// sdkPath, fakePath and suitePath are import paths of packages in this module. Rule SF020
+// (no compliance test) recognises a function by the import path of its package, because a
+// checked program may use any version of this module, or none. docs is the address of the
+// page that explains the rules.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
 	fakePath  = sdkPath + "/sqstest"
@@ -43,7 +45,10 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			continue // files named one by one: their tests are unknown, so skip the rule
+			// Skip the variants of a package with its tests: suiteOf reads them. Also skip
+			// single files that the user named in place of a package, because the tests of
+			// their package are unknown.
+			continue
 		}
 		concerned, err := sources.concern(p.GoFiles)
 		if err != nil {
@@ -183,12 +188,14 @@ func isFunc(o types.Object, path string, names ...string) bool {
 type suiteUse struct {
 	runs bool
 
-	// skipped is the position of the first call that cannot run, for example after an
-	// unconditional Skip.
+	// skipped is the position of the first call of the suite that can never run, for
+	// example because it comes after an unconditional Skip. The zero Position means that
+	// there is none.
 	skipped token.Position
 }
 
-// read adds the calls of the compliance suite in the test files of one package.
+// read looks for calls of the compliance suite in the test files of the package c, and
+// records them in use.
 func (use *suiteUse) read(c *code) {
 	for _, file := range c.files {
 		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
@@ -240,7 +247,8 @@ func unreachable(info *types.Info, path []ast.Node) bool {
 	return false
 }
 
-// ends reports whether a statement always returns from its function or skips the test.
+// ends reports whether the statements after s never run, because s always returns from the
+// function or always skips the test.
 func ends(info *types.Info, s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:

@@ -52,9 +52,9 @@ func TestFix(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code     string
 		fixes    [][]string
-		want     string // "" if the file must not change
+		want     string // the file after Fix; "" if Fix must not change it
 		findings int
-		left     string // part of the only reason, or ""
+		left     string // part of the reason why one fix is not applied; "" if Fix applies all
 	}{
 		"two that do not touch": {
 			shopCode,
@@ -132,8 +132,8 @@ func TestFixLeavesOtherFilesAlone(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// For any fixes, the result is formatted Go source, and each fix is counted exactly
-// once, as applied or as left.
+// Whatever the fixes are, the fixed file is formatted Go source. If Fix changes the file,
+// it counts each finding exactly once, as fixed or as not fixed (Left).
 func TestFixWritesGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

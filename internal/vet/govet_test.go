@@ -98,8 +98,9 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// If the go command analyzes a package only as a dependency, for its facts, it caches a
-// result without findings. Run must not use this result when it checks the package.
+// The go command may analyze a package only as a dependency of another package. Its cached
+// result for the package then has no findings. When Run checks the package later, it must
+// not use this result.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})
@@ -116,8 +117,9 @@ func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	assert.NotEmpty(t, report.Findings)
 }
 
-// Run finds the sources of workspaces, of vendored dependencies and of files named one by
-// one, because it asks the go command for them.
+// Run asks the go command where the source files are. So it also finds the files of a
+// workspace, the files of a module with vendored dependencies, and a single file named in
+// place of a package.
 func TestWhereTheSourcesAre(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()
@@ -169,8 +171,8 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// If the output of "go vet" is unexpected, Run returns an error and not a report without
-// findings.
+// If Run cannot read the output of "go vet", it returns an error. It must not return a
+// report without findings, because such a report would look like a good result.
 func TestAnAnswerThatIsNone(t *testing.T) {
 	fake, real := t.TempDir(), goBinary(t)
 	answer := func(stdout string) {

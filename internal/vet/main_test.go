@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 // so that loading the test module needs neither the AWS SDK nor a network.
 const module = "testdata/module"
 
-// withQuiet selects the analyzer without findings. Run can then report only SF020 (no
-// compliance test), which needs no analyzer.
+// withQuiet selects the analyzer quiet, which never reports anything. Run can then report
+// only SF020 (no compliance test), because this rule does not need an analyzer.
 func withQuiet(o vet.Options) vet.Options {
 	o.Flags = []string{"-quiet"}
 	return o
@@ -42,8 +42,9 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames selects the analyzer that reports each function, with the severity before
-// the text. If fail is true, the analyzer fails for package example.com/broken/fine.
+// withNames selects the analyzer names, which reports every declared function. The
+// parameter severity, for example "warning: ", is the beginning of each message. If fail
+// is true, the analyzer returns an error for package example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o

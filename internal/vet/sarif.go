@@ -16,27 +16,27 @@ import (
 // need. The numbers after the types are sections of the standard. The standard or
 // GitHub's code scanning requires each member without omitempty.
 type (
-	sarifLog struct { // 3.13
+	sarifLog struct { // section 3.13
 		Schema  string     `json:"$schema"`
 		Version string     `json:"version"`
 		Runs    []sarifRun `json:"runs"`
 	}
-	sarifRun struct { // 3.14
+	sarifRun struct { // section 3.14
 		Tool       sarifTool     `json:"tool"`
 		ColumnKind string        `json:"columnKind"`
 		Results    []sarifResult `json:"results"`
 	}
-	sarifTool struct { // 3.18
+	sarifTool struct { // section 3.18
 		Driver sarifDriver `json:"driver"`
 	}
-	sarifDriver struct { // 3.19
+	sarifDriver struct { // section 3.19
 		Name           string      `json:"name"`
 		Version        string      `json:"version"`
 		Semantic       string      `json:"semanticVersion"`
 		InformationURI string      `json:"informationUri"`
 		Rules          []sarifRule `json:"rules"`
 	}
-	sarifRule struct { // 3.49
+	sarifRule struct { // section 3.49
 		ID            string         `json:"id"`
 		Name          string         `json:"name"`
 		Short         sarifText      `json:"shortDescription"`
@@ -45,17 +45,17 @@ type (
 		HelpURI       string         `json:"helpUri"`
 		Configuration sarifRuleLevel `json:"defaultConfiguration"`
 	}
-	sarifRuleLevel struct { // 3.50
+	sarifRuleLevel struct { // section 3.50
 		Level string `json:"level"`
 	}
-	sarifText struct { // 3.11, 3.12
+	sarifText struct { // section 3.11, 3.12
 		Text string `json:"text"`
 	}
-	sarifHelp struct { // 3.12, text is for readers that show no markdown
+	sarifHelp struct { // section 3.12; Text is for programs that do not display Markdown
 		Text     string `json:"text"`
 		Markdown string `json:"markdown"`
 	}
-	sarifResult struct { // 3.27
+	sarifResult struct { // section 3.27
 		RuleID    string          `json:"ruleId"`
 		RuleIndex int             `json:"ruleIndex"`
 		Level     string          `json:"level"`
@@ -64,31 +64,31 @@ type (
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
 		Fixes     []sarifFix      `json:"fixes,omitempty"`
 	}
-	sarifFix struct { // 3.55
+	sarifFix struct { // section 3.55
 		Description sarifText     `json:"description"`
 		Changes     []sarifChange `json:"artifactChanges"`
 	}
-	sarifChange struct { // 3.56
+	sarifChange struct { // section 3.56
 		Artifact     sarifArtifact      `json:"artifactLocation"`
 		Replacements []sarifReplacement `json:"replacements"`
 	}
-	sarifReplacement struct { // 3.57; without inserted content it only deletes
+	sarifReplacement struct { // section 3.57; if Inserted is nil, the replacement only deletes
 		Deleted  sarifRegion `json:"deletedRegion"`
 		Inserted *sarifText  `json:"insertedContent,omitempty"`
 	}
-	sarifLocation struct { // 3.28
+	sarifLocation struct { // section 3.28
 		Physical sarifPhysical `json:"physicalLocation"`
 		Message  *sarifText    `json:"message,omitempty"`
 	}
-	sarifPhysical struct { // 3.29
+	sarifPhysical struct { // section 3.29
 		Artifact sarifArtifact `json:"artifactLocation"`
 		Region   sarifRegion   `json:"region"`
 	}
-	sarifArtifact struct { // 3.4
+	sarifArtifact struct { // section 3.4
 		URI     string `json:"uri"`
 		URIBase string `json:"uriBaseId,omitempty"`
 	}
-	sarifRegion struct { // 3.30
+	sarifRegion struct { // section 3.30
 		StartLine   int `json:"startLine"`
 		StartColumn int `json:"startColumn,omitempty"`
 		EndLine     int `json:"endLine,omitempty"`
@@ -117,8 +117,10 @@ var directiveRules = []lint.Rule{
 	},
 }
 
-// Rules returns every rule that a finding may name: the rules of [lint.Rules] on
-// source, and then the two rules about directives, which have a name in place of an ID.
+// Rules returns every rule that a finding may name. These are first the rules of
+// [lint.Rules] that check source code, and then two rules about //sqsfifo:ignore
+// directives. The ID of these two is a name, such as "bad-ignore", and not a number such
+// as SF020.
 func Rules() []lint.Rule {
 	onSource := slices.DeleteFunc(lint.Rules(), func(r lint.Rule) bool { return !r.Passes.Has(lint.OnSource) })
 	return append(onSource, directiveRules...)

@@ -30,8 +30,8 @@ type Skeleton struct {
 	// declare them again.
 	scopes []*types.Scope
 
-	// importable has the import paths of packages that a file of the package can import:
-	// the package imports them already.
+	// importable has the import paths of the package itself and of its direct imports. A
+	// test file of the package can import these without an import cycle.
 	importable map[string]bool
 }
 
@@ -92,7 +92,7 @@ func (s Skeleton) Write() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(s.Dir, SkeletonFile)
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- source code, beside the package's own
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- source code that everybody may read, in the folder of the package
 	if err != nil {
 		return "", err
 	}
@@ -207,9 +207,9 @@ func (s Skeleton) free(name string, taken map[string]string) string {
 	}
 }
 
-// nameable reports whether a test file of the package can write the type t. It cannot
-// write type parameters, types declared inside functions, or types of packages that it
-// may be unable to import.
+// nameable reports whether the source code of a test file of the package can contain the
+// name of type t. It cannot contain the names of type parameters, of types declared inside
+// functions, or of types of packages that the file may be unable to import.
 func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {
 		for arg := range list.Types() {
@@ -238,8 +238,9 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// The other types are type literals, such as structs without a name. For these the
-	// skeleton has a placeholder, because a named type is clearer for the reader.
+	// t is a type parameter or a type without a name, such as struct{ ID string }. The
+	// skeleton has a placeholder in place of t, so that the user can write a type with a
+	// name there. Such a type makes the test easier to read.
 	return false
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// Skeletons makes a skeleton of a compliance test for each package without such a test
-// (SF020) in the test module. Each skeleton compiles, whatever names its package declares;
-// it fails when it runs, and SF020 no longer reports the package.
+// vet.Skeletons prepares a compliance test for each package of the module in testdata that
+// has no such test (rule SF020). Each written test file compiles, whatever names its
+// package declares. Each test fails when it runs, and SF020 no longer reports the package.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

@@ -12,23 +12,26 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependencies is the name of a flag of the tool. [Run] sets the flag when it runs "go
-// vet". The tool then reports diagnostics of every package, including packages that are
-// only imported. It also adds one diagnostic to each analyzed package. The flag's value
-// is any text.
+// dependencies is the name of a flag of the tool, the binary that "go vet" runs on each
+// package. [Run] sets the flag. With it, the tool reports the diagnostics of every
+// package, even of a package that is only imported. It also adds one diagnostic to each
+// analyzed package, of the category answered. The tool ignores the flag's value. But the
+// go command caches results by flags, so with another value it does not use the results of
+// an earlier run.
 //
-// The flag works around two faults in the cache of the go command (1.26) that lose
-// findings. First, the go command may ask for the facts of a package without its
-// diagnostics. If a later run asks for the diagnostics, the go command uses the cached
-// result, which has none. Second, the go command stores the facts before the result. A run
-// killed between the two leaves a package without a result.
+// The flag works around two faults of the go command (1.26), which lose findings:
 //
-// With this flag every result has the diagnostics. If the added diagnostic is missing,
-// Run knows that the result is missing. A try with another value of the flag does not use
-// the cached results.
+// For an imported package, the go command may ask the tool only for facts. It caches a
+// result without diagnostics. A later run that needs the diagnostics gets this cached
+// result. With the flag, every result has the diagnostics.
+//
+// The go command stores the facts of a package before the result. If it is killed between
+// the two, later runs print nothing about the package. Run notices this because the added
+// diagnostic is missing, and tries again with another value of the flag.
 const dependencies = "dependencies"
 
-// answered is the category of the diagnostic that the tool adds to every package.
+// answered is the category of the diagnostic that the tool adds to every package. The
+// diagnostic shows [Run] that the output of "go vet" includes the package.
 const answered = "answered"
 
 // IsToolCall reports whether the arguments of the process, without its name, come from
@@ -45,9 +48,10 @@ func IsToolCall(args []string) bool {
 	return len(args) == 1 && (last == "-V=full" || last == "-flags")
 }
 
-// ToolMain answers a call of the go command and does not return. [IsToolCall] must be
-// true. The main function of a binary that calls [Run] without Options.Tool must begin
-// with IsToolCall and, if it returns true, ToolMain.
+// ToolMain runs the analyzers on one package, as the go command asks for, and does not
+// return. Call it only if [IsToolCall] returns true. A binary that calls [Run] without
+// Options.Tool is also the tool that "go vet" runs. So its main function must first call
+// IsToolCall, and then ToolMain if the result is true.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependencies, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -75,8 +79,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// answering returns an analyzer that does the same as a and also reports one diagnostic of
-// the category answered for each package.
+// answering returns an analyzer that does the same as a, and also reports one diagnostic
+// for each package. The category of this diagnostic is the constant answered.
 func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -87,17 +91,20 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics returns the name of the file that describes a package for the analysis.
-// The parameter file names the go command's description. For an imported package the go
-// command may ask only for facts, without diagnostics. To get its diagnostics,
-// withDiagnostics writes a changed copy to the same folder and returns the copy's name. The
-// go command removes the folder later. In all other cases withDiagnostics returns file.
+// withDiagnostics decides whether the analysis of a package reports diagnostics. The go
+// command describes the package in a file, named by the parameter file. For an imported
+// package the file may ask only for facts, without diagnostics. If the diagnostics are
+// needed anyway, withDiagnostics writes a changed copy of the file to the same
+// folder and returns the copy's name; the go command removes the folder later. In all
+// other cases it returns file.
 //
-// With all, set by Run, every package gets diagnostics. Without all, every package of the
-// main module gets them, even if it is only imported: the go command keeps the result, and
-// a later run may name this package. Packages of other modules, known by their module
-// version, get none. With -fix the go command runs the analysis again for each named
-// package, so an imported package gets none.
+// The parameter all is true if [Run] started "go vet". Then the diagnostics of every
+// package are needed. If all is false, the diagnostics of each package of the main module
+// are needed, even if it is only imported now: the go command caches the result, and a
+// later run may name this package. The diagnostics of other modules' packages (they have a
+// module version) are not needed. The parameter fix is true if the user set the flag -fix.
+// With -fix, the go command analyzes each named package again and does not use a cached
+// result. So a package that is only imported then gets no diagnostics, unless all is true.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

@@ -60,8 +60,8 @@ func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, erro
 }
 
 // fromSource loads the packages with their imports, without tests, and analyzes them in
-// this process. The module may come from a repository that no module proxy serves, so
-// fromSource neither builds nor runs any of its code.
+// this process. It neither builds nor runs any code of the module. The reason is that the
+// code is not trusted: it may come from a git repository that no module proxy serves.
 func (m module) fromSource(ctx context.Context, dir string, repos *repositories) ([]vet.Finding, error) {
 	if err := m.completeGoMod(dir, repos); err != nil {
 		return nil, err

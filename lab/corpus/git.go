@@ -57,9 +57,10 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The file alternates names the objects of the found repositories. The file attributes
-	// makes git archive all files of a commit unchanged, even files that the repository's
-	// own attributes exclude or change, because the go command does the same.
+	// The new repository gets two files. objects/info/alternates lists the object folders
+	// of the found repositories. info/attributes makes "git archive" include all files of
+	// a commit unchanged, even files that the attributes in the commit exclude or change.
+	// The go command does the same when it packs a module.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

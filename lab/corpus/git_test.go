@@ -58,8 +58,9 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// published creates a bare repository two levels below the folder. The returned module is
-// from this repository and has the sum that the go command computes.
+// published creates a bare git repository with one module, two levels below the returned
+// folder. The field sum of the returned module is the sum that the go command computes for
+// this module (as in go.sum).
 func published(t *testing.T) (folder string, m module) {
 	t.Helper()
 	folder = t.TempDir()

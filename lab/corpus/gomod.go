@@ -11,12 +11,13 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// completeGoMod writes the go.mod for this run. A replacement by another folder of the
-// repository becomes a copy of that folder. A module without go.mod gets a new go.mod, with
-// the requirements listed in modules.go.
+// completeGoMod writes the go.mod for this run. If a replace directive points to another
+// folder of the repository, completeGoMod copies that folder into dir and changes the
+// directive to the copy. If repos is nil, it leaves replace directives unchanged. A module
+// without go.mod gets a new one, with the requirements listed in modules.go.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
-	text, err := os.ReadFile(name) // #nosec G304 -- of a module of the list
+	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go
 	if os.IsNotExist(err) {
 		text, err = []byte("module "+m.path+"\n\ngo 1.16\n"), nil
 	}
@@ -31,7 +32,10 @@ func (m module) completeGoMod(dir string, repos *repositories) error {
 		if !strings.HasPrefix(r.New.Path, "..") || repos == nil {
 			continue
 		}
-		beside := filepath.Join(dir, "_beside", strconv.Itoa(i)) // a folder whose name starts with _ matches no package pattern
+		// Copy to a folder whose name starts with an underscore, because the go command
+		// does not search such a folder for packages: a pattern such as ./... does not
+		// match it.
+		beside := filepath.Join(dir, "_beside", strconv.Itoa(i))
 		subdir := strings.TrimPrefix(path.Join("/", m.subdir, r.New.Path), "/")
 		if _, err := repos.unpack(module{path: m.path, version: m.version, subdir: subdir}, beside); err != nil {
 			return err

@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string) error {
 	t, failed := survey(ctx, modules, repos, known)
 	t.print()
 	if *update {
-		failed = append(failed, os.WriteFile("findings.txt", []byte(t.file(known)), 0o644)) // #nosec G306 -- goes into the repository
+		failed = append(failed, os.WriteFile("findings.txt", []byte(t.file(known)), 0o644)) // #nosec G306 -- findings.txt is a public file, part of the repository
 		return errors.Join(failed...)
 	}
 	return errors.Join(append(failed, t.faults...)...)

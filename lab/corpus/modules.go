@@ -5,20 +5,25 @@ type module struct {
 	path, version string
 	sum           string // as in go.sum
 	packages      []string
-	control       bool // uses only standard queues: expects no finding but SF015 (unread batch failures)
+	// control marks a module that uses only standard queues. The run fails if such a
+	// module has a finding, except of rule SF015 (unread batch failures).
+	control bool
 
-	// git marks a module that the proxy may refuse. If a repository below -git has the
-	// commit of the pseudo-version, the command reads the module from there, otherwise from
-	// the proxy. If both lack the module, the command skips the module.
+	// git marks a module that the module proxy may refuse. The command first looks for the
+	// commit of the module's pseudo-version in the git repositories of the folder that the
+	// flag -git names. If it does not find the commit, it asks the proxy. If the proxy
+	// refuses, too, the command skips the module.
 	git    bool
 	subdir string // folder of the module in its repository
 
-	requires []string // requirements (path@version) for the go.mod that a module without go.mod gets
+	// requires is set only for a module without a go.mod. It lists the requirements
+	// (path@version) of the go.mod that the command writes for the module.
+	requires []string
 }
 
-// corpus lists modules that send to SQS or SNS, and controls: modules that use only
-// standard queues. Every proxy for public modules has the modules without the mark git.
-// Modules marked git are programs and libraries that a proxy may refuse.
+// corpus lists modules that send to SQS or SNS, and control modules, which use only
+// standard queues. If git is false, every public module proxy serves the module. If git is
+// true, the entry is a program or library that a proxy may refuse.
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},

@@ -10,8 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// A person gives a finding the judgement true or false. Until then, -update writes the
-// judgement unlabelled.
+// These are the judgements on a finding, as findings.txt has them. The flag -update writes
+// "unlabelled" for a new finding. A person reads the code and replaces it by "true" or
+// "false".
 const (
 	isTrue     = "true"
 	isFalse    = "false"
@@ -46,13 +47,15 @@ func parse(text string) (map[string]label, error) {
 	return known, nil
 }
 
-// tally has the results of all modules.
+// tally counts the results of all modules. In the maps modules and skipped, the key false
+// means modules that send to SQS or SNS. The key true means control modules, which use
+// only standard queues.
 type tally struct {
-	modules map[bool]int // number of analyzed modules; the key true is for controls
-	skipped map[bool]int // number of missing modules; the key true is for controls
+	modules map[bool]int // number of analyzed modules, by module.control
+	skipped map[bool]int // number of missing modules, by module.control
 	count   map[string]map[lint.Severity]int
-	labels  map[string]label // label of each finding, by key
-	looked  map[string]bool  // analyzed modules, by path
+	labels  map[string]label // label of each finding; the function key returns the map's key
+	looked  map[string]bool  // true for the path of each analyzed module
 	faults  []error
 }
 
@@ -62,10 +65,11 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels, and compares the findings with the
-// labels in known. It records four faults: a finding without a judgement in known, an error
-// judged false, a label of this module without a finding, and a finding in a control. SF015
-// in a control is not a fault.
+// add prints a module's findings with their labels from known. It records a fault for each
+// finding without a true or false label, for each finding with the severity error that a
+// person labelled false, and for each finding in a control module (a module that uses only
+// standard queues), unless its rule is SF015. It also records a fault for each label of
+// this module in known if the module no longer has the finding.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.looked[m.path] = true
@@ -88,7 +92,9 @@ func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 			t.fault("%s has no label; look at it", k)
 		case l.judgement == isFalse && f.Severity == lint.Error:
 			t.fault("%s is a false error: %s", k, l.reason)
-		case m.control && f.Rule != "SF015": // SF015 (unread batch failures) also applies to standard queues
+		// A control module uses only standard queues. Only SF015 (unread batch failures)
+		// applies to standard queues, too.
+		case m.control && f.Rule != "SF015":
 			t.fault("%s is in a control", k)
 		}
 	}
@@ -106,7 +112,9 @@ func (t *tally) fault(format string, args ...any) {
 // skip counts a missing module. The module's labels stay in findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
-// coverage returns a text with the numbers of analyzed, listed and skipped modules.
+// coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6
+// skipped". Here, 20 of the 25 listed modules that send, and 4 of the 5 listed control
+// modules, were analyzed.
 func (t *tally) coverage() string {
 	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
 		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
@@ -129,8 +137,9 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the text of findings.txt: the findings of the analyzed modules, and the
-// known labels of the other modules.
+// file returns the new text of findings.txt. The text has the findings of the modules that
+// this run analyzed, with their labels. For all other modules it repeats the labels in
+// known.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

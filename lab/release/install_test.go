@@ -46,8 +46,8 @@ func newUser(t *testing.T) user {
 		require.NoError(t, err)
 		return value
 	}
-	// This machine's module cache has the form of a proxy, too. With it, the test
-	// downloads fewer modules.
+	// The files of this machine's module cache have the layout of a module proxy. With the
+	// cache as a second proxy, the test downloads fewer modules.
 	home, downloaded := t.TempDir(), filepath.Join(goEnv("GOMODCACHE"), "cache", "download")
 	for name, value := range map[string]string{
 		"PATH":        os.Getenv("PATH"),
@@ -68,7 +68,7 @@ func newUser(t *testing.T) user {
 // code.
 func (u user) line(t *testing.T, dir, line string) (output string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", line) // #nosec G204 -- the lines below
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line) // #nosec G204 -- the tests in this file write the command line
 	cmd.Dir, cmd.Env = dir, append(u.env, "PWD="+dir)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError

@@ -82,10 +82,11 @@ func (m released) ownRequirements(modules []released) (own []module.Version) {
 	return own
 }
 
-// problems returns the obstacles to an installation of the modules at a version: a replace
-// or exclude line in a go.mod, or a requirement of another released module at another
-// version. The go command refuses to install a program from a module with a replace or
-// exclude line. The required version of the other module may not exist.
+// problems returns a text for each go.mod that prevents an installation of the modules at
+// the version. The go command refuses to install a program if its module's go.mod has a
+// replace or exclude line. If a go.mod requires another of the released modules, it must
+// require the same version, because other versions of that module may never have been
+// published.
 func problems(modules []released, version string) (out []string) {
 	for _, m := range modules {
 		if len(m.file.Replace)+len(m.file.Exclude) > 0 {

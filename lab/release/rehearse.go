@@ -34,7 +34,8 @@ func rehearse(root, version, out string) ([]released, error) {
 	return modules, nil
 }
 
-// pack writes the files of one module's version.
+// pack writes one version of module m to the folder out, in the layout of a module proxy:
+// the file list, and the .info, .mod and .zip files of the version.
 func pack(root string, m released, version, out string) error {
 	escaped, err := module.EscapePath(m.path)
 	if err != nil {
