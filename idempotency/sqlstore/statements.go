@@ -57,18 +57,35 @@ func (p *statements) QueryRowContext(ctx context.Context, text string, args ...a
 	return p.db.QueryRowContext(ctx, text, args...)
 }
 
-// The method named in wraps a transaction as a writer that reuses the compiled
-// statements.
-func (p *statements) in(tx *sql.Tx) writer { return preparedTx{tx, p} }
+// inTx returns tx as a writer that reuses the compiled statements. If tx belongs to
+// another *sql.DB of the same database, the compiled statements cannot be used there, and
+// inTx returns tx itself.
+func (p *statements) inTx(ctx context.Context, tx *sql.Tx) writer {
+	for _, s := range p.byText {
+		if tx.StmtContext(ctx, s).Close() != nil {
+			return tx
+		}
+		return compiledTx{tx, p}
+	}
+	return tx
+}
 
-type preparedTx struct {
+// compiledTx is a transaction that reuses the compiled statements.
+type compiledTx struct {
 	*sql.Tx
 	statements *statements
 }
 
-func (t preparedTx) PrepareContext(ctx context.Context, text string) (*sql.Stmt, error) {
+func (t compiledTx) PrepareContext(ctx context.Context, text string) (*sql.Stmt, error) {
 	if s := t.statements.byText[text]; s != nil {
 		return t.StmtContext(ctx, s), nil
 	}
 	return t.Tx.PrepareContext(ctx, text)
+}
+
+func (t compiledTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if s := t.statements.byText[text]; s != nil {
+		return t.StmtContext(ctx, s).QueryContext(ctx, args...)
+	}
+	return t.Tx.QueryContext(ctx, text, args...)
 }

@@ -20,13 +20,14 @@ import (
 // On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
 // plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
 // completion. If tx rolls back, the claim's fence is not used again.
-func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
+func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
 	if err := c.Check(); err != nil {
 		return idempotency.Outcome{}, err
 	}
 	if err := s.usable(ctx); err != nil {
 		return idempotency.Outcome{}, err
 	}
+	tx := s.statements.inTx(ctx, own)
 	fence, err := s.begin(ctx, tx, 1, false)
 	if err != nil {
 		return idempotency.Outcome{}, err
@@ -69,7 +70,7 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 
 // claimInTx executes a single claim. If the claim renews the current claim, and another
 // caller's attempt to claim the key prevents this, claimInTx tries again until ctx ends.
-func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) (results []claimed, err error) {
+func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
 			return false, err
@@ -84,7 +85,7 @@ func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims [
 // transaction: the result is stored when tx commits, together with all other changes of
 // tx. The claim may come from ClaimTx in tx, or from an earlier Claim. Roll back after an
 // error.
-func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
+func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}
@@ -94,6 +95,7 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref,
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
+	tx := s.statements.inTx(ctx, own)
 	if _, err := s.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}

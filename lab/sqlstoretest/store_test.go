@@ -102,6 +102,29 @@ func TestClaimTx(t *testing.T) {
 	})
 }
 
+// The caller's transaction may belong to another *sql.DB of the same database.
+func TestClaimTxWithAnotherHandle(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{})
+		tx, err := d.open(t).BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		out, err := s.ClaimTx(t.Context(), tx, claimOf("a"))
+		if err != nil || out.Decision != idempotency.New {
+			t.Fatalf("got %v, %v, want New", out.Decision, err)
+		}
+		if err := s.CompleteTx(t.Context(), tx, out.Ref(), idempotency.Result{Response: []byte("done")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, claimOf("a"), idempotency.Duplicate)
+	})
+}
+
 // A fence that a caller has seen is never granted again, even after the clock was set
 // back.
 func TestFencesAndTheClock(t *testing.T) {
