@@ -220,7 +220,7 @@ func (c *sender) fits(it *item) error {
 // the event's next attempt.
 func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	s := &it.Message
-	if j.Kind == memory.Behind {
+	if j.Kind == memory.Hold {
 		return dispatch.Hold
 	}
 	collision := c.judged(s, j)

@@ -38,10 +38,10 @@ func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 // Clock counts suspensions of this machine and ignores steps of the wall clock. It is safe
 // for concurrent use.
 type Clock struct {
-	system func() Reading
-	start  time.Time
-	wall   func() time.Time // reads the wall clock alone; cheaper than system
-	base   time.Duration    // Reading.Asleep at the start
+	readAll  func() Reading
+	start    time.Time
+	readWall func() time.Time // reads the wall clock alone; cheaper than readAll
+	base     time.Duration    // Reading.Asleep at the start
 
 	asleep atomic.Int64 // nanoseconds of suspension since the start
 }
@@ -57,11 +57,11 @@ type Reading struct {
 	Wall time.Time // without a monotonic reading
 }
 
-// suspensionGrain is the shortest suspension that counts; shorter suspensions are added
+// minSuspension is the shortest suspension that counts; shorter suspensions are added
 // up until they reach it. A suspension is computed from two clock readings of slightly
 // different instants. Without the minimum, this inaccuracy would move the clock in a
 // synctest bubble while the bubble's time stands still.
-const suspensionGrain = 50 * time.Millisecond
+const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
 func New() *Clock {
@@ -76,13 +76,13 @@ func New() *Clock {
 	for range 7 { // seven times, so that at least one reading is not interrupted
 		c.base = max(c.base, suspended(start, time.Now()))
 	}
-	c.start, c.wall = start, time.Now
+	c.start, c.readWall = start, time.Now
 	return c
 }
 
 // sleepClock measures suspensions with few system calls. A suspension moves the wall
 // clock ahead of the monotonic clock, and time.Now reads both without a system call. A
-// system call follows only after such a movement, or after sleepReadEvery.
+// system call follows only after such a movement, or after maxReadingAge.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
 // sleepReading is the result of a system call for the length of all suspensions.
@@ -92,18 +92,18 @@ type sleepReading struct {
 }
 
 const (
-	sleepReadEvery = 100 * time.Millisecond // longest time between two system calls
-	sleepWallGrain = time.Millisecond       // larger changes of the wall clock may come from a suspension
+	maxReadingAge = 100 * time.Millisecond // longest time between two system calls
+	maxWallChange = time.Millisecond       // larger changes of the wall clock may come from a suspension
 )
 
 // read returns the duration of all suspensions. It calls the function suspended, a system
-// call, if the last call is older than sleepReadEvery, or if the wall clock has moved
+// call, if the last call is older than maxReadingAge, or if the wall clock has moved
 // against the monotonic clock since the last call. Otherwise it returns the last result.
 // awake is the time on the monotonic clock, and ahead the lead of the wall clock over
 // this time.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
-	if last == nil || (awake-last.awake).Abs() >= sleepReadEvery || (ahead-last.ahead).Abs() > sleepWallGrain {
+	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {
 		last = &sleepReading{awake, ahead, suspended()}
 		c.last.Store(last)
 	}
@@ -112,7 +112,7 @@ func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Dura
 
 // Simulated returns a clock for tests that calls read in place of the system's clocks.
 func Simulated(read func() Reading) *Clock {
-	return &Clock{system: read, start: time.Now(), base: read().Asleep, wall: func() time.Time { return read().Wall }}
+	return &Clock{readAll: read, start: time.Now(), base: read().Asleep, readWall: func() time.Time { return read().Wall }}
 }
 
 // Now returns the current instant.
@@ -122,7 +122,7 @@ func (c *Clock) Now() Instant {
 }
 
 // Wall returns the wall-clock time, without a monotonic reading.
-func (c *Clock) Wall() time.Time { return c.wall() }
+func (c *Clock) Wall() time.Time { return c.readWall() }
 
 // Asleep returns the duration of all suspensions since the start of c, as far as calls of
 // Now have noticed them.
@@ -130,9 +130,9 @@ func (c *Clock) Asleep() time.Duration { return time.Duration(c.asleep.Load()) }
 
 // read returns the current instant and its wall-clock time.
 func (c *Clock) read() (Instant, time.Time) {
-	r := c.system()
+	r := c.readAll()
 	asleep := c.asleep.Load()
-	for more := int64(r.Asleep - c.base); more >= asleep+int64(suspensionGrain); asleep = c.asleep.Load() {
+	for more := int64(r.Asleep - c.base); more >= asleep+int64(minSuspension); asleep = c.asleep.Load() {
 		c.asleep.CompareAndSwap(asleep, more)
 	}
 	return Instant(1 + int64(r.Awake) + asleep), r.Wall

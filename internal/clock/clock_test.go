@@ -47,7 +47,7 @@ func TestSleepClock(t *testing.T) {
 	// A step back of the wall clock hides a suspension of the same length for 100 ms.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
-	awake += sleepReadEvery
+	awake += maxReadingAge
 	require.Equal(t, asleep, read())
 }
 

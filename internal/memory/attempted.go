@@ -38,12 +38,12 @@ type Waiter = store.Waiter
 // queued. Attempted returns the time at which it recorded the results.
 //
 // The parameter lead is that of process.Result.
-func (m *Memory) Attempted(ended []Ended, lead time.Duration) Instant {
+func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 	now := m.process.Now()
 	for i := range ended {
 		e := &ended[i]
-		e.Duplicate = m.process.Record(now, &e.event, &e.ticket, process.Result{
-			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, Lead: lead,
+		e.Duplicate = m.process.Record(now, &e.event, &e.submission, process.Result{
+			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, SQSAhead: sqsAhead,
 		})
 	}
 	if m.claims == nil {

@@ -41,9 +41,9 @@ const (
 	// Refuse: the event cannot be sent. See Judgement.Err.
 	Refuse
 
-	// Behind: the attempt must not start, because an earlier attempt of the same group in
+	// Hold: the attempt must not start, because an earlier attempt of the same group in
 	// this request does not start.
-	Behind
+	Hold
 )
 
 // Judgement is the answer of LookUp or Admit about one event.
@@ -153,7 +153,7 @@ func (a *Attempt) judgeByStore() {
 		a.Kind = Change
 	case store.Late:
 		a.Kind = Late
-	case store.Held, store.Refused:
+	case store.Unresolved, store.Refused:
 		a.Kind, a.Err = Refuse, a.answer.Err
 	case store.Conflict:
 		a.Collision.Reuse = OtherPayload
@@ -173,7 +173,7 @@ func (a *Attempt) judgeByStore() {
 // AttributesCollide reports whether this process sent the event before with other values
 // of the identity attributes, and returns the collision.
 func (m *Memory) AttributesCollide(r *Record) (Collision, bool) {
-	v := m.process.Judge(m.process.Recently(), &r.event, &r.ticket)
+	v := m.process.Judge(m.process.Recently(), &r.event, &r.submission)
 	if v.Kind != process.OtherAttributes {
 		return Collision{}, false
 	}
@@ -210,8 +210,8 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	}
 	for i := range attempts {
 		a := &attempts[i]
-		if isBehind(attempts, i) {
-			a.Kind = Behind
+		if mustHold(attempts, i) {
+			a.Kind = Hold
 			continue
 		}
 		if a.Kind == None && m.claims != nil {
@@ -231,7 +231,7 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
 	for _, r := range records {
-		if k := r.claim.Load(); k != nil && !r.unclaimed.Load() && m.process.Judge(now, &r.event, &r.ticket).Kind == process.Go {
+		if k := r.claim.Load(); k != nil && !r.unclaimed.Load() && m.process.Judge(now, &r.event, &r.submission).Kind == process.Go {
 			claims = append(claims, k)
 		}
 	}
@@ -242,7 +242,7 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 // memory of this process refuses.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
-		if a := &attempts[i]; a.Kind == None && !isBehind(attempts, i) {
+		if a := &attempts[i]; a.Kind == None && !mustHold(attempts, i) {
 			m.judgeInProcess(now, a)
 		}
 	}
@@ -250,9 +250,9 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// isBehind reports whether attempt i must not start because the attempt before it has the
+// mustHold reports whether attempt i must not start because the attempt before it has the
 // same group and does not start.
-func isBehind(attempts []Attempt, i int) bool {
+func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
@@ -261,7 +261,7 @@ func isBehind(attempts []Attempt, i int) bool {
 // bytes (process.Drift), Kind stays None: the store may have the original bytes, so the
 // attempt needs a claim.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
-	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
+	switch v := m.process.Judge(now, &a.event, &a.submission); v.Kind {
 	case process.Conflict, process.OtherAttributes:
 		if !a.SendAnyway {
 			a.Kind, a.Collision = Collide, m.collision(v)
@@ -274,7 +274,7 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 
 // begin begins an attempt if the memory of this process permits the attempt.
 func (m *Memory) begin(now Instant, a *Attempt) {
-	v := m.process.Admit(now, &a.event, &a.ticket)
+	v := m.process.Admit(now, &a.event, &a.submission)
 	if a.First && !v.Kind.Collides() {
 		a.Again = v.Known.State > process.Clear
 	}
@@ -283,7 +283,7 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 			a.Kind = Collide
 			return
 		}
-		v = m.process.AdmitAnyway(now, &a.event, &a.ticket)
+		v = m.process.AdmitAnyway(now, &a.event, &a.submission)
 	}
 	switch v.Kind {
 	case process.Go:

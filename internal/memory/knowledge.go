@@ -78,7 +78,7 @@ func (k *Knowledge) Fate() attempt.Fate {
 // unanswered event are zero.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
-		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.Over())
+		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
 	}
 	return k.since, k.resendBefore, k.forgotten
 }
@@ -108,7 +108,7 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 	case claim == nil && !deferred || unclaimed || there.State == store.Clear:
 		k.State = Clear
 	case there.State == store.InDoubt:
-		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, there.Since, there.ResendUntil, there.Over
+		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, there.Since, there.ResendUntil, there.ForgottenAt
 	case !refused:
 		k.State = Unanswered
 	default:
@@ -122,7 +122,7 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 // is true if the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
-		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.ticket)
+		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
 		k := combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
 		r.knowledge = &k
 	}
@@ -130,7 +130,7 @@ func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 }
 
 // IsIdle reports whether Conclude found no attempt of the submission under way.
-func (r *Record) IsIdle() bool { return r.ticket.Idle }
+func (r *Record) IsIdle() bool { return r.submission.Idle }
 
 // Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
 func (r *Record) Knowledge() *Knowledge {
@@ -144,28 +144,28 @@ func (r *Record) Knowledge() *Knowledge {
 // returns the knowledge about the event. For an event in doubt, over is the time at which
 // the doubt has ended. If the store never answered, the state is Clear and not
 // Unanswered, because the attempts of this submission stored nothing.
-func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
+func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
-		return k, over
+		return k, forgotten
 	}
 	if r.claim.Load() != nil {
 		m.claims.Release(r.claim.Load())
 	}
 	now := m.process.Now()
-	m.process.Release(now, &r.event, &r.ticket)
-	m.process.Refresh(now, &r.event, &r.ticket)
-	end := r.ticket.Known.Over()
+	m.process.Release(now, &r.event, &r.submission)
+	m.process.Refresh(now, &r.event, &r.submission)
+	end := r.submission.Known.ForgottenAt()
 	if end < now {
 		// This process has no doubt. If SQS altered the event, SQS would store a resend
 		// (Ended.Drops is false).
 		end = now.Add(window.LastStart)
 	}
-	over = time.Now().Add(end.Sub(now))
-	k = combine(r.ticket.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
+	forgotten = time.Now().Add(end.Sub(now))
+	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.process.State != process.InDoubt {
-		over = time.Now().Add(time.Until(k.forgotten)) // unlike forgotten, the sum ignores steps of the wall clock
+		forgotten = time.Now().Add(time.Until(k.forgotten)) // unlike forgotten, the sum ignores steps of the wall clock
 	}
-	return k, over
+	return k, forgotten
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
@@ -174,6 +174,6 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 // wait.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
-		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)
+		m.process.Refresh(m.process.Now(), &r.event, &r.submission)
 	}
 }

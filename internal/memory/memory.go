@@ -22,7 +22,7 @@
 //	m.Identify(&r, key, group, body, payload, attributes)
 //	m.Prepare(ctx, records)                         // with a store, optional
 //	m.Admit(ctx, attempts)                          // before each attempt
-//	m.Attempted(ended, lead)                        // after each attempt that may Go
+//	m.Attempted(ended, sqsAhead)                        // after each attempt that may Go
 //	m.Conclude(&r, altered, refused)                // once, without proof of storage
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported
@@ -110,7 +110,7 @@ type Record struct {
 	SendAnyway bool
 
 	event      process.Event
-	ticket     process.Ticket
+	submission process.Submission
 	identified bool
 	claim      atomic.Pointer[store.Claim] // nil without a store
 	deferred   bool                        // the claim cannot be prepared yet
@@ -153,13 +153,13 @@ func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 // Identify returns the current instant.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
-		m.process.Release(m.process.Now(), &r.event, &r.ticket)
-		r.ticket = r.ticket.Again()
+		m.process.Release(m.process.Now(), &r.event, &r.submission)
+		r.submission = r.submission.WithOtherMessage()
 	}
 	r.event = m.process.Event(key, group, body, payload, attributes)
 	r.identified = true
 	now := m.process.Now()
-	m.process.Refresh(now, &r.event, &r.ticket)
+	m.process.Refresh(now, &r.event, &r.submission)
 	return now
 }
 
@@ -182,7 +182,7 @@ func (r *Record) BodyHash() string {
 // WasSentHere reports whether this process had sent the event before. Call WasSentHere
 // before the submission's first Admit, because attempts of the submission itself would
 // count too.
-func (r *Record) WasSentHere() bool { return r.ticket.Known.State > process.Clear }
+func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
 // Call WasSentElsewhere before the submission's first attempt.

@@ -49,13 +49,13 @@ func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	id, sequence := aws.ToString(c.messageID), aws.ToString(c.sequence)
 	switch {
 	case id == "":
-		return doubt(errNoMessageID)
+		return inDoubt(errNoMessageID)
 	case sequence == "":
-		return doubt(errNoSequence)
+		return inDoubt(errNoSequence)
 	case body == "":
-		return doubt(errNoBodyMD5)
+		return inDoubt(errNoBodyMD5)
 	case len(e.Attributes) > 0 && attributes == "":
-		return doubt(errNoAttributesMD5)
+		return inDoubt(errNoAttributesMD5)
 	}
 	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
 }
@@ -69,7 +69,7 @@ func isAttributes(e *Entry, got string) bool {
 	return strings.EqualFold(*digest.Attributes(e.Attributes), got)
 }
 
-func doubt(err error) attempt.Answer {
+func inDoubt(err error) attempt.Answer {
 	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled, Err: err}
 }
 
@@ -105,9 +105,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 	for i := range answers {
 		switch {
 		case mentions[i] == 0:
-			answers[i] = doubt(errNotMentioned)
+			answers[i] = inDoubt(errNotMentioned)
 		case mentions[i] > 1:
-			answers[i] = doubt(errMentionedTwice)
+			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
 			// The entry IDs in this answer are unreliable. A refusal has no digest that
 			// would show to which entry it belongs.
@@ -135,7 +135,7 @@ func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	case failed.SenderFault && code != "" && classify(code) != service:
 		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final, Code: nameOf(code), Err: err}
 	}
-	a := doubt(err)
+	a := inDoubt(err)
 	a.Code = nameOf(code)
 	return a
 }
@@ -157,14 +157,14 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		return p.doubtful(unknown)
+		return p.inDoubtByClass(unknown)
 	}
 	if !p.followed() {
 		return p.judgeUnseen(err, api, n)
 	}
 	named := p.failed.Load()
 	if named == nil {
-		return p.doubtful(classify(api.ErrorCode()))
+		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
 	// The answer's Code is the code in the header x-amzn-query-error, because users know
 	// this code. The code in the body decides whether the refusal proves that nothing was
@@ -176,8 +176,8 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 			c = unknown
 		}
 	}
-	a := p.doubtful(c)
-	if status := p.status.Load(); p.once() && (status >= 400 && status < 500 || status >= 500 && status < 600 && c == throttle) {
+	a := p.inDoubtByClass(c)
+	if status := p.status.Load(); p.wasSentOnce() && (status >= 400 && status < 500 || status >= 500 && status < 600 && c == throttle) {
 		a = refusal(c, n)
 	}
 	a.Code = nameOf(code)
@@ -210,7 +210,7 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	} else if api.ErrorFault() == smithy.FaultServer {
 		known = false
 	}
-	a := p.doubtful(c)
+	a := p.inDoubtByClass(c)
 	if known && !dropped {
 		a = refusal(c, n)
 	}
@@ -238,10 +238,10 @@ func refusal(c class, n int) attempt.Answer {
 	return a
 }
 
-// doubtful returns the answer for an entry that SQS may have stored. After a probable
+// inDoubtByClass returns the answer for an entry that SQS may have stored. After a probable
 // throttle its Load is Throttled: the producer slows down even if the answer does not
 // prove that SQS throttled the request.
-func (p *progress) doubtful(c class) attempt.Answer {
+func (p *progress) inDoubtByClass(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {
 		a.Load = attempt.Throttled

@@ -22,8 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// quotes returns forms in which an error may contain the message body, by name of the form.
-func quotes(body string) map[string]string {
+// bodyForms returns forms in which an error may contain the message body, by name of the form.
+func bodyForms(body string) map[string]string {
 	twice := strconv.Quote(strconv.Quote(body))
 	return map[string]string{
 		"the body":           body,
@@ -47,7 +47,7 @@ const secretBody = `{"dedupe_key":"patient-Q7X","payload":{"name":"Jane Q7X","no
 // A client, a wrapper or an answer quotes a message or a part of it, plain or encoded.
 // The quote appears in no error text, error code or digest of the answers.
 func TestNoTextQuotesAMessage(t *testing.T) {
-	for form, quote := range quotes(secretBody) {
+	for form, quote := range bodyForms(secretBody) {
 		for name, c := range map[string]*sqscall.Caller{
 			"an error":        failing(func() error { return errors.New(quote) }),
 			"a wrapped error": failing(func() error { return fmt.Errorf("send %s: %w", quote, syscall.ECONNRESET) }),

@@ -58,8 +58,8 @@ func (p *progress) exchange() Exchange {
 	return Exchange{}
 }
 
-// describe notes the request ID and the date of an answer.
-func (p *progress) describe(r *smithyhttp.Response) {
+// noteExchange notes the request ID and the date of an answer.
+func (p *progress) noteExchange(r *smithyhttp.Response) {
 	of := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 		// The Date header has whole seconds, so on average the answer was made half a
@@ -100,9 +100,9 @@ func (p *progress) neverConnected() bool {
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
 }
 
-// once reports whether the request was made at most once. After a redirect or a retry
+// wasSentOnce reports whether the request was made at most once. After a redirect or a retry
 // in the HTTP client, a refusal proves nothing about the earlier request.
-func (p *progress) once() bool {
+func (p *progress) wasSentOnce() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
 
@@ -137,7 +137,7 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 			GotConn: func(httptrace.GotConnInfo) { p.connected.Add(1) },
 		}), in)
 		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && err == nil {
-			p.describe(response)
+			p.noteExchange(response)
 			p.receive(response)
 		}
 		return out, metadata, err

@@ -167,7 +167,7 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		from := w.done[group]
 		w.mu.Unlock()
 		// Another process with this source may have sent the event that paused the group
-		// (see world.rivals).
+		// (see world.twoProducers).
 		if from != last {
 			producer.Resume(group)
 			last = from

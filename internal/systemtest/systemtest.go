@@ -73,10 +73,10 @@ func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 	w := newWorld(t, seed, sabotage, open)
 	defer w.disconnect(w.store)
-	w.storm = time.Now().Add(time.Minute + w.span(40*time.Minute))
-	rivals := 1
-	if w.rivals {
-		rivals = 2
+	w.faultsUntil = time.Now().Add(time.Minute + w.span(40*time.Minute))
+	producers := 1
+	if w.twoProducers {
+		producers = 2
 	}
 	var actors sync.WaitGroup
 	// The function restarted runs a process. When the process has died, it starts the
@@ -87,7 +87,7 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 			for life1 := 0; !w.finished(); life1++ {
 				p := w.newProcess(fmt.Sprintf("%s %d.%d", name, n, life1))
 				end := time.AfterFunc(time.Duration(1+rng.IntN(1200))*time.Second, func() {
-					if time.Now().Before(w.storm) {
+					if time.Now().Before(w.faultsUntil) {
 						p.kill("at some time")
 					}
 				})
@@ -95,23 +95,23 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 				end.Stop()
 				p.end()
 				pause := time.Duration(rng.Int64N(int64(5 * time.Second)))
-				if rng.IntN(3) == 0 && time.Now().Before(w.storm) {
+				if rng.IntN(3) == 0 && time.Now().Before(w.faultsUntil) {
 					pause = time.Duration(rng.Int64N(int64(most)))
 				}
 				time.Sleep(pause)
 			}
 		})
 	}
-	for n := range rivals {
+	for n := range producers {
 		restarted("producer", uint64(n), 8*time.Minute, w.produce)
 	}
 	for n := range 1 + int(w.span(3)) {
 		restarted("consumer", uint64(100+n), time.Minute, func(p *process, _ *rand.Rand) { w.consume(p) })
 	}
-	time.AfterFunc(time.Until(w.storm), func() {
+	time.AfterFunc(time.Until(w.faultsUntil), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.calm = true
+		w.faultsOver = true
 	})
 	actors.Wait()
 	time.Sleep(10 * time.Minute) // until requests that are still under way have arrived

@@ -26,9 +26,9 @@ type Ledger interface {
 type witness struct {
 	w *world
 
-	mu      sync.Mutex
-	claims  map[claimed]*changes
-	anchors []ledger.Head
+	mu         sync.Mutex
+	claims     map[claimed]*changes
+	savedHeads []ledger.Head
 }
 
 // claimed identifies one granted claim: the key, and the store's number of the claim
@@ -40,16 +40,16 @@ type claimed struct {
 
 // changes has the changes of one granted claim, as confirmed by the store's answers.
 type changes struct {
-	granted idempotency.Record // record as of the first event
-	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubt int                // number of failures without proof; a repeated failure may change nothing
-	ends    []ledger.Event     // completed, failed or released; a repeated end changes nothing
-	resend  bool
+	granted  idempotency.Record // record as of the first event
+	grants   []ledger.Event     // Claimed or Reclaimed, and Renewed
+	inDoubts int                // number of failures without proof; a repeated failure may change nothing
+	ends     []ledger.Event     // completed, failed or released; a repeated end changes nothing
+	resend   bool
 }
 
-// keep saves the current head of the ledger. At the end of the run, the ledger must
+// saveHead saves the current head of the ledger. At the end of the run, the ledger must
 // contain each saved head.
-func (v *witness) keep() {
+func (v *witness) saveHead() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {
 		v.w.fail("", "the head of the ledger: %v", err)
@@ -57,7 +57,7 @@ func (v *witness) keep() {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.anchors = append(v.anchors, head)
+	v.savedHeads = append(v.savedHeads, head)
 }
 
 func (v *witness) saw(k idempotency.Key, fence int64, f func(*changes)) {
@@ -101,7 +101,7 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 			if event != ledger.Renewed {
 				c.granted, c.resend = o.Record, claims[i].Resend
 			}
-			c.events = append(c.events, event)
+			c.grants = append(c.grants, event)
 		})
 	}
 	return out, nil
@@ -126,7 +126,7 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	}
 	s.saw(ref.Key, ref.Fence, func(c *changes) {
 		if event == ledger.InDoubt {
-			c.inDoubt++
+			c.inDoubts++
 		} else {
 			c.ends = append(c.ends, event)
 		}
@@ -143,12 +143,12 @@ func (v *witness) failed(call string, err error) {
 }
 
 // check compares the ledger with the recorded answers. The ledger must contain each
-// head, the hash of its last entry, that method keep has saved. It must have each change once, in the order of the changes of its key.
+// head, the hash of its last entry, that method saveHead has saved. It must have each change once, in the order of the changes of its key.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
-	v.keep()
+	v.saveHead()
 	l := v.w.storage.Ledger
-	report, err := ledger.Verify(l.Lines(ctx, ledger.Head{}), v.anchors...)
+	report, err := ledger.Verify(l.Lines(ctx, ledger.Head{}), v.savedHeads...)
 	if err != nil {
 		v.w.fail("", "the ledger: %v", err)
 		return
@@ -178,7 +178,7 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 				n = len(list)
 			}
 			at := claimed{key, list[0].Fence}
-			if wrong := v.claims[at].differ(list[:n]); wrong != "" {
+			if wrong := v.claims[at].difference(list[:n]); wrong != "" {
 				v.w.fail(key.Value, "claim %d of %s: %s, the ledger has %v", at.fence, key.Operation, wrong, short(list[:n]))
 			}
 			delete(v.claims, at)
@@ -199,14 +199,14 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// differ compares the ledger entries of one granted claim with the recorded answers. It
+// difference compares the ledger entries of one granted claim with the recorded answers. It
 // describes a difference, or returns "" if they agree.
-func (c *changes) differ(entries []ledger.Entry) string {
+func (c *changes) difference(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"
 	}
 	first := entries[0]
-	if g := c.granted; len(c.events) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
+	if g := c.granted; len(c.grants) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
 		first.Attempts != g.Attempts || first.Generation != g.Generation || first.RunAgain != c.resend || !first.At.Equal(g.ReadAt) {
 		return fmt.Sprintf("the store granted attempt %d of generation %d of the payload %v at %v", g.Attempts, g.Generation, g.Fingerprint, g.ReadAt)
 	}
@@ -230,13 +230,13 @@ func (c *changes) differ(entries []ledger.Entry) string {
 			ends = append(ends, e.Event)
 		}
 	}
-	slices.Sort(c.events) // concurrent answers may have been recorded in another order
+	slices.Sort(c.grants) // concurrent answers may have been recorded in another order
 	slices.Sort(grants)
 	switch {
-	case !slices.Equal(grants, c.events):
-		return fmt.Sprintf("the store granted it %v", c.events)
-	case inDoubt > c.inDoubt || (inDoubt == 0) != (c.inDoubt == 0):
-		return fmt.Sprintf("it was in doubt %d times", c.inDoubt)
+	case !slices.Equal(grants, c.grants):
+		return fmt.Sprintf("the store granted it %v", c.grants)
+	case inDoubt > c.inDoubts || (inDoubt == 0) != (c.inDoubts == 0):
+		return fmt.Sprintf("it was in doubt %d times", c.inDoubts)
 	case len(c.ends) == 0 && len(ends) > 0, len(c.ends) > 0 && (len(ends) == 0 || !slices.Contains(c.ends, ends[0])):
 		return fmt.Sprintf("the store confirmed as its end %v", c.ends)
 	}

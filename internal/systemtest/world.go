@@ -43,23 +43,23 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// storm is the time until which faults happen. Then the field calm becomes true. If
+	// faultsUntil is the time until which faults happen. Then the field faultsOver becomes true. If
 	// an event lacks its receipt or its effect six hours later, the run counts as stuck.
-	storm time.Time
+	faultsUntil time.Time
 
-	// If rivals is set, two producer processes send the events of one source at a time.
+	// If twoProducers is set, two producer processes send the events of one source at a time.
 	// The library then promises no order.
-	rivals bool
+	twoProducers bool
 
-	mu       sync.Mutex
-	calm     bool // no more faults and crashes happen
-	rng      *rand.Rand
-	done     map[string]int   // by group: number of events marked as sent
-	effects  map[string][]int // by group, in the order of happening
-	receipts map[string]string
-	notes    []note
-	wrong    []string
-	totals   totals
+	mu         sync.Mutex
+	faultsOver bool // no more faults and crashes happen
+	rng        *rand.Rand
+	done       map[string]int   // by group: number of events marked as sent
+	effects    map[string][]int // by group, in the order of happening
+	receipts   map[string]string
+	notes      []note
+	wrong      []string
+	totals     totals
 }
 
 // totals counts the events and faults of a run, or of the runs of all seeds.
@@ -108,7 +108,7 @@ func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *worl
 	w := &world{
 		t: t, seed: seed, queue: queue, rng: rng, sabotage: sabotage,
 		storage: open(t, func() time.Time { return time.Now().Add(skew) }),
-		length:  3 + rng.IntN(12), rivals: rng.IntN(4) == 0,
+		length:  3 + rng.IntN(12), twoProducers: rng.IntN(4) == 0,
 		odds: map[string]float64{}, done: map[string]int{}, effects: map[string][]int{}, receipts: map[string]string{},
 	}
 	if f, ok := forgeries[sabotage]; ok {
@@ -158,7 +158,7 @@ func (w *world) happens(step string) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.calm && w.rng.Float64() < odds
+	return !w.faultsOver && w.rng.Float64() < odds
 }
 
 // span returns a random duration below most.
@@ -190,7 +190,7 @@ func (w *world) fail(key, format string, args ...any) {
 // finished reports whether every event has a receipt and an effect. It also returns true
 // if the run is stuck, that is, six hours after the last fault.
 func (w *world) finished() bool {
-	if time.Since(w.storm) > 6*time.Hour {
+	if time.Since(w.faultsUntil) > 6*time.Hour {
 		return true
 	}
 	w.mu.Lock()
@@ -221,7 +221,7 @@ func (w *world) check() {
 		last := -1
 		for _, n := range w.effects[g] {
 			times[n]++
-			if n < last && !w.rivals {
+			if n < last && !w.twoProducers {
 				w.fail(event{g, n}.key(), "its effect came after that of event %d", last)
 			}
 			last = max(last, n)
@@ -284,7 +284,7 @@ func (p *process) end() {
 	p.once.Do(p.cancel)
 	p.w.disconnect(p.store.s)
 	if p.w.storage.Ledger != nil {
-		p.w.witness.keep()
+		p.w.witness.saveHead()
 	}
 }
 

@@ -24,7 +24,7 @@ type stream struct {
 	step   time.Duration
 	next   int
 	events [20]process.Event
-	ticket [20]process.Ticket
+	subs   [20]process.Submission
 	texts  [][3]string // key, message ID, sequence number
 	body   string
 }
@@ -46,7 +46,7 @@ func (s *stream) send(tb testing.TB) {
 	s.clocks.Awake += s.step
 	now := s.Now()
 	slot := i % len(s.events)
-	ev, t := &s.events[slot], &s.ticket[slot]
+	ev, t := &s.events[slot], &s.subs[slot]
 	if i >= len(s.events) {
 		texts := &s.texts[(i-len(s.events))%len(s.texts)]
 		if s.Record(now, ev, t, process.Result{Fate: attempt.Stored, MessageID: texts[1], Sequence: texts[2]}) {
@@ -56,7 +56,7 @@ func (s *stream) send(tb testing.TB) {
 	}
 	key := s.texts[i%len(s.texts)][0]
 	*ev = s.Event(key, key, s.body, s.body[100:], [32]byte{})
-	*t = process.Ticket{}
+	*t = process.Submission{}
 	s.Refresh(now, ev, t)
 	if v := s.Admit(now, ev, t); v.Kind != process.Go {
 		tb.Fatal(v.Kind)
@@ -111,8 +111,8 @@ func TestNothingIsAllocated(t *testing.T) {
 
 	s.clocks.Awake += time.Hour
 	for i := range s.events {
-		s.Record(s.Now(), &s.events[i], &s.ticket[i], refused)
-		s.Release(s.Now(), &s.events[i], &s.ticket[i])
+		s.Record(s.Now(), &s.events[i], &s.subs[i], refused)
+		s.Release(s.Now(), &s.events[i], &s.subs[i])
 	}
 	assert.True(t, s.Sweep(s.Now()))
 	texts := s.texts
@@ -137,25 +137,25 @@ func TestConcurrentUse(t *testing.T) {
 				key := strconv.Itoa(i)
 				body := key + strconv.Itoa(i%2)
 				ev := m.Event(key, "g", body, body, [32]byte{})
-				var tk process.Ticket
-				m.Refresh(m.Now(), &ev, &tk)
+				var sub process.Submission
+				m.Refresh(m.Now(), &ev, &sub)
 				for try := range 3 {
-					if v := m.Admit(m.Now(), &ev, &tk); v.Kind != process.Go {
+					if v := m.Admit(m.Now(), &ev, &sub); v.Kind != process.Go {
 						t.Error(v.Kind)
 						return
 					}
 					r := []process.Result{refused, lost, stored(key)}[try]
-					if !m.Record(m.Now(), &ev, &tk, r) && try == 2 {
+					if !m.Record(m.Now(), &ev, &sub, r) && try == 2 {
 						mu.Lock()
 						fresh[i]++
 						mu.Unlock()
 					}
 				}
 				other := m.Event(key, "g", "other", "other", [32]byte{})
-				if i%3 == 0 && m.AdmitAnyway(m.Now(), &other, &process.Ticket{}).Kind != process.Go {
+				if i%3 == 0 && m.AdmitAnyway(m.Now(), &other, &process.Submission{}).Kind != process.Go {
 					t.Error("not admitted")
 				}
-				m.Release(m.Now(), &ev, &tk)
+				m.Release(m.Now(), &ev, &sub)
 				if i%50 == 0 {
 					m.Sweep(m.Now())
 					m.Len(m.Now())

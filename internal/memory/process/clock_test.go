@@ -48,7 +48,7 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	r.clocks.Asleep += 5 * time.Minute
 	r.clocks.Step = -5 * time.Minute // the wall clock is set back, which hides the suspension
 	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
-	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.tk.Known.ResendBefore()))
+	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.sub.Known.ResendBefore()))
 
 	s = r.submit("k2", "g", "b")
 	s.try(lost)

@@ -49,7 +49,7 @@ func TestCollisions(t *testing.T) {
 			}
 		}
 	}
-	r.until(first.look().Over() - 1)
+	r.until(first.look().ForgottenAt() - 1)
 	other := r.submit("k", "g", "other")
 	assert.Equal(t, process.Conflict, other.admit().Kind)
 	r.pass(1)
@@ -104,7 +104,7 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
 
 	// After the record of the first event has expired, the second event's record remains.
-	r.until(known.Over())
+	r.until(known.ForgottenAt())
 	assert.Zero(t, first.look())
 	assert.Equal(t, process.Stored, other.state())
 	assert.Equal(t, process.LateStored, r.submitWith("k", "g", "other", "north").admit().Kind)
@@ -124,14 +124,14 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.True(t, south.record(stored("m1")))
 
 	// The memory forgets the event north while the event south is in a request. The
-	// submission of south has kept the message ID of north (in its Ticket). SQS answers
+	// submission of south has kept the message ID of north (in its Submission). SQS answers
 	// with this message ID, so south is recognised as a duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
 	south = r.submitWith("k2", "g", "b", "south")
 	require.Equal(t, process.Go, south.anyway().Kind)
-	r.until(north.look().Over())
+	r.until(north.look().ForgottenAt())
 	require.Zero(t, north.look())
 	assert.True(t, south.record(stored("m2")))
 }
@@ -148,7 +148,7 @@ func TestAltered(t *testing.T) {
 	for _, v := range []process.Judgement{s.admit(), again.admit(), again.anyway()} {
 		assert.Equal(t, process.AlteredBefore, v.Kind)
 		assert.Equal(t, since, v.Known.Since)
-		assert.Equal(t, end.Add(span), v.Known.Over(), "until when")
+		assert.Equal(t, end.Add(span), v.Known.ForgottenAt(), "until when")
 	}
 	south := r.submitWith("k", "g", "b", "south")
 	assert.Equal(t, process.OtherAttributes, south.admit().Kind)

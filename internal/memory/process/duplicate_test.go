@@ -26,10 +26,10 @@ func TestDuplicateByMessageID(t *testing.T) {
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
 	assert.Equal(t, since, s.look().Since)
-	assert.Equal(t, r.Now().Add(span), s.look().Over())
+	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
 	// During the attempt, the memory forgets the event. The submission has kept the
-	// message ID (in its Ticket), so the duplicate is still recognised.
+	// message ID (in its Submission), so the duplicate is still recognised.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -99,20 +99,20 @@ func TestLateEndWithoutProof(t *testing.T) {
 		case "nothing", "clear":
 			assert.Equal(t, process.Stored, k.State, meanwhile)
 			assert.Equal(t, first, k.Since, "the interval by which the attempt was judged")
-			assert.Equal(t, end.Add(span), k.Over())
+			assert.Equal(t, end.Add(span), k.ForgottenAt())
 		case "in doubt":
 			assert.Equal(t, process.Stored, k.State)
 			assert.Equal(t, first, k.Since)
-			assert.Equal(t, since.Add(window.Request+span), k.Over(), "the other may arrive later than this one")
+			assert.Equal(t, since.Add(window.Request+span), k.ForgottenAt(), "the other may arrive later than this one")
 		case "under way":
 			assert.True(t, k.UnderWay)
 			r.pass(time.Second)
 			other.record(refused)
 			assert.Equal(t, process.InDoubt, s.state(), "the late one may be stored")
-			assert.Equal(t, r.Now().Add(window.Request+span), s.look().Over())
+			assert.Equal(t, r.Now().Add(window.Request+span), s.look().ForgottenAt())
 		case "stored":
 			assert.Equal(t, before.Since, k.Since)
-			assert.Equal(t, end.Add(span), k.Over(), "the late attempt may be the last one that SQS stored")
+			assert.Equal(t, end.Add(span), k.ForgottenAt(), "the late attempt may be the last one that SQS stored")
 		default:
 			assert.Equal(t, before, k, meanwhile)
 		}
@@ -143,7 +143,7 @@ func sequenceAt(at time.Time, n int64) string {
 	return number.Add(number, big.NewInt(at.UnixMilli()*256_000+n)).String()
 }
 
-func TestDuplicateByWatermark(t *testing.T) {
+func TestDuplicateByGroupNumber(t *testing.T) {
 	at := process.ClocksStart
 	number := func(d time.Duration, n int64) string { return sequenceAt(at.Add(d), n) }
 	for _, tc := range []struct {
@@ -223,13 +223,13 @@ func TestDuplicateByAcceptTime(t *testing.T) {
 
 // SQS's clock and the wall clock differ by up to an hour. The time of acceptance is right
 // all the same, because Record adds the lead of SQS's clock.
-func TestLeadOfSQSClock(t *testing.T) {
+func TestClockOfSQSIsAhead(t *testing.T) {
 	for _, lead := range []time.Duration{-time.Hour, -3 * time.Minute, 3 * time.Minute, time.Hour} {
 		r := newRig(t, process.Options{AcceptTimes: true})
 		r.pass(time.Hour)
 		answer := func(id string, ago time.Duration) process.Result {
 			a := stored(id, sequenceAt(process.ClocksStart.Add(time.Hour-ago+lead), 0))
-			a.Lead = lead
+			a.SQSAhead = lead
 			return a
 		}
 		accepted := r.Now().Add(-time.Minute)

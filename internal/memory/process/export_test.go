@@ -45,6 +45,6 @@ func (m *Memory) Horizon(now Instant) Instant {
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev, &Ticket{made: now})
+	own, _ := m.find(now, ev, &Submission{made: now})
 	return own.known(now)
 }

@@ -11,39 +11,39 @@ import "time"
 // the memory freed the record right after the suspension, the submission would never learn
 // of the stored event.
 //
-// Solution: the memory keeps each record until the process has run for awakeFor after the
+// Solution: the memory keeps each record until the process has run for minAwake after the
 // suspension, or until no submission waits.
 type horizon struct {
-	counted time.Duration // total length of the suspensions that count as elapsed time
-	// noticed is counted plus the suspensions that are noticed but do not count as
+	countedSleep time.Duration // total length of the suspensions that count as elapsed time
+	// noticedSleep is countedSleep plus the suspensions that are noticed but do not count as
 	// elapsed time yet.
-	noticed time.Duration
-	since   Instant // when noticed was set, on a clock that stops in suspensions
-	last    Instant // latest result of freeUntil
+	noticedSleep time.Duration
+	noticedAt    Instant // when noticed was set, on a clock that stops in suspensions
+	latest       Instant // latest result of freeUntil
 }
 
-// awakeFor is longer than the time between two calls of Refresh for a waiting submission.
-const awakeFor = 2 * time.Minute
+// minAwake is longer than the time between two calls of Refresh for a waiting submission.
+const minAwake = 2 * time.Minute
 
 // freeUntil returns the instant up to which the memory may free records. A recent
 // suspension does not count yet: freeUntil subtracts its length from the current instant.
 // The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
-	if asleep != h.counted {
+	if asleep != h.countedSleep {
 		awake := now.Add(-asleep)
 		switch {
 		case m.waiting.Load() == 0:
-			h.counted, h.noticed = asleep, asleep
-		case h.noticed == h.counted:
-			h.noticed, h.since = asleep, awake
-		case awake.Sub(h.since) >= awakeFor:
-			h.counted = h.noticed
-			if asleep != h.noticed {
-				h.noticed, h.since = asleep, awake
+			h.countedSleep, h.noticedSleep = asleep, asleep
+		case h.noticedSleep == h.countedSleep:
+			h.noticedSleep, h.noticedAt = asleep, awake
+		case awake.Sub(h.noticedAt) >= minAwake:
+			h.countedSleep = h.noticedSleep
+			if asleep != h.noticedSleep {
+				h.noticedSleep, h.noticedAt = asleep, awake
 			}
 		}
 	}
-	h.last = max(h.last, now.Add(h.counted-asleep))
-	return h.last
+	h.latest = max(h.latest, now.Add(h.countedSleep-asleep))
+	return h.latest
 }

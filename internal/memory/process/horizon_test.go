@@ -41,7 +41,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
 			altered.goes() // a new attempt may start, because SQS never had this event
 			again := r.submit("k", "g", "b")
-			assert.Equal(t, process.Unknown, again.tk.Known.State)
+			assert.Equal(t, process.Unknown, again.sub.Known.State)
 			again.goes()
 		})
 	}

@@ -53,15 +53,15 @@ type Known struct {
 	// with State InDoubt.
 	UnderWay bool
 
-	// older reports, with UnderWay, that an earlier request has ended without proof.
-	older bool
+	// olderUnproven reports, with UnderWay, that an earlier request has ended without proof.
+	olderUnproven bool
 
 	// Since is the start of an attempt. With State InDoubt, it is the first attempt
 	// without a clear answer. With Stored or Altered, it is the first attempt that SQS
 	// may have stored. With Clear, it is the last attempt. With Unknown, Since is zero.
 	Since Instant
 
-	over Instant
+	forgottenAt Instant
 }
 
 // ResendBefore returns the last instant at which another attempt may start so that SQS
@@ -69,22 +69,22 @@ type Known struct {
 // Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
-// Over returns the first instant at which SQS has certainly forgotten the event and would
+// ForgottenAt returns the first instant at which SQS has certainly forgotten the event and would
 // store a resend as a new event. While a request is under way, SQS may still store the
 // event. A later snapshot may then have a later Over, by up to window.Request. Over is
 // zero with State Unknown or Clear.
-func (k Known) Over() Instant { return k.over }
+func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
 // keptUntil returns the instant until which the event stays InDoubt or Stored in the memory
 // unless an answer of SQS proves otherwise.
 func (k Known) keptUntil() Instant {
 	switch {
-	case k.State != InDoubt || k.older:
+	case k.State != InDoubt || k.olderUnproven:
 		return k.Since.Add(memorySpan) // a refusal of the current request leaves the older doubt
 	case k.UnderWay:
-		return k.over.Add(-window.Request) // the earliest end, if the request ends now without proof
+		return k.forgottenAt.Add(-window.Request) // the earliest end, if the request ends now without proof
 	default:
-		return k.over
+		return k.forgottenAt
 	}
 }
 
@@ -122,7 +122,7 @@ const (
 	OtherAttributes
 
 	// AlteredBefore means that SQS stored a different message in place of the event.
-	// Until Known.Over, SQS would drop the event as a duplicate.
+	// Until Known.ForgottenAt, SQS would drop the event as a duplicate.
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.

@@ -20,7 +20,7 @@
 //
 // Usage of one submission:
 //
-//	var t process.Ticket
+//	var t process.Submission
 //	ev := m.Event(key, group, body, payload, attributes)
 //	m.Refresh(m.Now(), &ev, &t)            // when it is made, and once a minute
 //	v := m.Admit(m.Now(), &ev, &t)         // before each attempt
@@ -79,7 +79,7 @@ type Memory struct {
 	mu sync.Mutex
 	// The key of a record is the event's dedupe key, or the result of separateKey.
 	sent    *window.Window[remembered]
-	marks   watermarks
+	numbers groupNumbers
 	horizon horizon
 }
 
@@ -122,78 +122,78 @@ func (m *Memory) Wall(i Instant) time.Time {
 // Conclude returns the event's state, which decides the submission's outcome. For a stored
 // event, duplicate reports whether an earlier submission stored it. Conclude may run while
 // another goroutine is in Admit or Record, or about to call one.
-func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
+func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev, t)
-	t.capture(m.freeUntil(now), own.known(now))
-	t.concluded, t.Idle = true, t.began == 0
-	return t.Known, t.Known.State == Stored && !t.storedIt
+	own, _ := m.find(now, ev, sub)
+	sub.capture(m.freeUntil(now), own.known(now))
+	sub.concluded, sub.Idle = true, sub.began == 0
+	return sub.Known, sub.Known.State == Stored && !sub.storedIt
 }
 
 // Refresh captures the current knowledge of the event in the ticket. Call Refresh at
 // the start of the submission and at least once a minute until its outcome, even while
 // another goroutine is in Admit or Record. The ticket then records each doubt, even if the
 // doubt begins and ends during the wait.
-func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
+func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t.made == 0 {
+	if sub.made == 0 {
 		m.freeUntil(now) // called before this submission counts as waiting
-		t.made = now
+		sub.made = now
 		m.waiting.Add(1)
 	}
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev, sub)
 	horizon := m.freeUntil(now)
-	t.capture(horizon, own.known(now))
-	t.captureCollision(now, horizon, ev, &own, &first)
+	sub.capture(horizon, own.known(now))
+	sub.captureCollision(now, horizon, ev, &own, &first)
 }
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt. After
 // the judgement Go, the event is in doubt. The caller must then call Record, even if no
 // request was sent. Other judgements change nothing in the memory.
-func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
+func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.admit(now, ev, t, false)
+	return m.admit(now, ev, sub, false)
 }
 
 // Judge returns the judgement of Admit without beginning an attempt. It ignores the limit
 // on records, so the judgement is never Full. Judge captures the current knowledge in the
 // ticket. If events are also claimed in a store, the caller calls Judge first. It then
 // asks the store for claims of the permitted events, and calls Admit last.
-func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
+func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, t)
-	return m.judge(now, ev, t, &own, &first, false)
+	own, first := m.find(now, ev, sub)
+	return m.judge(now, ev, sub, &own, &first, false)
 }
 
 // AdmitAnyway is like Admit, but admits an event that collides with another event. The
 // admitted event gets a separate record, and later Admit calls find this record. The
 // other event's record does not change.
-func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Judgement {
+func (m *Memory) AdmitAnyway(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.admit(now, ev, t, true)
+	return m.admit(now, ev, sub, true)
 }
 
-func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement {
-	own, first := m.find(now, ev, t)
-	v := m.judge(now, ev, t, &own, &first, anyway)
+func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Judgement {
+	own, first := m.find(now, ev, sub)
+	v := m.judge(now, ev, sub, &own, &first, anyway)
 	if v.Kind != Go {
 		return v
 	}
 	known := v.Known
-	collides := !own.held && first.held
+	collides := !own.exists && first.exists
 	if collides {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	if !own.held {
+	if !own.exists {
 		own.value = remembered{fingerprint: ev.is}
 	}
-	prior, started := own.messageID(), *t
+	prior, started := own.messageID(), *sub
 	own.begin(now, &started)
 	if prior == 0 {
 		if err := m.put(now, ev, &own); err != nil {
@@ -203,40 +203,40 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement
 			prior = first.messageID()
 		}
 	}
-	*t = started
-	if t.first == 0 {
-		t.first, t.prior, t.watermark = now, prior, m.marks.of(ev.group)
+	*sub = started
+	if sub.firstAttempt == 0 {
+		sub.firstAttempt, sub.priorID, sub.groupHighest = now, prior, m.numbers.of(ev.group)
 	}
-	t.Known = own.known(now)
+	sub.Known = own.known(now)
 	return Judgement{Go, known}
 }
 
 // judge decides whether an attempt may start. own is the event's record. first is the
 // record under the event's dedupe key, which may belong to another event.
-func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Judgement {
+func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
-	t.capture(horizon, known)
-	t.captureCollision(now, horizon, ev, own, first)
+	sub.capture(horizon, known)
+	sub.captureCollision(now, horizon, ev, own, first)
 	switch {
-	case t.concluded:
-		return Judgement{Concluded, t.Known}
+	case sub.concluded:
+		return Judgement{Concluded, sub.Known}
 	case known.State == Altered:
 		return Judgement{AlteredBefore, known}
-	case t.Known.isLate(now):
-		return late(known, t.Known)
-	case t.collision.Kind != 0 && !anyway:
-		return t.collision
-	case !own.held && first.held && first.state() == Altered && first.value.body == ev.is.body:
+	case sub.Known.isLate(now):
+		return judgeLate(known, sub.Known)
+	case sub.collision.Kind != 0 && !anyway:
+		return sub.collision
+	case !own.exists && first.exists && first.state() == Altered && first.value.body == ev.is.body:
 		return Judgement{AlteredBefore, first.known(now)} // SQS would drop the event, because the bodies are equal
 	}
 	return Judgement{Go, known}
 }
 
-// late returns the judgement on an attempt that starts too late: LateStored for a stored
+// judgeLate returns the judgement on an attempt that starts too late: LateStored for a stored
 // event, otherwise LateInDoubt. The parameter present is the current knowledge in the
 // memory, and captured is the earlier knowledge in the ticket.
-func late(present, captured Known) Judgement {
+func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
 		return Judgement{LateStored, present}
@@ -261,90 +261,90 @@ type Result struct {
 	// nothing, and the attempt counts as InDoubt.
 	MessageID, Sequence string
 
-	// Lead is the lead of SQS's clock over the wall clock of this machine, or more. A lead
+	// SQSAhead is the lead of SQS's clock over the wall clock of this machine, or more. A lead
 	// that is too small makes a message of another process look younger than it is. Zero
 	// means that the clocks agree.
-	Lead time.Duration
+	SQSAhead time.Duration
 }
 
 // Record records the result of an admitted attempt and reports whether SQS had stored the
 // event before this submission. Without proof, Record reports false. If an earlier
 // attempt of the same submission stored the event and its answer was lost, the result is
 // false too.
-func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate bool) {
-	if t.began == 0 {
+func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
+	if sub.began == 0 {
 		return false
 	}
-	id, number := m.answerOf(r.MessageID), parseSequence(r.Sequence)
+	id, number := m.hashOf(r.MessageID), parseSequence(r.Sequence)
 	if r.Fate == attempt.Stored && id == 0 {
 		r.Fate = attempt.InDoubt
 	}
-	accepted, when := m.accepted(now, t, number, r.Lead)
+	accepted, when := m.accepted(now, sub, number, r.SQSAhead)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev, sub)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
-		duplicate = when == earlier && m.options.AcceptTimes || number.isNotAfter(t.watermark) ||
-			id == t.prior || id == own.messageID() || id == first.messageID()
+		duplicate = when == earlierTime && m.options.AcceptTimes || number.isNotAfter(sub.groupHighest) ||
+			id == sub.priorID || id == own.messageID() || id == first.messageID()
 		switch isNew := own.messageID() == 0; {
 		case duplicate && isNew && id == first.messageID():
-			accepted, when = first.from, earlier
-		case duplicate && isNew && when == unknown:
-			accepted, when = now.Add(-window.Interval), earlier // SQS remembers no older message
+			accepted, when = first.firstStart, earlierTime
+		case duplicate && isNew && when == unknownTime:
+			accepted, when = now.Add(-window.Interval), earlierTime // SQS remembers no older message
 		}
-		own.store(now, t, id, duplicate)
-		t.storedIt = !duplicate
-		if when == earlier {
-			own.from = min(own.from, accepted)
+		own.store(now, sub, id, duplicate)
+		sub.storedIt = !duplicate
+		if when == earlierTime {
+			own.firstStart = min(own.firstStart, accepted)
 		}
-		m.marks.raise(ev.group, number)
+		m.numbers.raise(ev.group, number)
 	case r.Fate == attempt.Altered && r.Drops:
-		changed = own.alter(now, t)
-	case own.counts(t):
-		own.end(now, t, r.Fate == attempt.InDoubt)
+		changed = own.alter(now, sub)
+	case own.includes(sub):
+		own.endIncluded(now, sub, r.Fate == attempt.InDoubt)
 	default:
-		changed = r.Fate == attempt.InDoubt && own.doubt(now, t)
+		changed = r.Fate == attempt.InDoubt && own.endUnproven(now, sub)
 	}
 	if changed {
 		m.keep(now, ev, &own, &first)
 	}
-	if own.held {
-		t.Known = own.known(now)
-	} else if t.since == t.began {
-		t.Known = Known{} // only this attempt caused the doubt, and SQS did not store the event
+	if own.exists {
+		sub.Known = own.known(now)
+	} else if sub.recordStart == sub.began {
+		sub.Known = Known{} // only this attempt caused the doubt, and SQS did not store the event
 	}
-	t.began, t.counted = 0, false
+	sub.began, sub.counted = 0, false
 	return duplicate
 }
 
-// acceptance is the evidence in a sequence number about the time at which SQS accepted the
+// acceptTime is the evidence in a sequence number about the time at which SQS accepted the
 // message.
-type acceptance uint8
+type acceptTime uint8
 
 const (
-	unknown acceptance = iota // no time, or a time that cannot be right
-	recent                    // within window.Slack, the usual case
-	earlier                   // before this submission, within the deduplication interval
+	unknownTime acceptTime = iota // no time, or a time that cannot be right
+	recentTime                    // within window.Slack, the usual case
+	earlierTime                   // before this submission, within the deduplication interval
 )
 
 // accepted returns the instant at which SQS accepted the message, for the evidence
 // earlier. In that case another process sent the message, or this process before a
 // restart.
-func (m *Memory) accepted(now Instant, t *Ticket, number sequence, lead time.Duration) (Instant, acceptance) {
+func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhead time.Duration) (Instant, acceptTime) {
 	if number == 0 {
-		return 0, unknown
+		return 0, unknownTime
 	}
-	at := number.acceptedAt().Add(-lead) // by the wall clock
+	at := number.acceptedAt().Add(-sqsAhead) // by the wall clock
 	if ago := m.clock.Wall().Sub(at); ago >= 0 && ago < window.Slack {
-		return 0, recent
+		return 0, recentTime
 	}
 	wall := m.Wall(now)
-	if !at.Before(wall.Add(t.first.Sub(now)-window.Slack)) || !at.After(wall.Add(-memorySpan)) {
-		return 0, unknown
+	if !at.Before(wall.Add(sub.firstAttempt.Sub(now)-window.Slack)) || !at.After(wall.Add(-memorySpan)) {
+		return 0, unknownTime
 	}
-	return now.Add(at.Sub(wall)), earlier
+	return now.Add(at.Sub(wall)), earlierTime
 }
 
 // keep stores the record of an event after an attempt. During the attempt, the memory may
@@ -354,7 +354,7 @@ func (m *Memory) accepted(now Instant, t *Ticket, number sequence, lead time.Dur
 // event.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
-	if first.held && first.value.fingerprint != ev.is && own.key == ev.key {
+	if first.exists && first.value.fingerprint != ev.is && own.key == ev.key {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
@@ -367,16 +367,16 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. If SQS refused all attempts (Clear), the submission with Ticket.opened frees
+// under way. If SQS refused all attempts (Clear), the submission with Submission.mayFree frees
 // the record of the event, because SQS does not remember a refused send (F-023).
-func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
-	if !t.opened {
+func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
+	if !sub.mayFree {
 		return
 	}
-	t.opened = false
+	sub.mayFree = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev, t); own.state() == Clear {
+	if own, _ := m.find(now, ev, sub); own.state() == Clear {
 		m.sent.Delete(own.key)
 	}
 }
@@ -397,10 +397,10 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
-		// The memory is empty, so all sequence numbers in m.marks are older than the
+		// The memory is empty, so all sequence numbers in m.numbers are older than the
 		// deduplication interval. They are useless: all messages that SQS still remembers
 		// have higher numbers.
-		m.marks.clear()
+		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}
 	return left, done

@@ -44,8 +44,8 @@ func (r *rig) until(i process.Instant) {
 // memory.
 type submission struct {
 	*rig
-	ev process.Event
-	tk process.Ticket
+	ev  process.Event
+	sub process.Submission
 }
 
 func (r *rig) submit(key, group, body string) *submission {
@@ -59,21 +59,21 @@ func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	copy(sum[:], attributes)
 	payload, _, _ := strings.Cut(body, "/")
 	s := &submission{rig: r, ev: r.Event(key, group, body, payload, sum)}
-	s.Refresh(r.Now(), &s.ev, &s.tk)
+	s.Refresh(r.Now(), &s.ev, &s.sub)
 	return s
 }
 
-func (s *submission) admit() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.tk) }
+func (s *submission) admit() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.sub) }
 
-func (s *submission) anyway() process.Judgement { return s.AdmitAnyway(s.Now(), &s.ev, &s.tk) }
+func (s *submission) anyway() process.Judgement { return s.AdmitAnyway(s.Now(), &s.ev, &s.sub) }
 
 func (s *submission) look() process.Known { return s.Look(s.Now(), &s.ev) }
 
-func (s *submission) release() { s.Release(s.Now(), &s.ev, &s.tk) }
+func (s *submission) release() { s.Release(s.Now(), &s.ev, &s.sub) }
 
-func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.tk) }
+func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.sub) }
 
-func (s *submission) record(r process.Result) bool { return s.Record(s.Now(), &s.ev, &s.tk, r) }
+func (s *submission) record(r process.Result) bool { return s.Record(s.Now(), &s.ev, &s.sub, r) }
 
 func (s *submission) goes() process.Judgement {
 	s.t.Helper()
@@ -121,12 +121,12 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.True(t, k.UnderWay)
 	assert.Equal(t, t0, k.Since)
 	assert.Equal(t, t0.Add(window.LastStart), k.ResendBefore())
-	assert.Equal(t, t0.Add(window.Request+span), k.Over(), "an estimate")
+	assert.Equal(t, t0.Add(window.Request+span), k.ForgottenAt(), "an estimate")
 
 	r.pass(time.Second)
 	s.record(refused)
 	assert.Equal(t, process.Clear, s.state())
-	assert.Zero(t, s.look().Over())
+	assert.Zero(t, s.look().ForgottenAt())
 
 	t1 := r.pass(time.Second)
 	s.goes()
@@ -138,8 +138,8 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, process.InDoubt, k.State)
 	assert.False(t, k.UnderWay)
 	assert.Equal(t, t1, k.Since)
-	assert.Equal(t, end.Add(span), k.Over())
-	assert.Equal(t, k, s.tk.Known)
+	assert.Equal(t, end.Add(span), k.ForgottenAt())
+	assert.Equal(t, k, s.sub.Known)
 
 	r.pass(time.Second)
 	s.goes()
@@ -156,13 +156,13 @@ func TestStatesOfAnEvent(t *testing.T) {
 	k = s.look()
 	assert.Equal(t, process.Stored, k.State)
 	assert.Equal(t, t1, k.Since)
-	assert.Equal(t, end.Add(span), k.Over())
+	assert.Equal(t, end.Add(span), k.ForgottenAt())
 	s.release()
 	assert.Equal(t, k, s.look())
 }
 
 // An event is in doubt or stored. Another attempt is admitted at Known.ResendBefore, and
-// refused as late one nanosecond later. At Known.Over, SQS has certainly forgotten the
+// refused as late one nanosecond later. At Known.ForgottenAt, SQS has certainly forgotten the
 // event: a new submission is refused one nanosecond before, and admitted at that time.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
@@ -187,7 +187,7 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		for _, s := range []*submission{s, again, inside} {
 			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit())
 		}
-		r.until(known.Over() - 1)
+		r.until(known.ForgottenAt() - 1)
 		last := r.submit("k", "g", "b")
 		assert.Equal(t, tc.late, last.admit().Kind)
 		r.pass(1)
@@ -233,10 +233,10 @@ func TestFullMemoryRefuses(t *testing.T) {
 	a, b, c := r.submit("a", "g", "a"), r.submit("b", "g", "b"), r.submit("c", "g", "c")
 	a.try(stored("m1"))
 	b.goes()
-	before := c.tk
+	before := c.sub
 	assert.Equal(t, process.Judgement{Kind: process.Full}, c.admit())
 	assert.Equal(t, process.Full, r.submit("a", "g", "other").anyway().Kind)
-	assert.Equal(t, before, c.tk, "nothing has changed")
+	assert.Equal(t, before, c.sub, "nothing has changed")
 	assert.False(t, c.record(stored("m3")))
 	c.release()
 	assert.Equal(t, process.Stored, a.state())
@@ -247,7 +247,7 @@ func TestFullMemoryRefuses(t *testing.T) {
 	b.release()
 	c.goes()
 	c.record(refused)
-	r.until(a.look().Over())
+	r.until(a.look().ForgottenAt())
 	assert.Equal(t, process.Go, r.submit("d", "g", "d").admit().Kind, "a is forgotten")
 }
 
@@ -261,11 +261,11 @@ func TestSweepLenAndClose(t *testing.T) {
 		all = append(all, s)
 	}
 	assert.Equal(t, 100, r.Len(r.Now()))
-	r.until(all[49].look().Over())
+	r.until(all[49].look().ForgottenAt())
 	assert.False(t, r.Sweep(r.Now()))
 	assert.Equal(t, 50, r.Len(r.Now()))
 	assert.Equal(t, process.Stored, all[50].state())
-	r.until(all[99].look().Over() - 1)
+	r.until(all[99].look().ForgottenAt() - 1)
 	assert.False(t, r.Sweep(r.Now()))
 	r.pass(1)
 	assert.True(t, r.Sweep(r.Now()))

@@ -18,9 +18,9 @@ import (
 func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	clocks := &process.Clocks{}
 	mem := process.NewAt(o, clocks)
-	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
+	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, highest: map[string]int64{}}
 	var actors []*actor
-	var edges []process.Instant // instants at which the knowledge of an event changes; later steps go there
+	var boundaries []process.Instant // instants at which the knowledge of an event changes; later steps go there
 	ids := 0
 	payloads := func(msg message) process.Event {
 		var sum [32]byte
@@ -68,10 +68,10 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			a := &actor{message: anyMessage(), made: now}
 			a.ev = payloads(a.message)
 			actors = append(actors, a)
-			mem.Refresh(now, &a.ev, &a.tk)
+			mem.Refresh(now, &a.ev, &a.sub)
 			own, first := m.find(now, a.made, a.message)
 			a.capture(now, mem.Horizon(now), own, first)
-			same(a.known, a.tk.Known, "a new submission")
+			same(a.known, a.sub.Known, "a new submission")
 		case op < 9:
 			a := pick(false)
 			if a == nil {
@@ -82,9 +82,9 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if anyway {
 				admit = mem.AdmitAnyway
 			}
-			judged := a.tk
+			judged := a.sub
 			j := mem.Judge(now, &a.ev, &judged)
-			v := admit(now, &a.ev, &a.tk)
+			v := admit(now, &a.ev, &a.sub)
 			if !anyway && j != v && v.Kind != process.Full {
 				t.Fatalf("step %d: judged %+v, then admitted %+v", step, j, v)
 			}
@@ -105,7 +105,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 				t.Fatalf("step %d: got %v, want %v of %+v", step, v.Kind, kind, a.message)
 			}
 			same(k, v.Known, kind.String())
-			same(a.known, a.tk.Known, "the ticket after "+kind.String())
+			same(a.known, a.sub.Known, "the submission after "+kind.String())
 		case op < 15:
 			a := pick(true)
 			if a == nil {
@@ -114,9 +114,9 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			var r process.Result
 			var ms int64
 			if choose(2) == 0 {
-				r.Lead = time.Duration(choose(600)-300) * time.Second
+				r.SQSAhead = time.Duration(choose(600)-300) * time.Second
 			}
-			wall := mem.Wall(now).Add(r.Lead) // SQS's time
+			wall := mem.Wall(now).Add(r.SQSAhead) // SQS's time
 			switch choose(10) {
 			case 0, 1:
 				r.Fate = attempt.NotStored
@@ -135,31 +135,31 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 					r.Sequence = sequenceAt(time.UnixMilli(ms), 0)
 				}
 			}
-			got := mem.Record(now, &a.ev, &a.tk, r)
+			got := mem.Record(now, &a.ev, &a.sub, r)
 			if want := m.record(now, a, r, ms, wall); got != want {
-				t.Fatalf("step %d: duplicate: got %v, want %v: %+v at %d after %d, %+v", step, got, want, r, ms, a.mark, a)
+				t.Fatalf("step %d: duplicate: got %v, want %v: %+v at %d after %d, %+v", step, got, want, r, ms, a.groupHighest, a)
 			}
-			same(a.known, a.tk.Known, "the ticket after "+r.Fate.String())
-			edges = append(edges, a.known.since.Add(window.LastStart), a.known.since.Add(span), a.known.over)
+			same(a.known, a.sub.Known, "the submission after "+r.Fate.String())
+			boundaries = append(boundaries, a.known.since.Add(window.LastStart), a.known.since.Add(span), a.known.over)
 		case op < 17:
 			if a := pick(false); a != nil {
-				mem.Release(now, &a.ev, &a.tk)
+				mem.Release(now, &a.ev, &a.sub)
 				m.release(now, a)
 				mem.Leave()
 				actors = slices.DeleteFunc(actors, func(b *actor) bool { return a == b })
 			}
 		case op < 18:
 			for _, a := range actors {
-				mem.Refresh(now, &a.ev, &a.tk)
+				mem.Refresh(now, &a.ev, &a.sub)
 				own, first := m.find(now, a.made, a.message)
 				a.capture(now, mem.Horizon(now), own, first)
-				same(a.known, a.tk.Known, "a submission that waits")
+				same(a.known, a.sub.Known, "a submission that waits")
 			}
 		case op < 19:
 			if empty := mem.Sweep(now); empty != (m.live(mem.Horizon(now)) == 0) {
 				t.Fatalf("step %d: empty %v with %d", step, empty, m.live(mem.Horizon(now)))
 			} else if empty {
-				clear(m.marks)
+				clear(m.highest)
 			}
 			maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return !h.live(mem.Horizon(now)) })
 			if got, want := mem.Len(now), m.live(now); got != want {
@@ -174,10 +174,10 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if choose(4) == 0 {
 				d = time.Duration(choose(8)) * time.Minute
 			}
-			if n := choose(4); n > 0 && len(edges) > 0 {
-				edges = slices.DeleteFunc(edges, func(e process.Instant) bool { return e <= now })
-				if len(edges) > 0 {
-					d = slices.Min(edges).Sub(now) + time.Duration(choose(3)-1)
+			if n := choose(4); n > 0 && len(boundaries) > 0 {
+				boundaries = slices.DeleteFunc(boundaries, func(e process.Instant) bool { return e <= now })
+				if len(boundaries) > 0 {
+					d = slices.Min(boundaries).Sub(now) + time.Duration(choose(3)-1)
 				}
 			}
 			if flying {

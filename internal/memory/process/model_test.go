@@ -18,7 +18,7 @@ type model struct {
 	trust   bool
 	step    int // number of starts and ends of attempts so far
 	slots   map[slot]*history
-	marks   map[string]int64
+	highest map[string]int64
 }
 
 // message is an event with its attributes. A slot is the place of a record: the dedupe key,
@@ -41,10 +41,10 @@ type history struct {
 }
 
 type try struct {
-	start, end       process.Instant
-	startStep, endAt int // values of model.step; endAt is zero while under way
-	lost             bool
-	of               *history
+	start, end         process.Instant
+	startStep, endStep int // values of model.step; endStep is zero while under way
+	lost               bool
+	of                 *history
 
 	counted bool            // false if the event was already stored at the start
 	since   process.Instant // start of the doubt, as of the start of the attempt
@@ -59,7 +59,7 @@ type known struct {
 }
 
 func knownOf(k process.Known) known {
-	return known{k.State, k.UnderWay, k.Since, k.Over(), process.KeptUntil(k)}
+	return known{k.State, k.UnderWay, k.Since, k.ForgottenAt(), process.KeptUntil(k)}
 }
 
 func (h *history) known(now process.Instant) known {
@@ -75,10 +75,10 @@ func (h *history) known(now process.Instant) known {
 	for i, t := range h.tries {
 		open, lostBefore := 0, false
 		for _, before := range h.tries[:i] {
-			if before.endAt == 0 || before.endAt > t.startStep {
+			if before.endStep == 0 || before.endStep > t.startStep {
 				open++
 			}
-			lostBefore = lostBefore || before.lost && before.endAt != 0 && before.endAt < t.startStep
+			lostBefore = lostBefore || before.lost && before.endStep != 0 && before.endStep < t.startStep
 		}
 		if open == 0 {
 			inBurst = 0
@@ -89,9 +89,9 @@ func (h *history) known(now process.Instant) known {
 		inBurst++
 		lost = lost || t.lost
 		switch last := h.endOfBurst(i); {
-		case t.endAt == 0:
+		case t.endStep == 0:
 			running++
-		case lost && h.isCrowded(i):
+		case lost && h.overlaps(i):
 			end = max(end, last.Add(window.Request))
 		case t.lost:
 			end = max(end, t.end, t.start.Add(window.Request))
@@ -115,7 +115,7 @@ func (h *history) burst(i int) []*try {
 	var bursts [][]*try
 	var at int
 	for n, t := range h.tries {
-		open := n > 0 && slices.ContainsFunc(h.tries[:n], func(b *try) bool { return b.endAt == 0 || b.endAt > t.startStep })
+		open := n > 0 && slices.ContainsFunc(h.tries[:n], func(b *try) bool { return b.endStep == 0 || b.endStep > t.startStep })
 		if !open {
 			bursts = append(bursts, nil)
 		}
@@ -128,7 +128,7 @@ func (h *history) burst(i int) []*try {
 	return bursts[at]
 }
 
-func (h *history) isCrowded(i int) bool { return len(h.burst(i)) > 1 }
+func (h *history) overlaps(i int) bool { return len(h.burst(i)) > 1 }
 
 func (h *history) endOfBurst(i int) (end process.Instant) {
 	for _, t := range h.burst(i) {
@@ -184,17 +184,17 @@ func (m *model) live(now process.Instant) (n int) {
 // actor is one submission, in the memory and in the model.
 type actor struct {
 	message
-	ev process.Event
-	tk process.Ticket
+	ev  process.Event
+	sub process.Submission
 
-	made   process.Instant
-	known  known
-	rival  rival
-	first  process.Instant
-	prior  string
-	mark   int64
-	try    *try
-	opened *history
+	made         process.Instant
+	known        known
+	rival        rival
+	first        process.Instant
+	prior        string
+	groupHighest int64
+	try          *try
+	opened       *history
 }
 
 // rival describes the other event with which a submission's event collides.
@@ -268,7 +268,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		m.slots[s] = own
 	}
 	if a.first == 0 {
-		a.first, a.mark = now, m.marks[a.group]
+		a.first, a.groupHighest = now, m.highest[a.group]
 		if own.state == process.Stored {
 			a.prior = own.id
 		} else if s.separate != (message{}) && first.state == process.Stored {
@@ -299,13 +299,13 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		panic("the contract of attempts was broken")
 	}
 	since := h.known(now).since
-	t.end, t.endAt = now, m.step
+	t.end, t.endStep = now, m.step
 	switch {
 	case r.Fate == attempt.Stored:
-		apart := ms - a.mark
+		apart := ms - a.groupHighest
 		duplicate = r.MessageID == a.prior || h.state == process.Stored && r.MessageID == h.id ||
 			first != nil && first.state == process.Stored && first.id == r.MessageID ||
-			ms != 0 && a.mark != 0 && apart <= 0 && -apart < span.Milliseconds()
+			ms != 0 && a.groupHighest != 0 && apart <= 0 && -apart < span.Milliseconds()
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
 			began := wall.Add(a.first.Sub(now))
@@ -337,7 +337,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			h.from = min(h.from, now.Add(-window.Interval)) // accepted at an unknown time
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
-		m.marks[a.group] = max(m.marks[a.group], ms)
+		m.highest[a.group] = max(m.highest[a.group], ms)
 	case h.state == process.Stored:
 	case r.Fate == attempt.Altered && r.Drops:
 		if h.state != process.Altered {

@@ -10,47 +10,47 @@ import (
 // remembered is the value that the memory keeps per event. It has 32 bytes and no
 // pointers, because a fast producer sends many events in five minutes.
 type remembered struct {
-	answer answer
+	summary summary
 	fingerprint
 }
 
-// answer is a summary of SQS's answers for an event, in 64 bits. For a stored event it is
+// summary is a summary of SQS's answers for an event, in 64 bits. For a stored event it is
 // the hash of the message ID. For an altered event it is the constant altered. For an
 // event in doubt it has the flags ambiguous and crowded and the number of attempts under
 // way. Zero means that the event is certainly not stored.
-type answer uint64
+type summary uint64
 
 const (
-	altered answer = 1
+	altered summary = 1
 
-	// ambiguous is set after an attempt without proof.
-	ambiguous answer = 2
+	// unproven is set after an attempt without proof.
+	unproven summary = 2
 
-	// crowded is set when an attempt begins while another attempt is under way. crowded
+	// overlapping is set when an attempt begins while another attempt is under way. crowded
 	// is cleared when no attempt is under way.
-	crowded answer = 4
+	overlapping summary = 4
 
 	// oneAttempt is added to the answer once for each attempt under way.
-	oneAttempt answer = 8
+	oneAttempt summary = 8
 
-	// answered distinguishes the hash of a message ID from the other answers. The bit is
+	// storedFlag distinguishes the hash of a message ID from the other answers. The bit is
 	// set in every hash.
-	answered answer = 1 << 63
+	storedFlag summary = 1 << 63
 )
 
-// answerOf returns the hash of a message ID, or 0 for "".
-func (m *Memory) answerOf(messageID string) answer {
+// hashOf returns the hash of a message ID, or 0 for "".
+func (m *Memory) hashOf(messageID string) summary {
 	if messageID == "" {
 		return 0
 	}
-	return answer(maphash.String(m.seed, messageID)) | answered
+	return summary(maphash.String(m.seed, messageID)) | storedFlag
 }
 
-func (a answer) underWay() bool { return a&answered == 0 && a >= oneAttempt }
+func (a summary) underWay() bool { return a&storedFlag == 0 && a >= oneAttempt }
 
-func (a answer) state() State {
+func (a summary) state() State {
 	switch {
-	case a&answered != 0:
+	case a&storedFlag != 0:
 		return Stored
 	case a == altered:
 		return Altered
@@ -63,23 +63,23 @@ func (a answer) state() State {
 
 // record is the memory's entry for an event, as read at one instant.
 type record struct {
-	held bool // false without an entry
-	key  window.Key
-	at   window.Place // position of key in the window
+	exists bool // false without an entry
+	key    window.Key
+	at     window.Place // position of key in the window
 
 	// The field from is the start of the first attempt that SQS may have stored. The
 	// field to is the end of the last such attempt. Without proof of its result, to is
 	// the latest time at which this attempt can arrive at SQS. The field to is zero while
 	// an attempt is under way, or if SQS cannot have stored an attempt.
-	from, to Instant
-	value    remembered
+	firstStart, lastEnd Instant
+	value               remembered
 }
 
 func (r *record) state() State {
-	if !r.held {
+	if !r.exists {
 		return Unknown
 	}
-	return r.value.answer.state()
+	return r.value.summary.state()
 }
 
 func (r *record) known(now Instant) Known {
@@ -87,79 +87,79 @@ func (r *record) known(now Instant) Known {
 	if k.State == Unknown {
 		return k
 	}
-	k.Since = r.from
-	k.UnderWay = r.value.answer.underWay()
-	k.older = k.UnderWay && r.value.answer&ambiguous != 0
+	k.Since = r.firstStart
+	k.UnderWay = r.value.summary.underWay()
+	k.olderUnproven = k.UnderWay && r.value.summary&unproven != 0
 	switch {
 	case k.State == Clear:
-	case r.to == 0:
-		k.over = now.Add(window.Request + memorySpan)
+	case r.lastEnd == 0:
+		k.forgottenAt = now.Add(window.Request + memorySpan)
 	default:
-		k.over = r.to.Add(memorySpan)
+		k.forgottenAt = r.lastEnd.Add(memorySpan)
 	}
 	return k
 }
 
 // messageID returns the message ID hash of a stored event, or zero.
-func (r *record) messageID() answer {
+func (r *record) messageID() summary {
 	if r.state() != Stored {
 		return 0
 	}
-	return r.value.answer
+	return r.value.summary
 }
 
 // begin records the start of an attempt.
-func (r *record) begin(now Instant, t *Ticket) {
-	a := &r.value.answer
-	t.began, t.counted, t.to, t.stored = now, true, 0, r.messageID()
+func (r *record) begin(now Instant, sub *Submission) {
+	a := &r.value.summary
+	sub.began, sub.counted, sub.recordEnd, sub.storedID = now, true, 0, r.messageID()
 	switch r.state() {
 	case Stored:
-		t.since, t.counted = r.from, false
+		sub.recordStart, sub.counted = r.firstStart, false
 		return
 	case InDoubt:
 		if a.underWay() {
-			*a |= crowded
+			*a |= overlapping
 		} else {
-			t.to = r.to
+			sub.recordEnd = r.lastEnd
 		}
 	default:
-		t.opened = true
-		r.from = now
+		sub.mayFree = true
+		r.firstStart = now
 	}
-	r.to = 0
+	r.lastEnd = 0
 	*a += oneAttempt
-	t.since = r.from
+	sub.recordStart = r.firstStart
 }
 
-// counts reports whether the record counts the ticket's attempt as under way. The result
+// includes reports whether the record counts the ticket's attempt as under way. The result
 // is false if the record was created after the attempt began: the record then belongs to
 // another deduplication interval.
-func (r *record) counts(t *Ticket) bool {
-	return r.state() == InDoubt && r.from == t.since
+func (r *record) includes(sub *Submission) bool {
+	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
 
-// end records the end of an attempt that the record counts as under way. mayBeStored is
+// endIncluded records the end of an attempt that the record counts as under way. mayBeStored is
 // true for an end without proof.
-func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
-	a := &r.value.answer
+func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
+	a := &r.value.summary
 	*a -= oneAttempt
 	if mayBeStored {
-		*a |= ambiguous
+		*a |= unproven
 	}
 	if a.underWay() {
 		return
 	}
-	alone := *a&crowded == 0
-	*a &^= crowded
+	alone := *a&overlapping == 0
+	*a &^= overlapping
 	switch {
 	case *a == 0:
-		t.opened = true // SQS refused all attempts: Release of t frees the record
+		sub.mayFree = true // SQS refused all attempts: Release of t frees the record
 	case alone && !mayBeStored:
-		r.to = t.to
+		r.lastEnd = sub.recordEnd
 	case alone:
-		r.to = t.arrivesBy(now)
+		r.lastEnd = sub.arrivesBy(now)
 	default:
-		r.to = now.Add(window.Request) // every overlapping attempt arrives by then
+		r.lastEnd = now.Add(window.Request) // every overlapping attempt arrives by then
 	}
 }
 
@@ -180,11 +180,11 @@ func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) recor
 	if state == window.Outside {
 		return record{key: k, at: place}
 	}
-	r := record{held: true, key: k, at: place, from: instantOf(w.From), value: w.Value}
+	r := record{exists: true, key: k, at: place, firstStart: instantOf(w.From), value: w.Value}
 	if !w.To.IsZero() {
-		r.to = instantOf(w.To)
+		r.lastEnd = instantOf(w.To)
 	}
-	if r.state() == Altered && now >= r.to.Add(memorySpan) {
+	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
 	return r
@@ -193,10 +193,10 @@ func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) recor
 // put stores the event's record. It can fail only for a new record, if the memory is
 // full.
 func (m *Memory) put(now Instant, ev *Event, r *record) error {
-	r.held = true
-	w := window.Record[remembered]{From: timeOf(r.from), Value: r.value}
-	if r.to != 0 {
-		w.To = timeOf(r.to)
+	r.exists = true
+	w := window.Record[remembered]{From: timeOf(r.firstStart), Value: r.value}
+	if r.lastEnd != 0 {
+		w.To = timeOf(r.lastEnd)
 	}
 	at, err := m.sent.PutAt(timeOf(m.freeUntil(now)), r.key, r.at, w)
 	if r.key == ev.key {
@@ -208,15 +208,15 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 // find returns own, the record of the event, and first, the record under the event's dedupe
 // key, which may belong to another event. A submission that was made before a suspension of
 // the machine also finds records of events that SQS has forgotten during the suspension.
-func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
-	at := max(t.made, m.freeUntil(now))
+func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
+	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
 	ev.at = first.at
-	if first.held && first.value.fingerprint == ev.is {
+	if first.exists && first.value.fingerprint == ev.is {
 		return first, first
 	}
 	if m.hasSeparate.Load() {
-		if own = m.lookup(now, at, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
+		if own = m.lookup(now, at, m.separateKey(ev), 0); own.exists && own.value.fingerprint == ev.is {
 			return own, first
 		}
 	}
@@ -224,62 +224,62 @@ func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
 }
 
 // store records SQS's confirmation of the event.
-func (r *record) store(now Instant, t *Ticket, id answer, duplicate bool) {
+func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool) {
 	was := r.messageID()
 	switch {
 	case was != 0 && was == id:
 		// Duplicates do not restart the interval (F-020).
 	case was != 0 && duplicate:
-		r.to = now // the original may be older; it is safe to remember longer
-	case was != 0 || !r.held:
+		r.lastEnd = now // the original may be older; it is safe to remember longer
+	case was != 0 || !r.exists:
 		// SQS stored the event again by an attempt of this submission.
-		r.from, r.to = t.firstCounted(), now
+		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
-		r.from, r.to = min(r.from, t.since), now
+		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
 	}
-	r.held, r.value.answer = true, id|answered
+	r.exists, r.value.summary = true, id|storedFlag
 }
 
 // alter records that SQS stored another message in place of the event. alter returns
 // false, and records nothing, if SQS is known to have the event itself.
-func (r *record) alter(now Instant, t *Ticket) bool {
+func (r *record) alter(now Instant, sub *Submission) bool {
 	if r.state() == Stored {
 		return false
 	}
-	from := t.since
-	if r.held {
-		from = min(from, r.from)
+	start := sub.recordStart
+	if r.exists {
+		start = min(start, r.firstStart)
 	}
-	r.held, r.from, r.to, r.value.answer = true, from, now, altered
+	r.exists, r.firstStart, r.lastEnd, r.value.summary = true, start, now, altered
 	return true
 }
 
-// doubt records the end of an attempt without proof, for an attempt that the record does
+// endUnproven records the end of an attempt without proof, for an attempt that the record does
 // not count as under way. There are three reasons why the record does not count it: the
 // event was already stored when the attempt began, SQS has answered another attempt
 // since, or the record was dropped. The doubt belongs to the deduplication interval in
 // which the attempt was admitted. A stored event stays stored. doubt reports whether the
 // record changed.
-func (r *record) doubt(now Instant, t *Ticket) bool {
+func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:
-		if now <= t.began.Add(window.Request) {
+		if now <= sub.began.Add(window.Request) {
 			return false // SQS dropped the attempt as a duplicate
 		}
-		r.to = max(r.to, now)
+		r.lastEnd = max(r.lastEnd, now)
 	case Altered:
 		return false
 	case InDoubt:
-		if r.value.answer.underWay() {
-			r.value.answer |= ambiguous | crowded
+		if r.value.summary.underWay() {
+			r.value.summary |= unproven | overlapping
 			return true
 		}
-		r.from, r.to = min(r.from, t.since), max(r.to, t.arrivesBy(now))
+		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), max(r.lastEnd, sub.arrivesBy(now))
 	default:
-		r.held, r.from, r.to, r.value.answer = true, t.since, t.arrivesBy(now), ambiguous
+		r.exists, r.firstStart, r.lastEnd, r.value.summary = true, sub.recordStart, sub.arrivesBy(now), unproven
 	}
-	if r.state() == InDoubt && t.stored != 0 {
-		r.value.answer = t.stored
+	if r.state() == InDoubt && sub.storedID != 0 {
+		r.value.summary = sub.storedID
 	}
 	return true
 }

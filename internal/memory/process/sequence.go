@@ -44,8 +44,8 @@ func parseSequence(text string) sequence {
 // F-041). If s is smaller by a whole deduplication interval or more, the result is false:
 // SQS would have forgotten such a message, so the numbering must have restarted, as in an
 // emulator.
-func (s sequence) isNotAfter(mark sequence) bool {
-	return s != 0 && s <= mark && mark-s < sequenceSpan
+func (s sequence) isNotAfter(highest sequence) bool {
+	return s != 0 && s <= highest && highest-s < sequenceSpan
 }
 
 // acceptedAt returns the time at which SQS accepted the message, assuming the observed

@@ -28,7 +28,7 @@ func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Jud
 	}
 	var records []idempotency.Record
 	err := errDown
-	if !c.isDown() {
+	if !c.isPaused() {
 		err = c.call(ctx, func(ctx context.Context) (err error) {
 			records, err = c.options.Store.Lookup(ctx, keys...)
 			return err
@@ -66,14 +66,14 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 		c.counts.add(out)
 		return c.conflict(k, out)
 	case idempotency.Unjudged:
-		k.doubt(c, out)
+		k.setInDoubt(c, out)
 	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Unresolved:
-		k.doubt(c, out)
+		k.setInDoubt(c, out)
 		if out.Drift {
 			return c.judgeOtherMessage(k, out)
 		}
 	default:
-		k.clear()
+		k.setClear()
 	}
 	return Judgement{}
 }
@@ -104,7 +104,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 		begin, outcomes, ambiguous, err := c.claim(ctx, requests)
 		if err != nil {
 			for _, i := range asked {
-				claims[i].ambiguous = claims[i].ambiguous || ambiguous
+				claims[i].maybeGranted = claims[i].maybeGranted || ambiguous
 				judgements[i] = c.failed(claims[i], err)
 			}
 			return
@@ -116,7 +116,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, mostWait) // final only if there is no further round
+					judgements[i] = k.wait(errSpec, maxWait) // final only if there is no further round
 					continue
 				}
 			}
@@ -138,19 +138,19 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	asked := make([]*Claim, 0, len(claims))
 	c.mu.Lock()
 	for _, k := range claims {
-		if !k.held {
+		if !k.granted {
 			c.resume(k)
 			requests, asked = append(requests, k.request), append(asked, k)
 		}
 	}
 	c.mu.Unlock()
-	if len(requests) == 0 || c.isDown() {
+	if len(requests) == 0 || c.isPaused() {
 		return
 	}
 	begin, outcomes, ambiguous, err := c.claim(ctx, requests)
 	if err != nil {
 		for _, k := range asked {
-			k.ambiguous = k.ambiguous || ambiguous
+			k.maybeGranted = k.maybeGranted || ambiguous
 		}
 		return
 	}
@@ -167,7 +167,7 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 // attempt. It returns Other if Prepare found a record with other bytes: no attempt may
 // then send the claim's own bytes, not even with FailOpen.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
-	if k.other != nil {
+	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
 	}
 	if !k.prepared {
@@ -186,7 +186,7 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 // the start of the last call: leases count from begin. ambiguous reports whether a call
 // returned ErrAmbiguous.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
-	if c.options.FailOpen && c.isDown() {
+	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown
 	}
 	for range 2 {
@@ -207,11 +207,11 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 // writes queued endings (the last writes for other claims). claimOnce passes their
 // results to applyAnswers, even if the store ends the goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
-	var along []*ending
+	var queued []*queuedFinish
 	if c.writer != nil {
-		along = c.take()
+		queued = c.take()
 	}
-	if len(along) == 0 {
+	if len(queued) == 0 {
 		err = c.write(ctx, func(ctx context.Context) (err error) {
 			outcomes, err = c.options.Store.ClaimBatch(ctx, requests)
 			return err
@@ -220,9 +220,9 @@ func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) 
 	}
 	var errs []error
 	err = errEnded
-	defer func() { c.applyAnswers(along, c.each(along, errs, err)) }()
+	defer func() { c.applyAnswers(queued, c.errorsFor(queued, errs, err)) }()
 	err = c.write(ctx, func(ctx context.Context) (err error) {
-		errs, outcomes, err = c.writer.Write(ctx, finishings(along), requests)
+		errs, outcomes, err = c.writer.Write(ctx, finishings(queued), requests)
 		return err
 	})
 	return outcomes, err
@@ -250,7 +250,7 @@ func isAnswer(err error) bool {
 
 // call makes one call of the store within the store timeout. After a failure, it begins a
 // pause, in which optional calls of the store are omitted. The end of the pause is in the
-// field down.
+// field pauseUntil.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -260,22 +260,22 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 		err = c.options.Hide(err)
 	}
 	if isAnswer(err) {
-		c.down.Store(0) // the store has answered, so there is no pause
+		c.pauseUntil.Store(0) // the store has answered, so there is no pause
 		return err
 	}
 	c.counts.errors.Add(1)
 	if now := c.options.Now(); ctx.Err() == nil {
-		c.down.Store(int64(now + downFor + (now - begin)))
+		c.pauseUntil.Store(int64(now + pauseAfterFailure + (now - begin)))
 	}
 	return err
 }
 
-// downFor is the length of the pause after a failed store call, in addition to the
+// pauseAfterFailure is the length of the pause after a failed store call, in addition to the
 // duration of the failed call. In the pause, LookUp and Prepare do not call the store.
 // With FailOpen, Ask does not call it either.
-const downFor = time.Second
+const pauseAfterFailure = time.Second
 
-func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
+func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
 // compareBodies compares a claim with a record whose fingerprint was computed in another
 // way, by another fingerprint spec. It computes the fingerprint of the record's body by
@@ -311,7 +311,7 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 		c.counts.unclaimed.Add(1)
 		return Judgement{Kind: Unclaimed}
 	}
-	v := k.wait(k.storeError(err), mostWait)
+	v := k.wait(k.storeError(err), maxWait)
 	v.Hopeless = errors.Is(err, idempotency.ErrUnwritable)
 	return v
 }
@@ -320,46 +320,46 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 // in the claim.
 func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
 	r := &out.Record
-	k.ambiguous = false
+	k.maybeGranted = false
 	switch out.Decision {
 	case idempotency.New, idempotency.Renewed, idempotency.Reclaimed:
-		k.held, k.ref = true, out.Ref()
-		k.lease = begin + c.terms.Lease
-		k.resend = 0
+		k.granted, k.ref = true, out.Ref()
+		k.leaseEnd = begin + c.terms.Lease
+		k.resendUntil = 0
 		if !c.config.Resend {
-			k.resend = begin + r.ResendUntil.Sub(r.ReadAt)
+			k.resendUntil = begin + r.ResendUntil.Sub(r.ReadAt)
 		}
 		if out.Decision == idempotency.Reclaimed || r.Prior.Status == idempotency.Running {
-			k.doubt(c, out)
+			k.setInDoubt(c, out)
 		} else {
-			k.clear()
+			k.setClear()
 		}
 		if r.Seal != k.request.Seal {
 			return c.judgeOtherMessage(k, out)
 		}
 		return c.grant(k)
 	case idempotency.Duplicate:
-		k.held = false
+		k.granted = false
 		return c.duplicate(k, out)
 	case idempotency.Conflict:
-		k.held = false
+		k.granted = false
 		return c.conflict(k, out)
 	case idempotency.InProgress:
-		k.held = false
-		k.doubt(c, out)
-		return k.wait(out.Err(k.request.Key), min(mostWait, out.RetryAfter()))
+		k.granted = false
+		k.setInDoubt(c, out)
+		return k.wait(out.Err(k.request.Key), min(maxWait, out.RetryAfter()))
 	case idempotency.Unresolved:
-		k.held = false
-		k.doubt(c, out)
-		return k.says(Held, out)
+		k.granted = false
+		k.setInDoubt(c, out)
+		return k.judgeWithError(Unresolved, out)
 	case idempotency.Full, idempotency.OverQuota:
-		k.held = false
-		k.clear()
-		return k.says(Refused, out)
+		k.granted = false
+		k.setClear()
+		return k.judgeWithError(Refused, out)
 	case idempotency.Unjudged:
-		k.held = false
-		k.doubt(c, out)
-		return k.says(Refused, out)
+		k.granted = false
+		k.setInDoubt(c, out)
+		return k.judgeWithError(Refused, out)
 	default:
 		return c.failed(k, out.Err(k.request.Key))
 	}
@@ -371,8 +371,8 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
 	}
-	if v.Drift = !k.drifted; v.Drift {
-		k.drifted = true
+	if v.Drift = !k.driftReported; v.Drift {
+		k.driftReported = true
 		c.counts.drifts.Add(1)
 	}
 }
@@ -383,12 +383,12 @@ func (c *Claimant) grant(k *Claim) Judgement {
 	now := c.options.Now()
 	known := k.Known()
 	switch {
-	case k.resend > 0 && now >= k.resend && (known.Ours || known.State == InDoubt):
+	case k.resendUntil > 0 && now >= k.resendUntil && (known.Ours || known.State == InDoubt):
 		return Judgement{Kind: Late}
-	case now+c.options.Attempt+window.Arrival > k.lease:
+	case now+c.options.Attempt+window.Arrival > k.leaseEnd:
 		return k.wait(errSlow, 0)
 	}
-	k.waits = 0
+	k.waitsInRow = 0
 	return Judgement{Kind: Granted}
 }
 
@@ -396,7 +396,7 @@ var errSlow = errors.New("the store took so long for a claim that its lease does
 
 func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
 	c.setMissing(k, false)
-	k.learn(func(known *Known) {
+	k.updateKnown(func(known *Known) {
 		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
 		if out.Drift {
 			known.Message = &Message{Body: out.Record.Body, Group: out.Record.Group}
@@ -407,8 +407,8 @@ func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
 
 func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	out.Decision = idempotency.Conflict
-	k.clear()
-	return k.says(Conflict, out)
+	k.setClear()
+	return k.judgeWithError(Conflict, out)
 }
 
 // judgeOtherMessage returns the judgement for a record of the same event with another
@@ -418,25 +418,25 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
 	}
-	if k.adopted == mostAdopted {
-		return k.wait(errChanges, mostWait)
+	if k.adoptions == maxAdoptions {
+		return k.wait(errChanges, maxWait)
 	}
-	k.other = &Message{Body: r.Body, Group: r.Group}
+	k.recordMessage = &Message{Body: r.Body, Group: r.Group}
 	return Judgement{Kind: Other, Drift: true}
 }
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of times that one claim replaces its message by the
+// maxAdoptions is the maximum number of times that one claim replaces its message by the
 // message of the record (Adopt). If the record then has yet another message, the
 // judgement is Wait with errChanges.
-const mostAdopted = 10
+const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
 
-func (k *Claim) says(kind Kind, out idempotency.Outcome) Judgement {
+func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 	err := out.Err(k.request.Key)
-	k.learn(func(known *Known) { known.Err = err })
+	k.updateKnown(func(known *Known) { known.Err = err })
 	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
@@ -444,16 +444,16 @@ func (k *Claim) says(kind Kind, out idempotency.Outcome) Judgement {
 // the delay. The delay doubles each time, and has a random part so that claimants do not
 // call the store at the same time.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
-	d := min(firstWait<<min(k.waits, 10), mostWait)
-	k.waits = min(k.waits+1, 100)
+	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
+	k.waitsInRow = min(k.waitsInRow+1, 100)
 	d = d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
-	k.learn(func(known *Known) { known.Err = err })
+	k.updateKnown(func(known *Known) { known.Err = err })
 	return Judgement{Kind: Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
 }
 
 func (k *Claim) unanswered(err error) {
 	err = k.storeError(err)
-	k.learn(func(known *Known) {
+	k.updateKnown(func(known *Known) {
 		known.Err = err
 		if known.State == Unasked {
 			known.State = Unanswered

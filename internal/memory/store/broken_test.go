@@ -13,24 +13,24 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// interrupted is a store that calls the function first before it takes endings. An ending
+// hookedStore is a store that calls the function first before it takes endings. An ending
 // is the last write for a claim: the result of the event, or the release of the claim.
-type interrupted struct {
+type hookedStore struct {
 	*idempotency.Memory
-	first atomic.Pointer[func()]
+	beforeFinish atomic.Pointer[func()]
 }
 
-func (s *interrupted) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
-	if f := s.first.Load(); f != nil {
+func (s *hookedStore) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	if f := s.beforeFinish.Load(); f != nil {
 		(*f)()
 	}
 	return s.Memory.Finish(ctx, ref, t)
 }
 
-// interruptedWriter is an interrupted store with a Writer.
-type interruptedWriter struct{ *interrupted }
+// hookedWriter is an interrupted store with a Writer.
+type hookedWriter struct{ *hookedStore }
 
-func (s interruptedWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, out []idempotency.Outcome, err error) {
+func (s hookedWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, out []idempotency.Outcome, err error) {
 	failures = make([]error, len(endings))
 	for i, e := range endings {
 		failures[i] = s.Finish(ctx, e.Ref, e.Ending)
@@ -41,16 +41,16 @@ func (s interruptedWriter) Write(ctx context.Context, endings []idempotency.Fini
 	return failures, out, err
 }
 
-// eachInterrupted runs a test twice: with an interrupted store that implements
+// eachHooked runs a test twice: with an interrupted store that implements
 // idempotency.Writer, and with one that does not.
-func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupted)) {
+func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 	for name, writer := range map[string]bool{"Finish": false, "Write": true} {
 		t.Run(name, func(t *testing.T) {
-			s := &interrupted{}
+			s := &hookedStore{}
 			with(t, func(o *store.Options, _ *idempotency.PolicyConfig) {
 				s.Memory = new(idempotency.Memory)
 				if o.Store = s; writer {
-					o.Store = interruptedWriter{s}
+					o.Store = hookedWriter{s}
 				}
 			}, func(t *testing.T, r *rig) {
 				r.memory = s.Memory
@@ -64,16 +64,16 @@ func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupte
 // waiter's Recorded is called with false. When the store answers again, the event is
 // recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
-	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
+	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		exit := runtime.Goexit
-		s.first.Store(&exit)
+		s.beforeFinish.Store(&exit)
 		w := new(waiter)
 		r.Attempted(k, &stored, w)
 		time.Sleep(storeTimeout + time.Second)
 		w.is(t, 1, 0)
-		s.first.Store(nil)
+		s.beforeFinish.Store(nil)
 		time.Sleep(time.Minute)
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 		w.is(t, 1, 0)
@@ -83,15 +83,15 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 // One store call writes claims and queued results together, and the store ends the
 // goroutine of the call. The next call writes the results.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
-	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
+	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		exit := runtime.Goexit
-		s.first.Store(&exit)
+		s.beforeFinish.Store(&exit)
 		r.Attempted(k, &stored, new(waiter))
 		go r.ask(next)
 		time.Sleep(time.Second)
-		s.first.Store(nil)
+		s.beforeFinish.Store(nil)
 		time.Sleep(time.Minute)
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 		lost, err := r.Close(t.Context())
@@ -103,12 +103,12 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 // Close returns although the store ignores its context and does not answer. Close counts
 // the results without an answer as lost.
 func TestCloseOfASilentStore(t *testing.T) {
-	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
+	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		answer := make(chan struct{})
 		hang := func() { <-answer }
-		s.first.Store(&hang)
+		s.beforeFinish.Store(&hang)
 		r.Attempted(k, &stored, new(waiter))
 		began := time.Now()
 		lost, err := r.Close(t.Context())

@@ -10,7 +10,7 @@
 // attempt only while SQS still recognises the event. After an attempt, the claimant
 // records only what is proven: an attempt in doubt leaves the claim unchanged. Proven
 // outcomes are kept until the store takes them, for at most an hour and at most
-// [mostEndings] events.
+// [maxQueued] events.
 //
 // Limits: a process suspended between its last lease check and the network may send late;
 // SQS recognises the event within its interval. With Options.FailOpen, an event may be
@@ -74,48 +74,48 @@ type Claimant struct {
 	terms   idempotency.Terms
 	counts  counts
 
-	// The field down is the end of a pause, as a reading of Options.Now: until then,
+	// pauseUntil is the end of a pause, as a reading of Options.Now: until then,
 	// optional calls of the failing store are skipped. 0 means that there is no pause.
-	down atomic.Int64
+	pauseUntil atomic.Int64
 
 	writer idempotency.Writer // nil without a Writer
 
-	endings
+	finishQueue
 }
 
 // New returns a claimant.
 func New(o Options) *Claimant {
 	c := &Claimant{options: o, config: o.Policy.Config(), terms: o.Policy.Terms()}
-	most := finishCalls
+	maxPerWrite := maxFinishCalls
 	if c.writer, _ = o.Store.(idempotency.Writer); c.writer != nil {
-		most = idempotency.MaxBatch
+		maxPerWrite = idempotency.MaxBatch
 	}
-	c.endings.init(most)
+	c.finishQueue.init(maxPerWrite)
 	return c
 }
 
 // Claim is one submission's claim of an event in the store, and the store's answers so
 // far. Only one goroutine at a time may use a Claim, except for Known.
 type Claim struct {
-	request idempotency.Claim
-	id      idempotency.KeyID
-	other   *Message // message of the record, if it differs from the claim's
+	request       idempotency.Claim
+	id            idempotency.KeyID
+	recordMessage *Message // message of the record, if it differs from the claim's
 
-	ref    idempotency.Ref
-	held   bool
-	lease  time.Duration // end of the lease, by Options.Now
-	resend time.Duration // no attempt starts after this time of Options.Now; 0 for no limit
-	waits  uint8         // number of consecutive answers Wait for this event
+	ref         idempotency.Ref
+	granted     bool
+	leaseEnd    time.Duration // end of the lease, by Options.Now
+	resendUntil time.Duration // no attempt starts after this time of Options.Now; 0 for no limit
+	waitsInRow  uint8         // number of consecutive answers Wait for this event
 
 	prepared bool // granted by Prepare and not yet used by Ask
 
-	resumed   bool // resume was called
-	ambiguous bool // a claim got no answer, and the store may have granted it
+	resumed      bool // resume was called
+	maybeGranted bool // a claim got no answer, and the store may have granted it
 
-	adopted uint8 // number of adopted messages
+	adoptions uint8 // number of adopted messages
 
-	refused bool // SQS refused an attempt at least once
-	drifted bool // drift was already reported
+	refused       bool // SQS refused an attempt at least once
+	driftReported bool // drift was already reported
 
 	mu    sync.Mutex
 	known Known
@@ -169,10 +169,10 @@ const (
 type Known struct {
 	State State
 
-	// Since, ResendUntil and Over are set with InDoubt, by the store's clock. Since is
+	// Since, ResendUntil and ForgottenAt are set with InDoubt, by the store's clock. Since is
 	// the start of the first attempt in doubt. ResendUntil is the time until which a
-	// resend is safe. From Over on, SQS has certainly forgotten the last attempt.
-	Since, ResendUntil, Over time.Time
+	// resend is safe. From ForgottenAt on, SQS has certainly forgotten the last attempt.
+	Since, ResendUntil, ForgottenAt time.Time
 
 	// Result is set with Stored.
 	Result idempotency.Result
@@ -198,7 +198,7 @@ func (k *Claim) Known() Known {
 	return k.known
 }
 
-func (k *Claim) learn(f func(*Known)) {
+func (k *Claim) updateKnown(f func(*Known)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(&k.known)
@@ -232,9 +232,9 @@ const (
 	// for a resend.
 	Late
 
-	// Held: the claim is not granted, because an attempt under another claim is in doubt
+	// Unresolved: the claim is not granted, because an attempt under another claim is in doubt
 	// and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
-	Held
+	Unresolved
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
 	Conflict
@@ -261,44 +261,44 @@ type Judgement struct {
 // MayLeave reports whether the claim's lease lasts long enough for a request that leaves
 // this machine now. If the submission has no granted claim, the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
-	return !k.held || c.options.Now()+window.Arrival <= k.lease
+	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }
 
 // Adopt replaces the claim's message by the record's message. Call Adopt after the
 // judgement Other.
 func (k *Claim) Adopt() Message {
-	m := *k.other
-	k.other = nil
-	k.adopted++
+	m := *k.recordMessage
+	k.recordMessage = nil
+	k.adoptions++
 	k.request.Body, k.request.Group, k.request.Seal = m.Body, m.Group, idempotency.SealOf(m.Body, m.Group)
 	return m
 }
 
 const (
 	firstWait = 50 * time.Millisecond
-	mostWait  = time.Second
+	maxWait   = time.Second
 )
 
-// clear records that, as far as the store knows, no other claimant can have stored the
+// setClear records that, as far as the store knows, no other claimant can have stored the
 // event.
-func (k *Claim) clear() {
-	k.learn(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
+func (k *Claim) setClear() {
+	k.updateKnown(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
 
-// doubt records that another claimant's attempt may have stored the event.
-func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
+// setInDoubt records that another claimant's attempt may have stored the event.
+func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
 	if r.DoubtSince.IsZero() { // claimed a moment ago: the record has no times yet
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
-	over := r.LeaseUntil
+	forgottenAt := r.LeaseUntil
 	if out.Decision.Granted() {
-		over = r.ReadAt // granted to us, so the other lease has ended
+		forgottenAt = r.ReadAt // granted to us, so the other lease has ended
 	}
-	k.learn(func(known *Known) {
+	k.updateKnown(func(known *Known) {
 		*known = Known{
-			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, Over: over.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
+			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: forgottenAt.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
 		}
 	})
 }
@@ -311,18 +311,18 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	switch a.Fate {
 	case attempt.Stored:
 		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
-		k.learn(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
-		if !k.held {
+		k.updateKnown(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
+		if !k.granted {
 			c.setMissing(k, true)
 			return true
 		}
-		k.held = false
+		k.granted = false
 		w.MarkRecording()
-		c.end(k, idempotency.Completed(result), w)
+		c.enqueue(k, idempotency.Completed(result), w)
 	case attempt.NotStored:
 		k.refused = k.refused || a.Code != "" || a.Load == attempt.Throttled
 	default:
-		k.learn(func(known *Known) { known.Ours = true })
+		k.updateKnown(func(known *Known) { known.Ours = true })
 	}
 	return false
 }
@@ -333,16 +333,16 @@ func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return
 	}
-	if !k.held {
-		if k.ambiguous {
-			c.leave(k)
+	if !k.granted {
+		if k.maybeGranted {
+			c.keepToken(k)
 		}
 		return
 	}
-	k.held = false
+	k.granted = false
 	t := idempotency.Released()
 	if k.refused {
 		t = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused by SQS"})
 	}
-	c.end(k, t, nil)
+	c.enqueue(k, t, nil)
 }

@@ -53,7 +53,7 @@ func TestWhatIsProved(t *testing.T) {
 					r.Attempted(k, &a, new(waiter))
 				}
 				r.Release(k)
-				r.waitForEndings()
+				r.waitForWrites()
 				got := r.record("k")
 				require.Equal(t, tc.status, got.Status)
 				require.Equal(t, tc.doubt, !got.DoubtSince.IsZero())
@@ -124,7 +124,7 @@ func TestInProgress(t *testing.T) {
 			known := k.Known()
 			require.Equal(t, store.InDoubt, known.State)
 			require.Equal(t, began.Add(resendFor), known.ResendUntil.In(began.Location()))
-			require.Equal(t, began.Add(lease+305*time.Second), known.Over.In(began.Location()))
+			require.Equal(t, began.Add(lease+305*time.Second), known.ForgottenAt.In(began.Location()))
 			time.Sleep(v.Delay)
 		}
 		require.Equal(t, lease, time.Since(began).Truncate(time.Second))
@@ -157,7 +157,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 
 		time.Sleep(time.Hour)
 		v := r.ask(r.event("theirs"))
-		require.Equal(t, store.Held, v.Kind)
+		require.Equal(t, store.Unresolved, v.Kind)
 		var held *idempotency.UnresolvedError
 		require.ErrorAs(t, v.Err, &held)
 		require.EqualValues(t, 1, r.Stats().Unresolved)
@@ -174,7 +174,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 // and not Clear. With FailOpen, Ask answers Unclaimed.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		r.fail(down)
+		r.fail(failBefore)
 		k := r.event("k")
 		require.Equal(t, store.Unasked, k.Known().State)
 		require.Equal(t, store.None, r.look(k).Kind)
@@ -199,7 +199,7 @@ func TestStoreDown(t *testing.T) {
 	})
 	open := func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }
 	with(t, open, func(t *testing.T, r *rig) {
-		r.fail(down)
+		r.fail(failBefore)
 		k := r.event("k")
 		require.Equal(t, store.Unclaimed, r.ask(k).Kind)
 		require.True(t, r.MayLeave(k))
@@ -210,7 +210,7 @@ func TestStoreDown(t *testing.T) {
 		time.Sleep(time.Second)
 		r.fail(nil)
 		require.Equal(t, store.Granted, r.ask(r.event("other")).Kind)
-		r.waitForEndings()
+		r.waitForWrites()
 		require.Zero(t, r.called("complete"), "there is no claim to complete")
 	})
 }
@@ -281,14 +281,14 @@ func TestOther(t *testing.T) {
 			require.Equal(t, store.Granted, v.Kind)
 			require.False(t, v.Drift)
 			r.Release(k)
-			r.waitForEndings()
+			r.waitForWrites()
 		}
 		require.EqualValues(t, 2, r.Stats().Drifts)
 
 		k := r.claim("k", "payload", "old bytes")
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		r.Attempted(k, &stored, new(waiter))
-		r.waitForEndings()
+		r.waitForWrites()
 		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
 			k = r.claim("k", "payload", "new bytes")
 			require.Equal(t, store.Judgement{Kind: store.Duplicate, Drift: true}, question(k))

@@ -12,11 +12,11 @@ import (
 )
 
 // take removes endings (last writes for claims) from the queue for one write, at most
-// l.most.
-func (l *endings) take() []*ending {
+// l.maxPerWrite.
+func (l *finishQueue) take() []*queuedFinish {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(l.most, len(l.queue))
+	n := min(l.maxPerWrite, len(l.queue))
 	if n == 0 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (c *Claimant) drain() {
 		switch {
 		case c.failures > 0:
 			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
-		case c.closed || len(c.queue) >= c.most:
+		case c.closed || len(c.queue) >= c.maxPerWrite:
 			pause = 0
 		}
 		c.mu.Unlock()
@@ -54,10 +54,10 @@ func (c *Claimant) drain() {
 // stopped reports whether drain must end: the queue is empty, or Close waits no longer
 // (ctx has ended). In the latter case stopped drops all queued endings and returns their
 // waiters. The caller holds mu.
-func (l *endings) stopped() (lost []Waiter, stopped bool) {
+func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
-			lost = append(lost, l.dropEnding(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
+			lost = append(lost, l.drop(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
 		}
 		l.queue = nil
 	}
@@ -72,7 +72,7 @@ func (l *endings) stopped() (lost []Waiter, stopped bool) {
 
 // signalIdle closes the channel idle, for Close, if Close was called and all endings are
 // written or dropped. The caller holds mu.
-func (l *endings) signalIdle() {
+func (l *finishQueue) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
 	}
@@ -83,7 +83,7 @@ func (l *endings) signalIdle() {
 	}
 }
 
-func (l *endings) sleep(d time.Duration) {
+func (l *finishQueue) sleep(d time.Duration) {
 	if d == 0 {
 		return
 	}
@@ -91,7 +91,7 @@ func (l *endings) sleep(d time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-l.kick:
+	case <-l.wake:
 	case <-l.ctx.Done():
 	}
 }
@@ -99,7 +99,7 @@ func (l *endings) sleep(d time.Duration) {
 // finish writes endings in a separate call, without claims. A store without a Writer gets
 // concurrent calls of Finish, each repeated once after ErrAmbiguous. If the store ends
 // the goroutine of a call (runtime.Goexit), the endings of the call get errEnded.
-func (c *Claimant) finish(batch []*ending) []error {
+func (c *Claimant) finish(batch []*queuedFinish) []error {
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
 	if c.writer != nil {
@@ -109,7 +109,7 @@ func (c *Claimant) finish(batch []*ending) []error {
 				got, _, _ = c.writer.Write(ctx, finishings(batch), nil)
 				return firstFailure(got)
 			})
-			errs = c.each(batch, got, err)
+			errs = c.errorsFor(batch, got, err)
 		})
 		all.Wait()
 		return errs
@@ -139,10 +139,10 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// each returns one error for each ending of a write, nil for success. The parameter errs
+// errorsFor returns one error for each ending of a write, nil for success. The parameter errs
 // should have the store's errors, one for each ending. If errs has another length, every
 // ending gets err, the error of the whole call, or errShort if err is nil.
-func (c *Claimant) each(batch []*ending, errs []error, err error) []error {
+func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
 	}
@@ -160,7 +160,7 @@ var (
 	errSilent = errors.New("the store has not answered yet")
 )
 
-func finishings(batch []*ending) []idempotency.Finishing {
+func finishings(batch []*queuedFinish) []idempotency.Finishing {
 	out := make([]idempotency.Finishing, len(batch))
 	for i, e := range batch {
 		out[i] = idempotency.Finishing{Ref: e.claim.ref, Ending: e.ending}
@@ -172,7 +172,7 @@ func finishings(batch []*ending) []idempotency.Finishing {
 // that the store took or refused, and drops endings older than keepTrying. All other
 // endings are queued again. Then applyAnswers calls the waiters of the removed endings,
 // and of all failed endings if the store refuses every write (ErrUnwritable).
-func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
+func (c *Claimant) applyAnswers(batch []*queuedFinish, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false
 	c.mu.Lock()
@@ -190,7 +190,7 @@ func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
 			c.counts.stale.Add(1)
 			unrecorded = append(unrecorded, c.removeFinished(e, false)...)
 		case errors.As(err, &invalid), errors.Is(err, idempotency.ErrClosed), time.Since(e.since) > keepTrying:
-			unrecorded = append(unrecorded, c.dropEnding(e, err)...)
+			unrecorded = append(unrecorded, c.drop(e, err)...)
 		default:
 			failed = true
 			c.lastErr = err

@@ -25,7 +25,7 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 
 // The results of ten stored events are queued before they are written. While a result is
 // queued, Ask and LookUp answer Duplicate for its event without a store call.
-func TestResultsAreTold(t *testing.T) {
+func TestQueuedResults(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
 			r.sent(fmt.Sprint(i), new(waiter))
@@ -40,7 +40,7 @@ func TestResultsAreTold(t *testing.T) {
 		}
 		require.Zero(t, r.called("lookup"))
 		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "which bytes count, the store knows")
-		r.waitForEndings()
+		r.waitForWrites()
 		require.Equal(t, 10, r.called("complete"))
 		require.Zero(t, r.Stats().Recording)
 		require.Equal(t, store.Duplicate, r.look(r.event("3")).Kind)
@@ -80,7 +80,7 @@ func TestWaiters(t *testing.T) {
 		require.True(t, r.AwaitRecord(r.event("k"), &second))
 		require.True(t, r.AwaitRecord(r.event("k"), nil))
 		first.is(t, 0, 0)
-		r.waitForEndings()
+		r.waitForWrites()
 		first.is(t, 1, 1)
 		second.is(t, 1, 1)
 		require.False(t, r.AwaitRecord(r.event("k"), &second))
@@ -100,16 +100,16 @@ func TestWaiters(t *testing.T) {
 	})
 }
 
-// writing is a store that implements idempotency.Writer.
-type writing struct {
+// storeWithWriter is a store that implements idempotency.Writer.
+type storeWithWriter struct {
 	*idempotency.Memory
-	writes, along atomic.Int32
+	writes, withClaims atomic.Int32
 }
 
-func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) ([]error, []idempotency.Outcome, error) {
+func (s *storeWithWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) ([]error, []idempotency.Outcome, error) {
 	s.writes.Add(1)
 	if len(claims) > 0 {
-		s.along.Add(int32(len(endings)))
+		s.withClaims.Add(int32(len(endings)))
 	}
 	errs := make([]error, len(endings))
 	for i, e := range endings {
@@ -121,9 +121,9 @@ func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, cl
 
 // Queued results of events are written in the same store call as the next claims. Without
 // a next claim, they are written in a separate call.
-func TestEndingsRideWithClaims(t *testing.T) {
+func TestResultsAreWrittenWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		s := &writing{Memory: new(idempotency.Memory)}
+		s := &storeWithWriter{Memory: new(idempotency.Memory)}
 		o := r.options
 		o.Store = s
 		r.Claimant = store.New(o)
@@ -132,11 +132,11 @@ func TestEndingsRideWithClaims(t *testing.T) {
 		r.sent("b", &second)
 		first.is(t, 1, 1)
 		require.EqualValues(t, 1, s.writes.Load())
-		require.EqualValues(t, 1, s.along.Load())
-		r.waitForEndings()
+		require.EqualValues(t, 1, s.withClaims.Load())
+		r.waitForWrites()
 		second.is(t, 1, 1)
 		require.EqualValues(t, 2, s.writes.Load())
-		require.EqualValues(t, 1, s.along.Load())
+		require.EqualValues(t, 1, s.withClaims.Load())
 	})
 }
 
@@ -146,7 +146,7 @@ func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.fail(nil)
 	k := r.event(key)
 	require.Equal(r.t, store.Granted, r.ask(k).Kind)
-	r.fail(down)
+	r.fail(failBefore)
 	r.Attempted(k, &stored, w)
 }
 
@@ -183,7 +183,7 @@ func TestAmbiguousResult(t *testing.T) {
 			return nil, nil
 		})
 		r.sent("k", new(waiter))
-		r.waitForEndings()
+		r.waitForWrites()
 		require.Equal(t, 2, r.called("complete"))
 		require.Zero(t, r.Stats().Stale+r.Stats().Lost+r.Stats().Recording)
 	})
@@ -201,19 +201,19 @@ func TestStale(t *testing.T) {
 		other := r.event("k")
 		require.Equal(t, store.Granted, r.ask(other).Kind)
 		r.Attempted(zombie, &stored, &overtaken)
-		r.waitForEndings()
+		r.waitForWrites()
 		require.EqualValues(t, 1, r.Stats().Stale)
 		overtaken.is(t, 1, 0)
 		require.Zero(t, r.Stats().Lost+r.Stats().Errors)
 		require.Equal(t, idempotency.Running, r.record("k").Status)
 		r.Attempted(other, &stored, new(waiter))
-		r.waitForEndings()
+		r.waitForWrites()
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 	})
 }
 
 // At most 10,000 results wait for the store. A further result drops the oldest.
-func TestTooManyEndings(t *testing.T) {
+func TestFullQueue(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		const most = 10_000
 		for i := range most + 5 {

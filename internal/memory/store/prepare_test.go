@@ -54,7 +54,7 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 			require.Equal(t, store.Granted, r.ask(k).Kind)
 		}
 		r.Attempted(done, &stored, new(waiter))
-		r.waitForEndings()
+		r.waitForWrites()
 		all := []*store.Claim{r.event("held"), r.event("done"), r.claim("key", "another payload", "body")}
 		r.prepare(all...)
 		require.Zero(t, r.Stats().Waits+r.Stats().Duplicates+r.Stats().Conflicts, "Ask counts")
@@ -90,7 +90,7 @@ func TestPrepareOtherBytesFailOpen(t *testing.T) {
 		time.Sleep(lease)
 		k := r.claim("k", "payload", "other bytes")
 		r.prepare(k)
-		r.fail(down)
+		r.fail(failBefore)
 		require.Equal(t, store.Judgement{Kind: store.Other, Drift: true}, r.ask(k))
 		require.Equal(t, "first bytes", string(k.Adopt().Body))
 		require.Equal(t, store.Judgement{Kind: store.Unclaimed}, r.ask(k))
@@ -104,7 +104,7 @@ func TestPrepareIsReleased(t *testing.T) {
 		k := r.event("k")
 		r.prepare(k)
 		r.Release(k)
-		r.waitForEndings()
+		r.waitForWrites()
 		require.Equal(t, idempotency.Absent, r.record("k").Status)
 	})
 }
@@ -113,7 +113,7 @@ func TestPrepareIsReleased(t *testing.T) {
 // no store call.
 func TestPrepareWithoutStore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		r.fail(down)
+		r.fail(failBefore)
 		k := r.event("k")
 		r.prepare(k)
 		r.prepare(k)

@@ -6,8 +6,8 @@ import "github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 // half of its entries is dropped.
 type recent[V any] [2]map[idempotency.KeyID]V // newer and older events
 
-// mostRecent is the maximum number of events in each half.
-const mostRecent = 1 << 14
+// maxRecent is the maximum number of events in each half.
+const maxRecent = 1 << 14
 
 func (r *recent[V]) get(id idempotency.KeyID) (v V, ok bool) {
 	if v, ok = r[0][id]; !ok {
@@ -23,7 +23,7 @@ func (r *recent[V]) remove(id idempotency.KeyID) {
 
 func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r.remove(id)
-	if len(r[0]) >= mostRecent {
+	if len(r[0]) >= maxRecent {
 		r[0], r[1] = nil, r[0]
 	}
 	if r[0] == nil {
@@ -33,15 +33,15 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 }
 
 // setMissing records whether the store lacks the result of an event that SQS stored.
-func (c *Claimant) setMissing(k *Claim, is bool) {
+func (c *Claimant) setMissing(k *Claim, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noteMissing(k, is)
+	c.noteMissing(k, missing)
 }
 
 // noteMissing is setMissing for a caller that holds mu.
-func (l *endings) noteMissing(k *Claim, is bool) {
-	if is {
+func (l *finishQueue) noteMissing(k *Claim, missing bool) {
+	if missing {
 		l.missing.put(k.id, struct{}{})
 	} else {
 		l.missing.remove(k.id)
@@ -53,20 +53,20 @@ func (l *endings) noteMissing(k *Claim, is bool) {
 // so the store may have granted the claim. With the token of the earlier submission, the
 // new submission renews this claim. Otherwise it would wait for the end of the lease. The
 // caller holds mu.
-func (l *endings) resume(k *Claim) {
+func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return
 	}
 	k.resumed = true
 	if token, ok := l.tokens.get(k.id); ok {
 		l.tokens.remove(k.id)
-		k.request.Token, k.ambiguous = token, true
+		k.request.Token, k.maybeGranted = token, true
 	}
 }
 
-// leave keeps the claim token of an ended submission for the next submission of the
+// keepToken keeps the claim token of an ended submission for the next submission of the
 // event, which can then renew the claim.
-func (c *Claimant) leave(k *Claim) {
+func (c *Claimant) keepToken(k *Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tokens.put(k.id, k.request.Token)

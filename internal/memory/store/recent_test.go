@@ -29,7 +29,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				k := r.event("k")
 				first(r, k)
 				r.Release(k)
-				time.Sleep(storeTimeout) // until optional calls are made again (downFor)
+				time.Sleep(storeTimeout) // until optional calls are made again (pauseAfterFailure)
 				r.fail(nil)
 				require.Equal(t, idempotency.Running, r.record("k").Status)
 
@@ -42,7 +42,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				require.Equal(t, store.Wait, r.ask(third).Kind)
 				w := new(waiter)
 				r.Attempted(second, &stored, w)
-				r.waitForEndings()
+				r.waitForWrites()
 				require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 				require.Equal(t, store.Duplicate, r.ask(third).Kind)
 			})

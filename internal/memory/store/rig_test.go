@@ -74,8 +74,8 @@ func (r *rig) called(call string) int {
 	return r.calls[call]
 }
 
-// down is a failure for rig.fail: every store call fails before it has an effect.
-func down(string) (before, after error) { return errDown, nil }
+// failBefore is a failure for rig.fail: every store call fails before it has an effect.
+func failBefore(string) (before, after error) { return errDown, nil }
 
 // flaky is a store with failures chosen by its rig.
 type flaky struct {
@@ -149,8 +149,8 @@ func (r *rig) record(key string) idempotency.Record {
 	return records[0]
 }
 
-// waitForEndings waits until the claimant has written all results and releases.
-func (r *rig) waitForEndings() {
+// waitForWrites waits until the claimant has written all results and releases.
+func (r *rig) waitForWrites() {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
 }

@@ -1,32 +1,32 @@
 package process
 
-// watermarks is a table of the highest known sequence number of each message group, for
-// at most mostMarks groups. It consists of sets of eight entries. If a set is full, the
+// groupNumbers is a table of the highest known sequence number of each message group, for
+// at most maxEntries groups. It consists of sets of eight entries. If a set is full, the
 // number of another group may be dropped. A duplicate in that group may then go
 // unnoticed. Unlike a map, the table has no pointers, makes no garbage in steady state,
 // and needs 16 bytes per entry.
-type watermarks struct {
-	sets []markSet // length zero or a power of 2
+type groupNumbers struct {
+	sets []numberSet // length zero or a power of 2
 }
 
-type markSet [marksPerSet]mark
+type numberSet [entriesPerSet]groupNumber
 
-type mark struct {
+type groupNumber struct {
 	group  uint64 // hash; zero if free
 	number sequence
 }
 
 const (
-	marksPerSet = 8
-	leastSets   = 8
-	mostSets    = 1 << 13
-	mostMarks   = mostSets * marksPerSet // 1 MiB
+	entriesPerSet = 8
+	minSets       = 8
+	maxSets       = 1 << 13
+	maxEntries    = maxSets * entriesPerSet // 1 MiB
 )
 
-func (w *watermarks) set(group uint64) *markSet { return &w.sets[group&uint64(len(w.sets)-1)] }
+func (w *groupNumbers) set(group uint64) *numberSet { return &w.sets[group&uint64(len(w.sets)-1)] }
 
 // of returns the highest known number of a group, or zero.
-func (w *watermarks) of(group uint64) sequence {
+func (w *groupNumbers) of(group uint64) sequence {
 	if len(w.sets) == 0 {
 		return 0
 	}
@@ -40,12 +40,12 @@ func (w *watermarks) of(group uint64) sequence {
 }
 
 // raise records the number of a group if it is higher than the number recorded before.
-func (w *watermarks) raise(group uint64, number sequence) {
+func (w *groupNumbers) raise(group uint64, number sequence) {
 	if number == 0 {
 		return
 	}
 	if len(w.sets) == 0 {
-		w.sets = make([]markSet, leastSets)
+		w.sets = make([]numberSet, minSets)
 	}
 	for {
 		m := w.set(group).place(group)
@@ -57,8 +57,8 @@ func (w *watermarks) raise(group uint64, number sequence) {
 		// by a whole deduplication interval no longer proves anything. The entry m may
 		// then be replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
-		if m.group == 0 || stale || len(w.sets) == mostSets {
-			*m = mark{group, number}
+		if m.group == 0 || stale || len(w.sets) == maxSets {
+			*m = groupNumber{group, number}
 			return
 		}
 		w.grow()
@@ -67,7 +67,7 @@ func (w *watermarks) raise(group uint64, number sequence) {
 
 // place returns the entry of the group if the set has one, else a free entry, else the
 // entry with the lowest number.
-func (s *markSet) place(group uint64) *mark {
+func (s *numberSet) place(group uint64) *groupNumber {
 	lowest := &s[0]
 	for i := range s {
 		if s[i].group == group {
@@ -82,9 +82,9 @@ func (s *markSet) place(group uint64) *mark {
 
 // grow doubles the number of sets. The entries of each set go to two sets, so both have
 // room for all of them.
-func (w *watermarks) grow() {
+func (w *groupNumbers) grow() {
 	old := w.sets
-	w.sets = make([]markSet, 2*len(old))
+	w.sets = make([]numberSet, 2*len(old))
 	for i := range old {
 		for _, m := range old[i] {
 			if m.group != 0 {
@@ -95,4 +95,4 @@ func (w *watermarks) grow() {
 }
 
 // clear drops all entries and frees their memory.
-func (w *watermarks) clear() { w.sets = nil }
+func (w *groupNumbers) clear() { w.sets = nil }

@@ -16,19 +16,19 @@ const (
 	// claims are made meanwhile, the ending is written in the same store call.
 	gatherTime = time.Millisecond
 
-	// finishCalls is the maximum number of concurrent Finish calls, for a store without a
+	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
 	// Writer.
-	finishCalls = 256
+	maxFinishCalls = 256
 
 	// paceFrom is the number of results waiting for the store at which Pace blocks
 	// senders.
 	paceFrom = 512
 
-	// mostEndings is the maximum number of endings (results and releases) waiting for the
+	// maxQueued is the maximum number of endings (results and releases) waiting for the
 	// store. If the queue is full, a new ending drops the oldest. After a failed write,
 	// endings older than keepTrying are dropped.
-	mostEndings = 10_000
-	keepTrying  = time.Hour
+	maxQueued  = 10_000
+	keepTrying = time.Hour
 
 	// closeTimeout is the maximum time that Close waits for the store.
 	closeTimeout = 10 * time.Second
@@ -46,46 +46,46 @@ type Waiter interface {
 	Recorded(ok bool)
 }
 
-// endings is the queue of results and releases not yet in the store. A goroutine (drain)
+// finishQueue is the queue of results and releases not yet in the store. A goroutine (drain)
 // runs while the queue is not empty. Queued endings are written together with the next
 // claims.
-type endings struct {
-	ctx  context.Context // context of the store calls in drain
-	stop context.CancelFunc
-	kick chan struct{} // wakes drain before the end of its wait
-	most int           // maximum endings per write
+type finishQueue struct {
+	ctx         context.Context // context of the store calls in drain
+	stop        context.CancelFunc
+	wake        chan struct{} // wakes drain before the end of its wait
+	maxPerWrite int           // maximum endings per write
 
 	mu       sync.Mutex
-	queue    []*ending
-	results  map[idempotency.KeyID]*ending // results that are queued or being written, by event
-	missing  recent[struct{}]              // events stored by SQS, without a result in the store
-	tokens   recent[idempotency.Token]     // tokens of ended submissions, for their successors: see resume
-	awaited  map[*ending]struct{}          // endings that a waiter waits for
-	overdue  *time.Timer                   // timer for the oldest of awaited; nil before first use
-	watching bool                          // overdue is running
-	running  bool                          // the goroutine of drain is running
-	writing  int                           // number of endings being written
-	failures uint8                         // consecutive failed writes
+	queue    []*queuedFinish
+	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
+	missing  recent[struct{}]                    // events stored by SQS, without a result in the store
+	tokens   recent[idempotency.Token]           // tokens of ended submissions, for their successors: see resume
+	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
+	overdue  *time.Timer                         // timer for the oldest of awaited; nil before first use
+	watching bool                                // overdue is running
+	running  bool                                // the goroutine of drain is running
+	writing  int                                 // number of endings being written
+	failures uint8                               // consecutive failed writes
 	closed   bool
 	idle     chan struct{} // closed when Close was called and no endings are left
 	lost     int64
 	lastErr  error
 }
 
-type ending struct {
+type queuedFinish struct {
 	claim   *Claim
 	ending  idempotency.Ending
 	since   time.Time
 	waiters []Waiter // called when the ending is written or dropped
 }
 
-func (l *endings) init(most int) {
-	l.most = most
+func (l *finishQueue) init(maxPerWrite int) {
+	l.maxPerWrite = maxPerWrite
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.kick = make(chan struct{}, 1)
+	l.wake = make(chan struct{}, 1)
 	l.idle = make(chan struct{})
-	l.results = map[idempotency.KeyID]*ending{}
-	l.awaited = map[*ending]struct{}{}
+	l.results = map[idempotency.KeyID]*queuedFinish{}
+	l.awaited = map[*queuedFinish]struct{}{}
 }
 
 // pending returns the judgement Duplicate if SQS stored the same event and message, and
@@ -99,9 +99,9 @@ func (c *Claimant) pending(k *Claim) Judgement {
 		return Judgement{}
 	}
 	result, _ := e.ending.Result()
-	k.held = false
+	k.granted = false
 	c.counts.duplicates.Add(1)
-	k.learn(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
+	k.updateKnown(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
 	return Judgement{Kind: Duplicate}
 }
 
@@ -128,12 +128,12 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 // that is slower than SQS slows the senders down. Pace does not wait for a failing store,
 // because the queue would not become shorter.
 func (c *Claimant) Pace() {
-	for c.isBehind() {
+	for c.mustPace() {
 		time.Sleep(gatherTime)
 	}
 }
 
-func (c *Claimant) isBehind() bool {
+func (c *Claimant) mustPace() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
@@ -141,7 +141,7 @@ func (c *Claimant) isBehind() bool {
 
 // await adds the waiter w to a queued result and starts the timer for waiters. The caller
 // holds mu.
-func (c *Claimant) await(e *ending, w Waiter) {
+func (c *Claimant) await(e *queuedFinish, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
 	c.watch(c.config.StoreTimeout)
@@ -185,7 +185,7 @@ func (c *Claimant) giveUpWaiting() {
 
 // removeWaiters removes the waiters of an ending. The caller holds mu, and calls the
 // waiters after it has released mu.
-func (l *endings) removeWaiters(e *ending) {
+func (l *finishQueue) removeWaiters(e *queuedFinish) {
 	e.waiters = nil
 	delete(l.awaited, e)
 }
@@ -196,20 +196,20 @@ func callWaiters(waiters []Waiter, ok bool) {
 	}
 }
 
-// end queues the last write for a claim (ending). The waiter w may be nil.
-func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
+// enqueue queues the last write for a claim (ending). The waiter w may be nil.
+func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	c.mu.Lock()
-	e := &ending{claim: k, ending: with, since: time.Now()}
+	e := &queuedFinish{claim: k, ending: with, since: time.Now()}
 	var dropped []Waiter
 	switch {
 	case c.closed:
 		c.mu.Unlock()
 		c.dropLate(e, w)
 		return
-	case len(c.queue) >= mostEndings:
+	case len(c.queue) >= maxQueued:
 		first := c.queue[0]
 		c.queue = c.queue[1:]
-		dropped = c.dropEnding(first, errMany)
+		dropped = c.drop(first, errMany)
 	}
 	if w != nil {
 		c.await(e, w)
@@ -222,8 +222,8 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	case !c.running:
 		c.running = true
 		go c.drain()
-	case len(c.queue) == c.most:
-		c.hurry()
+	case len(c.queue) == c.maxPerWrite:
+		c.wakeDrain()
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
@@ -234,9 +234,9 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 }
 
 // dropLate drops a result or a release that comes after Close, and counts it as lost.
-func (c *Claimant) dropLate(e *ending, w Waiter) {
+func (c *Claimant) dropLate(e *queuedFinish, w Waiter) {
 	c.mu.Lock()
-	c.dropEnding(e, errLate)
+	c.drop(e, errLate)
 	c.mu.Unlock()
 	if w != nil {
 		w.Recorded(false)
@@ -248,16 +248,16 @@ var (
 	errMany = errors.New("too many endings wait for the store")
 )
 
-func (l *endings) hurry() {
+func (l *finishQueue) wakeDrain() {
 	select {
-	case l.kick <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// dropEnding counts an ending as lost and returns its waiters. The parameter err is the
+// drop counts an ending as lost and returns its waiters. The parameter err is the
 // reason. The caller holds mu.
-func (l *endings) dropEnding(e *ending, err error) []Waiter {
+func (l *finishQueue) drop(e *queuedFinish, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
 	return l.removeFinished(e, false)
@@ -265,7 +265,7 @@ func (l *endings) dropEnding(e *ending, err error) []Waiter {
 
 // removeFinished removes an ending whose write is finished, and returns its waiters.
 // recorded reports whether the store has the event. The caller holds mu.
-func (l *endings) removeFinished(e *ending, recorded bool) []Waiter {
+func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
 		l.noteMissing(e.claim, !recorded)
 	}
@@ -287,7 +287,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 		c.closed = true
 		c.failures = 0
 		c.signalIdle()
-		c.hurry()
+		c.wakeDrain()
 	}
 	c.mu.Unlock()
 	timer := time.NewTimer(closeTimeout)

@@ -13,12 +13,12 @@ import (
 // A submission waits while another submission of the event is in doubt. Later the memory
 // has no record of the event. This proves that SQS did not store the event, unless so
 // much time has passed that the memory may have freed the record.
-func TestWhatATicketKnows(t *testing.T) {
+func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
 	first.goes()
 	waits := r.submit("k", "g", "b")
-	assert.Equal(t, process.InDoubt, waits.tk.Known.State)
+	assert.Equal(t, process.InDoubt, waits.sub.Known.State)
 	since := r.Now()
 	r.pass(time.Second)
 	first.record(refused)
@@ -26,7 +26,7 @@ func TestWhatATicketKnows(t *testing.T) {
 	r.until(since.Add(span - 1))
 	waits.goes()
 	waits.record(refused)
-	assert.Equal(t, process.Clear, waits.tk.Known.State)
+	assert.Equal(t, process.Clear, waits.sub.Known.State)
 	waits.release()
 
 	// The steps are repeated, but more time passes, so the memory may have freed the
@@ -102,7 +102,7 @@ func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	assert.Zero(t, s.look())
 	assert.Equal(t, process.Judgement{Kind: process.LateInDoubt, Known: k}, s.admit())
 	s.refresh()
-	assert.Equal(t, k, s.tk.Known)
+	assert.Equal(t, k, s.sub.Known)
 }
 
 func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
 	assert.Equal(t, process.InDoubt, s.state())
 	end := r.Now()
 	s.record(stored("m1"))
-	assert.Equal(t, end.Add(span), s.look().Over())
+	assert.Equal(t, end.Add(span), s.look().ForgottenAt())
 }
 
 // Several submissions of one event know of each other's attempts.
@@ -146,12 +146,12 @@ func TestCopies(t *testing.T) {
 	end := r.pass(time.Second).Add(window.Request)
 	b.record(refused)
 	assert.Equal(t, process.InDoubt, b.state())
-	assert.Equal(t, end.Add(span), b.look().Over(), "the end of the last of attempts at one time")
+	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "the end of the last of attempts at one time")
 	r.pass(time.Second)
 	b.goes()
 	r.pass(time.Second)
 	b.record(refused)
-	assert.Equal(t, end.Add(span), b.look().Over(), "one at a time")
+	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "one at a time")
 
 	// SQS stores the event by one submission while the other submission's request is under
 	// way.
@@ -166,7 +166,7 @@ func TestCopies(t *testing.T) {
 		b.goes()
 	}
 	assert.True(t, b.record(stored("m1")), "the other copy was first")
-	assert.Equal(t, r.Now().Add(span), b.look().Over())
+	assert.Equal(t, r.Now().Add(span), b.look().ForgottenAt())
 }
 
 // Conclude's answer stays true: no attempt of the submission begins afterwards. A
@@ -174,7 +174,7 @@ func TestCopies(t *testing.T) {
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
-	k, duplicate := r.Conclude(r.Now(), &s.ev, &s.tk)
+	k, duplicate := r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, process.Unknown, k.State)
 	assert.False(t, duplicate)
 	assert.Equal(t, process.Concluded.String(), s.admit().Kind.String())
@@ -182,16 +182,16 @@ func TestConclude(t *testing.T) {
 
 	s = r.submit("k", "g", "b")
 	s.goes()
-	k, _ = r.Conclude(r.Now(), &s.ev, &s.tk)
+	k, _ = r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, process.InDoubt, k.State, "the request is under way")
 
 	s = r.submit("k2", "g", "b")
 	s.try(stored("m1"))
-	k, duplicate = r.Conclude(r.Now(), &s.ev, &s.tk)
+	k, duplicate = r.Conclude(r.Now(), &s.ev, &s.sub)
 	assert.Equal(t, process.Stored, k.State)
 	assert.False(t, duplicate, "it stored the event itself")
 	again := r.submit("k2", "g", "b")
-	k, duplicate = r.Conclude(r.Now(), &again.ev, &again.tk)
+	k, duplicate = r.Conclude(r.Now(), &again.ev, &again.sub)
 	assert.Equal(t, process.Stored, k.State)
 	assert.True(t, duplicate)
 }

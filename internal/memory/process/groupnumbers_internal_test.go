@@ -11,22 +11,22 @@ import (
 
 func TestARecordIsOneCacheLine(t *testing.T) {
 	assert.EqualValues(t, 32, unsafe.Sizeof(remembered{}))
-	assert.LessOrEqual(t, unsafe.Sizeof(Ticket{}), uintptr(128))
+	assert.LessOrEqual(t, unsafe.Sizeof(Submission{}), uintptr(128))
 }
 
 // The table never returns a higher number for a group than the highest number passed to
 // raise. A full table may have forgotten the group's number.
-func TestWatermarks(t *testing.T) {
+func TestGroupNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	var w watermarks
+	var w groupNumbers
 	assert.Zero(t, w.of(1))
 	model := map[uint64]sequence{}
 	now := sequence(1)
-	groups := make([]uint64, 3*mostMarks)
+	groups := make([]uint64, 3*maxEntries)
 	for i := range groups {
 		groups[i] = max(rng.Uint64(), 1)
 	}
-	for i := range 10 * mostMarks {
+	for i := range 10 * maxEntries {
 		now += perMilli
 		group := groups[rng.IntN(1+min(i, len(groups)-1))]
 		number := now - sequence(rng.IntN(3*perMilli))
@@ -44,17 +44,17 @@ func TestWatermarks(t *testing.T) {
 			known++
 		}
 	}
-	assert.Equal(t, mostSets, len(w.sets))
-	assert.Greater(t, known, mostMarks*99/100)
+	assert.Equal(t, maxSets, len(w.sets))
+	assert.Greater(t, known, maxEntries*99/100)
 	w.clear()
 	assert.Zero(t, w.of(groups[0]))
 }
 
 // The table keeps the highest sequence number of each of 10,000 groups, with at most ten
 // entries per group.
-func TestFewWatermarksAreKept(t *testing.T) {
+func TestFewGroupNumbersAreKept(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
-	var w watermarks
+	var w groupNumbers
 	for i := range sequence(10_000) {
 		w.raise(rng.Uint64(), 1+i)
 	}
@@ -62,27 +62,27 @@ func TestFewWatermarksAreKept(t *testing.T) {
 	for i := range sequence(10_000) {
 		require.Equal(t, 1+i, w.of(rng.Uint64()))
 	}
-	assert.Less(t, len(w.sets)*marksPerSet, 10*10_000)
+	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }
 
 // If each group sends only once, entries older than a deduplication interval are
 // replaced, and the table stays small.
-func TestOldWatermarksMakeRoom(t *testing.T) {
+func TestOldGroupNumbersMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	var w watermarks
+	var w groupNumbers
 	for i := range sequence(1_000_000) {
 		w.raise(rng.Uint64(), 1+i*sequenceSpan/100) // 100 groups per interval
 	}
-	assert.Less(t, len(w.sets)*marksPerSet, 100*30)
+	assert.Less(t, len(w.sets)*entriesPerSet, 100*30)
 
-	w = watermarks{}
-	full := leastSets * marksPerSet
+	w = groupNumbers{}
+	full := minSets * entriesPerSet
 	for i := range full {
-		w.raise(uint64(i+leastSets), 10)
+		w.raise(uint64(i+minSets), 10)
 	}
-	require.Len(t, w.sets, leastSets)
+	require.Len(t, w.sets, minSets)
 	w.raise(1<<20, 10+sequenceSpan)
-	assert.Len(t, w.sets, leastSets)
+	assert.Len(t, w.sets, minSets)
 	w.raise(1<<20+1, 9+sequenceSpan)
-	assert.Len(t, w.sets, 2*leastSets, "not old enough")
+	assert.Len(t, w.sets, 2*minSets, "not old enough")
 }
