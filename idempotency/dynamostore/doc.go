@@ -25,9 +25,9 @@
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.
 //
-// There is no Capacity and no quota of unfinished operations for each scope: a count would
-// be one item written by all claims of a scope. Resolve unresolved operations, which never
-// expire.
+// There is no Capacity and no quota of unfinished operations for each scope. To count
+// them, all claims of a scope would have to write one counter item, and DynamoDB limits
+// the writes a second of one item. Resolve unresolved operations, which never expire.
 //
 // A body and a response have at most [MaxBytes] bytes each, because DynamoDB limits items
 // to 400 KB. A batch saves no writes: its claims are separate concurrent writes.

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/dynamostore"
 )
 
-// A handler runs at most once per key. The example has no Output comment, so go test
-// compiles it but does not run it: many machines have no table.
+// A handler runs at most once per key. go test compiles this example and does not run it,
+// because it needs a DynamoDB table named idempotency.
 func Example() {
 	ctx := context.Background()
 	client := dynamodb.New(dynamodb.Options{Region: "us-east-1", BaseEndpoint: aws.String("http://127.0.0.1:8000")})

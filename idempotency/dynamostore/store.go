@@ -115,11 +115,11 @@ func checkSize(field string, b []byte) error {
 const attempts = 10
 
 // claim reads the record, decides, and writes the granted record unless another call has
-// changed the record. It draws the fence after the read, so that the fence exceeds the
-// record's fence.
+// changed the record. It takes the new fence after the read: the fence of the record was
+// taken earlier, and a later fence of the same counter is greater.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
-	version := idempotency.NewToken() // of all writes by this call
+	version := idempotency.NewToken() // version of each record that this call writes
 	var granted idempotency.Outcome
 	// An error before the first write proves that no record was changed. Later errors are
 	// ambiguous.
@@ -134,7 +134,9 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		if err != nil {
 			return failed(err)
 		}
-		if at == version { // the first try of a put that the driver repeated had succeeded
+		// An earlier put of this call did succeed. Its answer was lost, and the driver
+		// repeated the put, which then failed because the record had changed.
+		if at == version {
 			return granted, nil
 		}
 		now := s.now()
@@ -160,11 +162,15 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 			return granted, nil
 		}
 	}
-	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // other calls changed the record at every attempt
+	// At each of the attempts, another call changed the record between the read and the
+	// put.
+	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken makes the lease of a claim longer and its resend time shorter by the slack.
-// The times are then safe for a client with another clock.
+// slacken adds the slack to the lease of a claim and subtracts it from ResendFor. A
+// client whose clock is ahead by up to the slack then does not take over before the
+// claimant's lease ends; a client whose clock is behind does not run the operation again
+// after ResendFor.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -173,8 +179,9 @@ func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
-// longer returns the lease plus the slack. It does not change a lease that Finish refuses
-// as too short, or a lease that would exceed Forever.
+// longer returns the lease plus the slack. A lease of less than a millisecond stays as it
+// is, so that Ending.Check refuses it. A lease that would exceed Forever also stays as it
+// is.
 func (s *Store) longer(lease time.Duration) time.Duration {
 	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
 		return lease
@@ -321,9 +328,10 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 // counter. Each fence ends with these bits, so that fences of different counters differ.
 const bucketBits = 12
 
-// draw returns a new fence. Its upper bits are the time in milliseconds. If the counter
-// in the table has already reached this time, they are the counter's next number. Fences
-// therefore keep growing after the table was restored from a backup.
+// draw returns a new fence. Its upper bits are a number from the counter of the key's
+// bucket: the current time in milliseconds, or the counter plus 1 if the counter is not
+// below this time. Because the number follows the time, fences also grow after the table
+// was restored from a backup with an old counter.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

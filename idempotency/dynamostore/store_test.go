@@ -55,9 +55,9 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// A client whose clock is ahead by the slack takes over no claim before the lease has
-// ended. A client whose clock is behind by the slack reclaims no operation after its
-// resend time.
+// Config.Slack is 2 s. A client whose clock is 2 s ahead does not take over a claim
+// before its lease has ended by the clock of the claimant. A client whose clock is 2 s
+// behind does not run an operation again when the claimant's ResendFor has passed.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -77,7 +77,7 @@ func TestSlack(t *testing.T) {
 	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
-	c.Terms.ResendFor = time.Second // below the slack: never resend
+	c.Terms.ResendFor = time.Second // less than the slack of 2 s: a second run is never safe
 	claim(t, at(0), c, idempotency.New)
 	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
 }
@@ -232,7 +232,8 @@ type lostAnswer struct{}
 func (lostAnswer) Error() string        { return "the answer was lost" }
 func (lostAnswer) RetryableError() bool { return true }
 
-// Fences follow the clock, and grow by one while the clock stands still.
+// The number in a fence is the clock's time in milliseconds. While the clock stands still
+// or is behind, each fence is one more than the last.
 func TestFences(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	now := time.Now()

@@ -14,8 +14,8 @@ type answer struct {
 	status   int
 	header   http.Header
 	body     []byte
-	length   int64 // of the body that the handler wrote
-	retained bool  // the answer includes the whole body
+	length   int64 // length of the body that the handler wrote
+	retained bool  // body is whole; false if it was too large to keep
 }
 
 // answerFormat is the version of the stored form: one line of JSON, then the body.
@@ -37,7 +37,7 @@ type answerHead struct {
 func (a answer) encode() ([]byte, error) {
 	head := answerHead{Format: answerFormat, Status: a.status, Length: a.length, Retained: a.retained, Header: map[string][][]byte{}}
 	for name, values := range a.header {
-		raw := make([][]byte, len(values)) // net/http distinguishes a header without values from an absent header
+		raw := make([][]byte, len(values)) // never nil: net/http treats a header without values unlike an absent one
 		for i, v := range values {
 			raw[i] = []byte(v)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// run runs the handler under a granted claim. The guard calls run and records its result.
+// run runs the handler after its claim was granted. [idempotency.Guard.Do] calls run, and
+// records the result that run returns.
 func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempotency.Outcome) (idempotency.Result, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -21,9 +22,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The handler called NotDone and panicked: record now that this run had no effect.
-		// The guard later records the panic as an unknown outcome, but the claim has
-		// ended, so the later record has no effect.
+		// The handler called NotDone and then panicked. Record the failure here, which
+		// ends the claim. The guard then reports the panic to the store as an unknown
+		// outcome, but this changes nothing, because the claim has ended.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}
@@ -49,8 +50,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 // The status is Failed if the operation had no effect, and Running if its outcome is in
 // doubt. The parameter v says whether this run is known to have had no effect.
 func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A rollback proves that this run had no effect, but an earlier run in doubt may have
-	// had one.
+	// A rollback of the transaction removes the effect of this run. But if Prior.Status
+	// is Running, an earlier run of the same operation may have had an effect, so the
+	// outcome of the operation stays unknown.
 	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}

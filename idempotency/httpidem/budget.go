@@ -51,8 +51,9 @@ func (b *buffer) reserve(n int64) bool {
 // Write appends all of p, or appends no bytes and returns errNoMemory.
 func (b *buffer) Write(p []byte) (int, error) {
 	need := int64(len(b.data)) + int64(len(p))
-	// Double the reserved amount, to avoid frequent copies. If the doubled amount is too
-	// small, or if the budget lacks that much memory, reserve only the missing amount.
+	// Double the number of reserved bytes, to avoid frequent copies. If twice the number
+	// is less than need, or if the budget has not that many free bytes, reserve exactly
+	// need bytes in all.
 	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
 		return 0, errNoMemory
 	}

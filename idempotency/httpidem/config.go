@@ -14,7 +14,7 @@ import (
 // Defaults of [Config] and [Limits].
 const (
 	DefaultOperation    = "http.request"
-	DefaultLease        = time.Minute // the default TTL is idempotency.TTLRequest, 24 hours
+	DefaultLease        = time.Minute // of the default Policy; its TTL is 24 hours (idempotency.TTLRequest)
 	DefaultRequestBody  = 1 << 20
 	DefaultResponseBody = 64 << 10
 	DefaultBuffered     = 64 << 20
@@ -26,10 +26,11 @@ type Config struct {
 	// Store keeps the keys. Use a durable store, for example of package sqlstore.
 	Store idempotency.Store
 
-	// Begin replaces Store. It opens a transaction for each request with a key; claim,
-	// effect and outcome are committed together. The handler runs under the returned
-	// context, which should carry the transaction to the handler. The context passed to
-	// Begin ends with the lease.
+	// Begin is an alternative to Store: it opens a database transaction for each request
+	// with a key. The claim of the key, the effect of the handler and the outcome are
+	// then committed together. The handler runs under the returned context, which should
+	// carry the transaction to the handler. The context passed to Begin ends with the
+	// lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
 
 	// Policy sets the handler's longest run (Lease, including the store calls) and the
@@ -99,12 +100,13 @@ type Limits struct {
 	ResponseBody int64
 
 	// Buffered is the memory for the request and response bodies of all concurrent
-	// requests, at least RequestBody + ResponseBody. Each request reserves its body and
-	// ResponseBody before the claim; if the memory is not free, the request is refused
-	// with 503. An answer larger than ResponseBody uses further memory if it is free. If
-	// it is not, the body of the answer is dropped, and even the first client gets a
-	// [NotRetained] document. Buffered excludes the fixed overhead of a request, stored
-	// headers, and copies made by a store.
+	// requests, at least RequestBody + ResponseBody. Before its claim, each request
+	// reserves the length of its body plus ResponseBody; if that much memory is not free,
+	// the request is refused with 503. An answer larger than ResponseBody uses further
+	// memory if it is free. If no more is free, the body of the answer is dropped, and
+	// the client gets a [NotRetained] document in its place, even for the request that
+	// ran. Buffered excludes the fixed overhead of a request, stored headers, and copies
+	// made by a store.
 	Buffered int64
 }
 

@@ -83,8 +83,9 @@ func TestFormParsedOutside(t *testing.T) {
 	}
 }
 
-// A request whose body was read before the middleware is refused, because a request with
-// another payload would look the same.
+// If an outer handler has read the body before the middleware, the middleware refuses the
+// request. It cannot see the payload then, and could take two requests with different
+// payloads for the same.
 func TestBodyReadOutside(t *testing.T) {
 	for name, first := range map[string]func(*http.Request){
 		"all":    func(r *http.Request) { _, _ = io.ReadAll(r.Body) },

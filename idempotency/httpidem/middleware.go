@@ -78,8 +78,8 @@ func (e *exchange) once() error {
 			return e.refuse(storeUnavailable, err)
 		}
 	}
-	// This deferred call runs before cancel, because the end of ctx may also end the
-	// transaction.
+	// This deferred call runs before cancel, because some transactions end with ctx, and
+	// a transaction must still be open to be rolled back.
 	defer func() { _ = e.session.finish() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {

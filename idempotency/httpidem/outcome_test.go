@@ -267,7 +267,8 @@ func TestInProgress(t *testing.T) {
 	})
 }
 
-// After the client has left, the handler continues, and a repetition gets its answer.
+// The client of a request leaves while the handler runs. The handler continues, and a
+// repeated request gets the handler's answer.
 func TestClientLeaves(t *testing.T) {
 	began, left := make(chan struct{}), make(chan struct{})
 	g := newRig(nil)

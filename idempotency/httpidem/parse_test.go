@@ -13,9 +13,10 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// parseKey accepts a key bare or quoted, with or without white space around it, and
-// returns the same key for both forms. A key has exactly one quoted form. Keys are
-// printable ASCII of at most MaxKey bytes. parseKey refuses a list of keys.
+// parseKey accepts a key bare or in quotes, with or without white space around it, and
+// returns the same text for both forms. A quoted key that parseKey accepts is the only
+// quoted form of that text. Keys are printable ASCII of at most MaxKey bytes. parseKey
+// refuses a list of keys.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"k", `"k"`, `"a\"b\\"`, `"a,b"`, "a,b", `"a";b=c`, " k ", `"`, `\`, "", "\"\x7f\"", "é", `"k" `, `:a2V5:`, strings.Repeat("k", 256)} {
 		f.Add(s)

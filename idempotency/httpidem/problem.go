@@ -16,54 +16,59 @@ const docs = "https://pkg.go.dev/github.com/kansas-frontier-matrix/sqsfifo/idemp
 // The problem types. Unless a comment says otherwise, the handler did not run. A problem
 // document contains neither the key nor the payload of the request.
 const (
-	// KeyMissing, 400: send the Idempotency-Key header.
+	// KeyMissing has status 400: the request has no Idempotency-Key header.
 	KeyMissing ProblemType = docs + "KeyMissing"
 
-	// KeyInvalid, 400: the Idempotency-Key header is malformed, too long or repeated.
+	// KeyInvalid has status 400: the Idempotency-Key header is malformed, too long or
+	// repeated.
 	KeyInvalid ProblemType = docs + "KeyInvalid"
 
-	// NoScope, 403: the request has no authenticated principal; 500: the scope of the
-	// request breaks a rule of idempotency.Key.
+	// NoScope has status 403 if the request has no authenticated principal, and 500 if
+	// the scope of the request breaks a rule of idempotency.Key.
 	NoScope ProblemType = docs + "NoScope"
 
-	// NotAuthorized, 403: the request ran earlier, and this client may not read the
-	// answer.
+	// NotAuthorized has status 403: the request ran earlier, and this client may not read
+	// the answer.
 	NotAuthorized ProblemType = docs + "NotAuthorized"
 
-	// BodyTooLarge, 413: send a smaller body.
+	// BodyTooLarge has status 413: the body of the request is larger than
+	// Limits.RequestBody.
 	BodyTooLarge ProblemType = docs + "BodyTooLarge"
 
-	// BodyUnreadable, 400: the body ended too early; 500: an outer handler had read the
-	// body before the middleware.
+	// BodyUnreadable has status 400 if the body ended too early, and 500 if an outer
+	// handler read the body before the middleware.
 	BodyUnreadable ProblemType = docs + "BodyUnreadable"
 
-	// NoMemory, 503: too many bodies are buffered. Send the request again.
+	// NoMemory has status 503: too many bodies are buffered. The client should send the
+	// request again.
 	NoMemory ProblemType = docs + "NoMemory"
 
-	// StoreUnavailable, 503: the key could not be claimed. Send the request again with
-	// the same key.
+	// StoreUnavailable has status 503: the key could not be claimed. The client should
+	// send the request again with the same key.
 	StoreUnavailable ProblemType = docs + "StoreUnavailable"
 
-	// OtherPayload, 422 or 409: the key belongs to another request. Use a new key for a
-	// new request.
+	// OtherPayload has status 422 or 409: the key belongs to another request. The client
+	// should use a new key for a new request.
 	OtherPayload ProblemType = docs + "OtherPayload"
 
-	// InProgress, 409: a request with this key is running. Repeat the request with the
-	// same key after Retry-After.
+	// InProgress has status 409: a request with this key is running. The client should
+	// repeat the request with the same key after Retry-After.
 	InProgress ProblemType = docs + "InProgress"
 
-	// OutcomeUnknown, 409: an earlier request with this key may have taken effect. No
-	// request runs under this key until an operator resolves the outcome. To see the
-	// effect, read the resource that the request changes; 500: this request took effect
-	// or may have taken effect, and its outcome could not be recorded.
+	// OutcomeUnknown has status 409 if an earlier request with this key may have taken
+	// effect. No request runs under this key until an operator resolves the outcome; to
+	// see the effect, the client can read the resource that the request changes.
+	// OutcomeUnknown has status 500 if this request took effect or may have taken effect,
+	// and its outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
 
-	// TimedOut, 504: the handler did not answer in time. The detail says whether the
-	// request may have taken effect.
+	// TimedOut has status 504: the handler did not answer in time. The detail says
+	// whether the request may have taken effect.
 	TimedOut ProblemType = docs + "TimedOut"
 
-	// NotRetained, with the original answer's status: the request ran once, and the body
-	// of its answer was too large to keep; 500: the stored answer is unreadable.
+	// NotRetained has the status of the original answer if the request ran once, and the
+	// body of its answer was too large to keep. It has status 500 if the stored answer
+	// cannot be read.
 	NotRetained ProblemType = docs + "NotRetained"
 )
 

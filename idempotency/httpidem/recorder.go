@@ -17,7 +17,7 @@ type recorder struct {
 	sent   http.Header // a copy made by WriteHeader
 	status int         // 0 before WriteHeader
 	body   *buffer
-	length int64 // of the whole written body
+	length int64 // bytes of body written by the handler, including dropped ones
 
 	// dropped reports that the body became larger than Limits.ResponseBody, and that no
 	// memory was free for the rest. The recorder then keeps no part of the body.

@@ -20,7 +20,7 @@ func TestMethods(t *testing.T) {
 	without := func(r *http.Request) { r.Header.Del("Idempotency-Key") }
 	for _, tc := range []struct {
 		method             string
-		required           bool // the default of Rules.Required requires a key
+		required           bool // whether the method needs a key if Rules.Required is nil
 		safe, optionalSafe bool
 	}{
 		{method: "GET", safe: true},

@@ -24,8 +24,8 @@ type rig struct {
 	seen   []httpidem.Observation
 }
 
-// newRig returns a rig with the request's Tenant header as scope, in place of an
-// authenticated principal.
+// newRig returns a rig whose Config.Scope returns the header Tenant of the request. In
+// production, the scope comes from an authenticated principal.
 func newRig(change func(*httpidem.Config)) *rig {
 	g := &rig{store: new(idempotency.Memory)}
 	g.config = httpidem.Config{

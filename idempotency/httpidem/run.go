@@ -45,14 +45,15 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 type judgement uint8
 
 const (
-	proven  judgement = iota // the answer is final and is stored
-	refuted                  // the run had no effect
+	proven  judgement = iota // the handler's answer is final: store it
+	refuted                  // the run certainly had no effect: the request may run again
 	unknown
 )
 
-// judge derives the judgement on a run from the answer's status. If notDone is true, the
-// handler called NotDone. If late is true, the handler answered after the end of its
-// context.
+// judge decides whether a finished run had an effect. If notDone is true, the handler
+// called NotDone, so the run had none. If late is true, the handler answered after the
+// end of its context, so the effect is unknown. Otherwise the status of the answer
+// decides.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return refuted
@@ -68,8 +69,9 @@ func judge(status int, notDone, late bool) judgement {
 	}
 }
 
-// The method exchange.run returns errRefuted and errUnknown only to the guard; observers
-// never see these errors. errPanicked is the Observation.Err of a request that panicked.
+// exchange.run returns errRefuted and errUnknown to [idempotency.Guard.Do] only; they
+// never reach Observation.Err. errPanicked is the Observation.Err of a request that
+// panicked.
 var (
 	errRefuted  = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")

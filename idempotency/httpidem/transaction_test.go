@@ -62,7 +62,8 @@ func (tx *transaction) Rollback() error {
 
 type txKey struct{}
 
-// inTransactions replaces the memory store of c by transactions over it.
+// inTransactions sets c.Begin in place of c.Store: each request gets a new transaction,
+// and the transactions keep their records in the memory store that was c.Store.
 func inTransactions(c *httpidem.Config) {
 	store := c.Store.(*idempotency.Memory)
 	c.Store = nil
@@ -122,9 +123,10 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// The effect of a first run is unknown, and the policy allows a second run. The handler
-// of the second run sees the decision Reclaimed. If the second answer proves nothing
-// about the first run, the key stays in doubt.
+// The outcome of a first run is unknown (502), and the policy allows a second run. The
+// handler of the second run sees the decision Reclaimed. The second run answers 429, so
+// it had no effect itself, but the first run may have had one: the key stays in doubt. A
+// third run answers 201, which settles the outcome.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {

@@ -42,21 +42,22 @@ func (h *Hash) UnmarshalText(text []byte) error {
 // Event is the kind of an [Entry].
 type Event string
 
-// Stores write these events, in the transaction of the change.
+// A store adds an entry with one of these events for each change of a key's record, in
+// the transaction of the change.
 const (
 	Claimed   Event = "claimed"
 	Renewed   Event = "renewed"
 	Reclaimed Event = "reclaimed"
 	Completed Event = "completed"
-	Failed    Event = "failed"   // with a proof; Entry.Status has the outcome
-	InDoubt   Event = "in_doubt" // failed without proof
+	Failed    Event = "failed"   // the claimant proved no effect; see Entry.Status
+	InDoubt   Event = "in_doubt" // it is unknown whether the operation took effect
 	Released  Event = "released"
 	Purged    Event = "purged" // the expired key's row was deleted
 )
 
-// Callers add entries with these events (see [Remark]). A store adds no entry for a claim
-// answered with Duplicate or Conflict, because such claims change no record and their
-// number is unbounded.
+// Entries with these events come from callers of the store: see [Remark]. The store adds
+// no entry itself if it answers a claim with Duplicate or Conflict, because such a claim
+// changes no record, and the number of such claims is unbounded. A caller may add one.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"
@@ -99,19 +100,22 @@ func (r Remark) Check() error {
 		return err
 	}
 	var invalid *idempotency.InvalidError
-	if errors.As(idempotency.Failure{Reason: r.Note}.Check(), &invalid) { // a note follows the rules of a reason
+	// A note has the same limits as idempotency.Failure.Reason, so use that check.
+	if errors.As(idempotency.Failure{Reason: r.Note}.Check(), &invalid) {
 		return &idempotency.InvalidError{Field: "Remark.Note", Rule: invalid.Rule}
 	}
 	return nil
 }
 
-// Entry returns the ledger entry of the remark, with the time at.
+// Entry returns the ledger entry for the remark. The argument at becomes Entry.At.
 func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event of a key. The field Hash covers the fields from At to Note. The hash
-// of the [Seal] that lists the entry covers the field Place.
+// Entry is one event of a key. Two hashes protect its content. The field Hash is the
+// SHA-256 of the fields from At to Note. The field Place is protected by the [Seal] that
+// covers the entry: the seal lists the Place and the Hash of each of its entries, and has
+// a hash of this list.
 type Entry struct {
 	Place
 
@@ -127,8 +131,8 @@ type Entry struct {
 	// record, as before the claim. "" means that the event changed no record.
 	Status string
 
-	// RunAgain reports that the claim asked to repeat an operation with an unknown
-	// outcome.
+	// RunAgain is the field Resend of the claim: the claimant asked to run the operation
+	// again although its outcome was unknown.
 	RunAgain bool
 
 	// Fingerprint is the record's fingerprint of the request. Body is the hash of the
@@ -138,7 +142,8 @@ type Entry struct {
 
 	Dataset idempotency.Dataset
 
-	// Note is the reason of a failure or the note of a remark.
+	// Note is Remark.Note if the entry was made from a [Remark], and the reason of the
+	// failure if the entry records a failure.
 	Note string
 
 	// Hash is the recorded SHA-256 of the content; see [Entry.Sum].

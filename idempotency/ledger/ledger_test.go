@@ -74,7 +74,8 @@ func file(t testing.TB, lines []ledger.Line) []byte {
 	return b
 }
 
-// head returns the head of the n-th seal.
+// head returns the head of the seal with the number n: its number and hash. It returns
+// the zero Head if the lines have no such seal.
 func head(lines []ledger.Line, n int64) ledger.Head {
 	for _, l := range lines {
 		if l.Seal != nil && l.Seal.N == n {
@@ -303,7 +304,9 @@ func FuzzVerify(f *testing.F) {
 // Verification continues after a fault and reports later faults.
 func TestVerifyGoesOn(t *testing.T) {
 	lines := build(3, 2, 4)
-	for _, i := range []int{1, 3, 9} { // entries of seals 1 and 3
+	// Lines 1 and 3 are entries of seal 1, line 9 is an entry of seal 3. Lines 0, 4 and 7
+	// are the seals.
+	for _, i := range []int{1, 3, 9} {
 		e := *lines[i].Entry
 		e.Note += "edited"
 		lines[i].Entry = &e

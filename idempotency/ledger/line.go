@@ -14,10 +14,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Line is a seal or an entry. In an export each Line is one line of JSON, and the entries
-// of a seal follow the seal.
+// Line is one line of an exported ledger, in JSON: a [Seal] or an [Entry]. A line with a
+// seal comes first; the lines of the entries that it covers follow.
 type Line struct {
-	// Number is the line number in a file, starting at 1, or 0.
+	// Number is the line number in the file, counted from 1. It is 0 if the line was not
+	// read from a file.
 	Number int
 
 	// Exactly one of Seal and Entry is set.

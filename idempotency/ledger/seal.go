@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// MaxSealed is the largest number of entries in a store's seal.
+// MaxSealed is the largest number of entries that a store covers by one [Seal].
 const MaxSealed = 1000
 
-// Leaf is the place and hash of an entry in a seal.
+// Leaf stands for one entry in a [Seal]: the entry's place in the ledger and its hash.
 type Leaf struct {
 	Place
 	Hash Hash
@@ -32,12 +32,14 @@ type Seal struct {
 	// comparable, because transaction numbers started again.
 	Epoch int64
 
-	// Fence is the fence of the sealing process, or 0 if each transaction seals its own
+	// Fence is the fence of the process that wrote the seal. It grows whenever another
+	// process begins to write the seals. It is 0 if each transaction seals its own
 	// entries.
 	Fence int64
 
-	// End is the first place that the seal does not cover, in the seal's epoch. Stores
-	// add no more entries before End.
+	// End is the upper bound of the seal's range of places, in the seal's epoch: the seal
+	// covers only entries with smaller places. Stores add no further entries with a place
+	// below End.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.
@@ -89,9 +91,10 @@ func ParseLeaves(b []byte) ([]Leaf, error) {
 	return leaves, nil
 }
 
-// Head identifies a ledger up to one seal. Keep heads out of reach of the database's
-// writers: in a log, a ticket or another account. The zero Head belongs to an empty
-// ledger.
+// Head is the number and the hash of a seal. It identifies a ledger up to this seal,
+// because the hash depends on all earlier seals and entries. Keep heads out of reach of
+// the database's writers: in a log, a ticket or another account. The zero Head belongs to
+// an empty ledger.
 type Head struct {
 	N    int64
 	Hash Hash

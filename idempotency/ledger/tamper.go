@@ -15,14 +15,15 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the last seal before the entry does not list the entry, or the entry occurs
-	// twice.
+	// Inserted: the entry was added to a sealed part of the ledger, because the seal of
+	// this part does not list it, or the entry occurs twice.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.
 	Swapped
 
-	// Truncated: the caller kept the head of a later seal than the last seal of the ledger.
+	// Truncated: the end of the ledger is missing. The caller gave the head of a seal to
+	// compare, and its number is higher than that of the last seal in the ledger.
 	Truncated
 )
 
@@ -52,7 +53,8 @@ type TamperError struct {
 	// Line is the line number in the file, or 0.
 	Line int
 
-	// Rule describes the failed comparison.
+	// Rule says what is wrong with the entry or seal, for example "its content does not
+	// have its hash".
 	Rule string
 }
 

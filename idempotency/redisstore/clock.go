@@ -73,11 +73,11 @@ func (s *Store) watchClock(n names, a answer) {
 		"by", a.stepped.Sub(a.record.ReadAt), "clock", n.clock)
 }
 
-// Stats counts events of a store since it was opened.
+// Stats counts what happened to a store since [Open].
 type Stats struct {
-	// ClockSteps counts backward steps of a server's clock that claims of this store
-	// detected. In a cluster a step counts once for each bucket. See Limits in the package
-	// documentation.
+	// ClockSteps counts how often a claim of this store found that a server's clock had
+	// been set back. In a cluster, one step of a clock counts once for each bucket with a
+	// claim after the step. See Limits in the package documentation.
 	ClockSteps int64
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back while operations are in progress. The time since their
-// first attempts is then unknown. The operations are therefore unresolved, even after the
-// clock has caught up, unless a second run is always safe. Their claimants can still
-// finish them. Operations claimed after the step are not affected. The test uses the
-// store that saw the later time, a store opened afterwards, and buckets of a cluster.
+// The server's clock is set back while operations are in progress, so the time since
+// their first attempts is unknown. The operations are unresolved from then on, even after
+// the clock has caught up, unless a second run is always safe. Their claimants can still
+// finish them. Operations claimed after the clock was set back are not affected. The test
+// has three cases: the same store before and after, a store opened after the clock was
+// set back, and a store that compares times for each bucket of keys separately, as in a
+// cluster.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -88,7 +90,9 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			claim(t, s, again(recent), idempotency.InProgress) // in a cluster, this claim detects the step in its bucket
+			// In the case of a cluster, this is the first claim in the bucket of this key
+			// since the clock was set back, so it finds that out.
+			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
 			if name != "a bucket of a cluster" { // a cluster counts a step once for each bucket
@@ -104,7 +108,9 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			advance(8 * time.Minute) // only the lease of recent is over; without the step it could run again
+			// The lease of the claim recent ends. If the clock had not been set back, the
+			// operation could now run again.
+			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)
 			resend.Resend = true
@@ -115,7 +121,7 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// A step back within the tolerance has no effect.
+// A clock set back by 4 s, less than the tolerance of 5 s, has no effect.
 func TestClockSlews(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

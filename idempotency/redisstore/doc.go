@@ -32,11 +32,12 @@
 // more than five seconds, the time since the first attempt of an operation is unknown.
 // All operations in progress therefore become unresolved, unless their claimants finish
 // them: only an operator can permit a resend. Leases last longer by the length of the
-// step. To detect a step, each claim compares the clock with the largest time in the
-// server and in this store's earlier calls. Claims write the time about once a second.
-// The store cannot detect a step before a claim is made while the clock shows an earlier
-// time, and it forgets the times that a failover loses. [Config.Logger] and [Store.Stats]
-// report steps.
+// step. To detect a step, each claim compares the clock with the largest time so far: the
+// time in the server's clock record, and the times that this store read in earlier calls.
+// Claims write the clock record about once a second. A step remains undetected if no
+// claim is made until the clock has passed the largest time again. A failover may lose
+// the clock record; a step is then compared with an older time. [Config.Logger] and
+// [Store.Stats] report steps.
 //
 // In a cluster a script sees one bucket (see above), and the servers have different
 // clocks. The store then compares the times of each bucket. It detects a step only in a

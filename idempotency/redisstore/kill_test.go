@@ -33,7 +33,8 @@ func TestKilledClients(t *testing.T) {
 }
 
 // A client process and this process make random calls over few keys, and the client is
-// killed. Some order of all calls obeys the rules of package idempotency.
+// killed. The results are linearizable: there is an order of all calls that explains each
+// result by the rules of package idempotency.
 func TestKilledClientsHistory(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})
@@ -57,7 +58,7 @@ func TestKilledServer(t *testing.T) {
 		s := newStore(t, server, redisstore.Config{Client: client, Prefix: "kill:"})
 		var wg sync.WaitGroup
 		for caller := range 16 {
-			wg.Go(func() { _ = told.Call(s, strconv.Itoa(round), caller) }) // until the server is dead
+			wg.Go(func() { _ = told.Call(s, strconv.Itoa(round), caller) }) // returns after the server was killed
 		}
 		time.Sleep(time.Duration(50+rng.IntN(150)) * time.Millisecond)
 		server.kill()

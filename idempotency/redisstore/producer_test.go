@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest/producertest"
 )
 
-// The suite producertest passes with this store. In its outage the server process is
-// killed; the restarted server still has its records.
+// The tests of package producertest pass with this store. To simulate an outage of the
+// store, they kill the server process; the restarted server still has its records.
 func TestProducer(t *testing.T) {
 	producertest.Run(t, func(t *testing.T) producertest.Storage {
 		server := newServer(t, durable...)

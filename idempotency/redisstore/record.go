@@ -48,7 +48,8 @@ func (s *Store) nameOf(k idempotency.Key) names {
 // bucketOf returns the first twelve bits of the ID as a number.
 func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
 
-// braces escapes an operation: the first braces of a Redis key must enclose the bucket.
+// braces escapes the braces in an operation. In a cluster, the text in the first braces
+// of a Redis key chooses the server, and this text must be the bucket.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // idOf returns the key ID at the end of a record's name, and whether there is one.
@@ -65,8 +66,9 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the upper bits of a fence: its number within the bucket. For a fence
-// of another bucket it returns "0", a number without a fence.
+// sequence returns the upper bits of a fence, which are a number counted within the
+// bucket. If the lowest bits name another bucket, the fence cannot be of this record;
+// sequence then returns "0", which no fence has, so that the script finds no such claim.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -76,9 +78,9 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer. The answer is either a single word, or a word,
-// the server's time, the fields of a record, and the largest time before a backward clock
-// step (empty without a step).
+// parseAnswer parses a script's answer. The answer is either a single word or this list:
+// a word, the server's time, the fields of a record, and the largest time that the server
+// had shown before its clock was set back (empty if it was not set back).
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

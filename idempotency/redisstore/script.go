@@ -54,9 +54,9 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// The claim script has no flags, so the server checks its memory limit at each
-		// write and not before the script. A server with full memory therefore still
-		// answers duplicates.
+		// The claim script begins without a flags line. Redis then checks its memory
+		// limit when the script writes, and not before it starts. A server with full
+		// memory therefore still answers claims that write nothing, such as duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),
@@ -104,9 +104,11 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 
 // answer is the parsed answer of a script.
 type answer struct {
-	word    string
-	record  idempotency.Record // with ReadAt
-	stepped time.Time          // largest time before a backward clock step, or zero without a step
+	word   string
+	record idempotency.Record // with ReadAt
+	// stepped is the largest time that the server had shown before its clock was set
+	// back, or zero if the clock was not set back.
+	stepped time.Time
 }
 
 // claimCall returns the script call for a claim. It copies all memory of the claim.

@@ -174,8 +174,8 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("succeeded for ever", "c", never)
 
-	// A completion after the TTL succeeds, and so does its repetition: the record stays
-	// for another hour.
+	// A claim can still be completed after its TTL of a millisecond, and the completion
+	// can be repeated, because the server keeps the record for one hour after it expires.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
 	out = claim(t, s, d, idempotency.New)

@@ -169,7 +169,9 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 			return nil, err
 		}
 	}
-	if err := ctx.Err(); err != nil { // the caller stopped waiting, and may have repeated the claim
+	// The caller stopped waiting for this claim. It may have made the same claim again,
+	// so this one must not be sent after that.
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	for _, t := range tokens {
@@ -286,8 +288,10 @@ var decisions = func() map[string]idempotency.Decision {
 	return m
 }()
 
-// roundsOf divides calls into rounds without repeated keys. Calls with the same key
-// therefore keep their order, even if the driver repeats calls.
+// roundsOf divides calls into rounds. Each round has at most one call of a key, and a
+// round is sent after the answers of the round before. The driver may send calls of one
+// round again in any order, so two calls of one key would not keep their order within a
+// round.
 func roundsOf(calls []call) (rounds [][]int) {
 	count := map[string]int{}
 	for i, c := range calls {

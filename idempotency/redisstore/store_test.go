@@ -190,9 +190,10 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// The outcome of a first attempt is unknown. A second claim then fails, with a proof for
-// the second attempt only. The operation stays in doubt. The second claim has ended: a
-// later completion with this claim is refused as stale.
+// The first attempt of an operation has an unknown outcome. The second claim ends with
+// FailedWith and ProvenForClaim: the second attempt had no effect. The operation stays in
+// doubt because of the first attempt. The second claim has ended: completing it later is
+// refused as stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
