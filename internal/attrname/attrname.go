@@ -32,9 +32,10 @@ var (
 	nouns        = []string{"id", "key", "uuid", "name"}
 )
 
-// Event reports whether an attribute of this name identifies the event. The name ends in
-// "uuid", or in an event stem and a noun (eventId), and does not identify an attempt.
-// Case does not matter.
+// Event reports whether name is the name of an attribute that identifies an event. Such a
+// name ends in "uuid", or in a word of eventStems followed by a word of nouns, for example
+// eventId. The name of an attribute that identifies an attempt (see [Attempt]) does not
+// count. Case does not matter.
 func Event(name string) bool {
 	name = lower(name)
 	if ends(name, attemptStems) {
@@ -43,8 +44,9 @@ func Event(name string) bool {
 	return strings.HasSuffix(name, "uuid") || ends(name, eventStems)
 }
 
-// Attempt reports whether an attribute of this name identifies the request or the
-// attempt of the event. Another attempt of the same event may have another value.
+// Attempt reports whether name is the name of an attribute that identifies a request or one
+// attempt to send an event, for example request_id. Two attempts to send the same event may
+// have different values of the attribute.
 func Attempt(name string) bool { return ends(lower(name), attemptStems) }
 
 func ends(name string, stems []string) bool {
@@ -63,8 +65,9 @@ func ends(name string, stems []string) bool {
 	return false
 }
 
-// lower returns name with ASCII letters in lower case. The letters of other scripts stay,
-// so that producers in any programming language can follow the same rule.
+// lower returns name with the ASCII letters A to Z in lower case. It leaves all other
+// letters unchanged, because the Unicode rules for lower case differ between programming
+// languages: producers in other languages can easily implement the same rule.
 func lower(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

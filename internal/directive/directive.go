@@ -82,8 +82,9 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck reads the rest of a comment after the prefix //lint:ignore: a list of
-// checks and a reason. It ignores checks that are not rules of this project.
+// staticcheck parses a comment of the tool staticcheck, //lint:ignore. The parameter rest
+// is the text after this prefix: a list of checks and a reason. Checks that are not rules
+// of this project are ignored.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -25,11 +25,11 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Known lists the errors and error codes whose texts are constants, which may be shown.
-// The zero Known lists none.
+// Known lists the errors and error codes that are safe to show, because their texts are
+// constants. The zero Known lists none.
 type Known struct {
-	// Errors are errors with constant texts. If a hidden error wraps one of them, its
-	// text is shown.
+	// Errors are errors with constant texts. If the error passed to Hide is one of them, or
+	// wraps one, the new text contains this constant text.
 	Errors []error
 
 	// Code reports whether an error code is a constant and may be shown. If Code is nil,
@@ -37,7 +37,8 @@ type Known struct {
 	Code func(string) bool
 }
 
-// hiddenError is an error with another text. Unwrap returns the original error.
+// hiddenError is an error with a new text, which Hide made. Unwrap returns the original
+// error.
 type hiddenError struct {
 	text string
 	err  error
@@ -54,8 +55,9 @@ func (k Known) Hide(err error) error {
 	return &hiddenError{k.text(err), err}
 }
 
-// Panic describes the value of a panic: the text of an error of the Go runtime, the
-// hidden text of another error, or the type of another value.
+// Panic describes v, the value of a panic. For an error of the Go runtime, it returns the
+// error's text. For any other error, it returns the same text as the error that Hide
+// returns. For any other value, it returns the name of the type.
 func (k Known) Panic(v any) string {
 	if err, ok := v.(error); ok {
 		if t := reflect.TypeOf(v); t.Kind() != reflect.Pointer && t.PkgPath() == "runtime" || t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "runtime" {

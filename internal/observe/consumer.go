@@ -25,9 +25,10 @@ type ConsumerConfig struct {
 	QueueURL   string
 	Version    string // version of the library
 
-	// Snapshot is called by metric readers, under locks of the SDK and of this package,
-	// and once more by Close. NewConsumer and Close take the same locks: do not call them
-	// while holding a lock that Snapshot takes, because of deadlocks.
+	// Snapshot is called by metric readers, and once more by Close. During a call from a
+	// metric reader, OpenTelemetry's SDK and this package hold locks, and NewConsumer and
+	// Close take these locks too. A caller that holds a lock used in Snapshot would
+	// therefore deadlock if it called NewConsumer or Close.
 	Snapshot func() ConsumerSnapshot
 }
 
@@ -50,7 +51,7 @@ type Consumer struct {
 
 	name    string
 	start   []trace.SpanStartOption
-	process []attribute.KeyValue // attributes of a processed message, without error.type
+	process []attribute.KeyValue // attributes of a processed message; error.type is added after a failure
 	here    metric.MeasurementOption
 	receive metric.MeasurementOption
 	succeed metric.MeasurementOption
@@ -96,8 +97,8 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	return s
 }
 
-// observeConsumer makes metric readers call c.Snapshot until the function leave is
-// called.
+// observeConsumer makes metric readers call c.Snapshot until the caller calls the returned
+// function leave.
 func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}
 	held := i.now("message.held", "{message}", "Messages in hand.")
@@ -128,9 +129,10 @@ func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig
 	})
 }
 
-// Close adds the counts since the last reading to the counters, and ends the calls of
-// ConsumerConfig.Snapshot. Do not call Close under a lock taken by Snapshot. The other
-// methods continue to work.
+// Close adds the counts since the last reading to the counters. After Close has returned,
+// metric readers no longer call ConsumerConfig.Snapshot. The caller must not hold a lock
+// that Snapshot takes, because Close may have to wait for a running call. The other methods
+// continue to work.
 func (o *Consumer) Close() { o.unregister() }
 
 // Received counts received messages.

@@ -31,7 +31,7 @@ type instruments struct {
 	rejected, warned                  map[string][]metric.AddOption // by rule
 
 	queue                  []attribute.KeyValue // attributes of every metric
-	sentFailed, callFailed []attribute.KeyValue // without error.type
+	sentFailed, callFailed []attribute.KeyValue // attributes of a failed message and of a failed request; error.type is added for each
 }
 
 // create creates the instruments. Instruments of the KFM contract on FIFO deduplication
@@ -89,8 +89,8 @@ func (i *instruments) buildOptions(queueURL string, rules []string) {
 	}
 }
 
-// zeros returns the series of a queue's counters that are set to 0 before their first
-// event. If a series appeared only with its first event, alerting rules would miss the
+// zeros returns the metric series that must exist with the value 0 before their first
+// event. If a series appeared only with its first event, alerting rules would miss this
 // increase.
 func (i *instruments) zeros() []series {
 	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}

@@ -91,7 +91,9 @@ func TestInstruments(t *testing.T) {
 	}
 	end(observe.Ended{Outcome: observe.Stored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
 	end(observe.Ended{Outcome: observe.Duplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
-	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")}) // no attempt, so no hash of a body is counted
+	// This event was never sent (Attempts is 0), so its BodyBytes do not count in the
+	// histogram body_hash.length_bytes.
+	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")})
 	r.Violated(ctx, "SF001", false)
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)
@@ -146,8 +148,9 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// In a request, all messages fail. Every metric series then has an error type: no series
-// for sent messages appears, not even with the value zero.
+// The only message of a request fails. Each metric of the request then has the attribute
+// error.type. There is no metric series without it, for successful messages, not even with
+// the value zero.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)

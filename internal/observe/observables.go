@@ -17,16 +17,17 @@ type observables struct {
 	errs   []error
 }
 
-// now returns an instrument for an amount that rises and falls, such as the events in the
-// buffer.
+// now returns an instrument for a current amount, which rises and falls, such as the number
+// of events in the buffer.
 func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownCounter {
 	i, err := s.meter.Int64ObservableUpDownCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.add(i, err)
 	return i
 }
 
-// count returns a counter for a number in the snapshots that never decreases. The counter
-// gets only the increases of this number (see the type tally).
+// count returns a counter for a total that never decreases, for example the number of
+// retries since the producer's start. Each snapshot has the total; the type tally adds only
+// the increase since the last snapshot to the counter.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)
@@ -43,7 +44,8 @@ func (s *observables) add(i metric.Observable, err error) {
 	s.all, s.errs = append(s.all, i), append(s.errs, err)
 }
 
-// register makes metric readers call the function observe until unregister is called.
+// register makes metric readers call the function observe until the caller calls the
+// returned function unregister.
 func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err

@@ -1,9 +1,12 @@
-// Package observe provides a producer's and a consumer's instruments and spans: all
-// telemetry sent through OpenTelemetry. Methods may be called from any goroutine. Do not
-// call New, NewConsumer or Close while holding a lock that a Snapshot function takes.
-// OpenTelemetry's SDK holds a lock while it calls Snapshot, and New, NewConsumer and
-// Close need the same lock of the SDK. The package does not know events, errors or rules:
-// callers pass plain values and decide their meaning. Telemetry never contains a payload.
+// Package observe provides the instruments and spans of producers and consumers: all
+// telemetry sent through OpenTelemetry. Methods may be called from any goroutine. The
+// package does not know events, errors or rules: callers pass plain values and decide their
+// meaning. Telemetry never contains a payload.
+//
+// OpenTelemetry's SDK holds a lock while it calls a Snapshot function of a Config. New,
+// NewConsumer and Close need the same lock. If a caller of these functions held a lock that
+// the Snapshot function takes too, both goroutines would wait for each other. Do not call
+// New, NewConsumer or Close while holding such a lock.
 package observe
 
 import (
@@ -66,10 +69,11 @@ type Config struct {
 	// NoEventSpans disables the spans of events. Requests still have spans.
 	NoEventSpans bool
 
-	// Snapshot is called by metric readers from their own goroutines, under locks of the
-	// SDK and of this package, and once more by Close. Nil disables the snapshot
-	// instruments. New and Close take the same locks: do not call them while holding a
-	// lock that Snapshot takes, because of deadlocks.
+	// Snapshot is called by metric readers on their own goroutines, and once more by Close.
+	// During a call from a metric reader, OpenTelemetry's SDK and this package hold locks,
+	// and New and Close take these locks too. A caller that holds a lock used in Snapshot
+	// would therefore deadlock if it called New or Close. If Snapshot is nil, its
+	// instruments are not created.
 	Snapshot func() Snapshot
 
 	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
@@ -168,10 +172,10 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 	return append(requestAttributes(queueURL), semconv.AWSSQSQueueURL(queueURL))
 }
 
-// Close adds the counts since the last reading to the counters, and ends the calls of
-// Config.Snapshot and Config.StoreSnapshot. OpenTelemetry's SDK may wait for a running
-// call, so the caller must not hold a lock taken by either function. All other methods
-// continue to work. Close may be called several times.
+// Close adds the counts since the last reading to the counters. After Close has returned,
+// metric readers no longer call Config.Snapshot and Config.StoreSnapshot. The caller must
+// not hold a lock that one of these functions takes, because Close may have to wait for a
+// running call. All other methods continue to work. Close may be called several times.
 func (o *Observer) Close() { o.unregister() }
 
 // StartEvent starts an event's PRODUCER span. EndEvent ends the span. Without event spans
@@ -312,7 +316,9 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 	carrier := o.contextOf(ctx)
 	for name, value := range carrier {
 		if _, taken := own[name]; taken {
-			return nil, 0 // the message belongs to another trace; avoid mixing
+			// The message already carries another trace. With some fields of each, it would
+			// carry a mix of two traces.
+			return nil, 0
 		}
 		if o.validAttribute != nil && !o.validAttribute(name, value) {
 			delete(carrier, name) // SQS would refuse the event

@@ -279,7 +279,9 @@ func TestGlobalProviders(t *testing.T) {
 
 	before := len(global().spans.Ended())
 	t.Cleanup(func() { otel.SetTracerProvider(unset) })
-	if otel.GetTracerProvider() == unset { // the test's second run
+	// With go test -count=2, global() sets the providers only in the first run. In the
+	// second run, this call sets one.
+	if otel.GetTracerProvider() == unset {
 		otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	}
 	useEverything(o, ctx, nil)

@@ -16,11 +16,14 @@ const Scope = "github.com/kansas-frontier-matrix/sqsfifo"
 
 // scope has the meter and the tracer of [Scope].
 type scope struct {
-	provider   metric.MeterProvider
-	meter      metric.Meter
-	tracer     trace.Tracer
-	silent     bool                 // the tracer never records spans
-	unset      trace.TracerProvider // OpenTelemetry's placeholder; while it is the global provider, no span is recorded
+	provider metric.MeterProvider
+	meter    metric.Meter
+	tracer   trace.Tracer
+	silent   bool // the tracer comes from the no-op provider, which never records spans
+	// unset is OpenTelemetry's placeholder for a global provider that the program has not
+	// set. While otel.GetTracerProvider still returns unset, no span is recorded. unset is
+	// nil if the tracer came from another provider.
+	unset      trace.TracerProvider
 	propagator propagation.TextMapPropagator
 }
 

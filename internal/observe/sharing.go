@@ -25,9 +25,9 @@ type groupKey struct {
 	queue    attribute.KeyValue
 }
 
-// group contains the members of one queue and meter provider. The lock registering guards
-// unregister and is held during SDK calls. The lock mu guards members and is held during
-// snapshot calls.
+// group contains the producers, or the consumers, of one queue and meter provider. The lock
+// registering guards unregister and is held during SDK calls. The lock mu guards members
+// and is held during snapshot calls.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
@@ -39,15 +39,17 @@ type group[S any] struct {
 }
 
 // member is a producer or consumer. The function snapshot returns the member's current
-// numbers, and the function count adds these numbers to the member's counters.
+// amounts and its totals since its start. The function count adds the increases of these
+// totals to OpenTelemetry's counters.
 type member[S any] struct {
 	snapshot func() S
 	count    func(S)
 }
 
-// join adds a member to its group. If the group has no callback yet, join calls register,
-// which registers a callback. The callback observes the result of read, the combined
-// snapshot.
+// join adds the member m to the group of its queue and meter provider. If the group has no
+// metric callback yet, join calls register to register one. The callback calls read, which
+// returns the combined snapshot of all members, and reports it to the metric reader. The
+// caller calls the returned function leave when the member closes.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
 	out := sync.OnceFunc(func() {
@@ -70,8 +72,9 @@ func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() 
 	}, nil
 }
 
-// enter returns the group for a key and increments its users. If the type of the provider
-// is not comparable, each member gets a separate group.
+// enter returns the group of a queue and meter provider and adds 1 to group.users. If the
+// provider cannot be a map key, because its type is not comparable, each call returns a
+// separate new group.
 func (s *sharing[S]) enter(key groupKey) *group[S] {
 	if !reflect.ValueOf(key.provider).Comparable() {
 		return &group[S]{}
@@ -121,8 +124,8 @@ func (g *group[S]) remove(m *member[S]) {
 	}
 }
 
-// read takes the snapshot of each member, adds its counts to the member's counters, and
-// returns all snapshots merged.
+// read calls the function snapshot of each member and passes the result to the member's
+// function count, which updates the member's counters. It returns the combined snapshot.
 func (g *group[S]) read(merge func(S, S) S) (all S) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

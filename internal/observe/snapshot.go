@@ -15,7 +15,7 @@ type Snapshot struct {
 
 	OldestAge, OldestPause float64 // seconds
 	RateLimit              float64 // requests per second; 0 means unlimited
-	ClockSkew              float64 // seconds by which SQS's clock is ahead; NaN if unknown
+	ClockSkew              float64 // how many seconds SQS's clock is ahead of this machine's; NaN if unknown
 
 	// Counts since the start.
 	Retries, Throttles, Pauses, Waits int64
@@ -39,8 +39,8 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 	return s
 }
 
-// observeSnapshots makes metric readers call c.Snapshot until the function leave is
-// called. A nil c.Snapshot creates no instruments.
+// observeSnapshots makes metric readers call c.Snapshot until the caller calls the returned
+// function leave. If c.Snapshot is nil, it creates no instruments.
 func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {
 		return func() {}, nil

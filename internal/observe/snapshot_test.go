@@ -18,8 +18,8 @@ import (
 
 const here = "messaging.destination.name=events.fifo"
 
-// starting returns the lines of the metric series whose names begin with one of the
-// prefixes.
+// starting returns the texts of the metric series whose names begin with one of the
+// prefixes. Each text is one line: name, unit, kind, attributes and value.
 func starting(streams []stream, prefixes ...string) (out []string) {
 	for _, text := range texts(streams) {
 		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) }) {

@@ -25,28 +25,32 @@ const (
 
 var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
 
-// String returns the outcome's text. Metrics have the text as an attribute, and
-// sqsfifo.ProvenanceRecord as its outcome.
+// String returns the outcome's text, for example "stored". It is the value of the metric
+// attribute sqs_fifo.outcome and of the field Outcome of sqsfifo.ProvenanceRecord.
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Collision is the difference between two events with the same key or body.
+// Collision is the kind of difference between two messages that share a dedupe key or a
+// body.
 type Collision uint8
 
 // Kinds of collision.
 const (
-	Conflict   Collision = iota // different payload
-	Drift                       // same payload; different time, ID, encoding or group
-	Attributes                  // same body, different attributes
+	Conflict   Collision = iota // the same key; the payloads differ
+	Drift                       // the same key and payload; the time, ID, encoding or group differs
+	Attributes                  // the same body; the message attributes differ
 )
 
 var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attributes: "attributes"}
 
-// Source is the telemetry of a queue's producers with the same event_source.
+// Source has the metrics of one event_source: of all producers on the queue that send
+// events with this event_source. A Source without a name has the metrics of the whole
+// queue.
 type Source struct {
 	name string
 
-	// Counts of the most frequent outcomes. countSources adds their increases to counters
-	// of OpenTelemetry's SDK.
+	// The two frequent outcomes are counted here, because an atomic addition costs less
+	// than a call of OpenTelemetry's SDK. At each metric reading, countSources adds the
+	// increases since the last reading to the SDK's counters.
 	stored, duplicates atomic.Int64
 
 	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name
@@ -55,11 +59,13 @@ type Source struct {
 	tally      tally
 }
 
-// mostSources is the maximum number of sources with a separate attribute.
+// mostSources is the maximum number of sources of a queue with a separate value of the
+// metric attribute sqs_fifo.event.source.
 const mostSources = 20
 
-// Source returns the telemetry for a source of a shared queue, or for the whole queue if
-// name is empty. Beyond 20 sources per queue, further sources share the name _OTHER.
+// Source returns the metrics of the producers with the event_source name, or of the whole
+// queue if name is empty. After 20 different names, Source returns one shared Source, with
+// the name _OTHER, for every further name.
 func (o *Observer) Source(name string) *Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -65,8 +65,9 @@ func (l *Log) Flush(ctx context.Context) error {
 // OnceAMinute. The zero value permits the first record.
 type OnceAMinute struct{ next atomic.Int64 }
 
-// IsDue reports whether a record of this kind is due, and starts the next minute if so.
-// Steps of the wall clock do not change the minute. For a nil Log no record is due.
+// IsDue reports whether a log record of this kind may be written now. If so, no further
+// record of this kind is permitted for a minute. Changes of the system clock do not matter,
+// because l measures the time on the monotonic clock. For a nil Log, IsDue returns false.
 func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }

@@ -31,15 +31,15 @@ type Queue[R any] struct {
 	later   []R  // newer waiting records; swapped with reading when reading is empty
 	writing bool // a goroutine is running the method write
 	added   int64
-	ended   int64 // number of added records that are written or lost
+	ended   int64 // number of added records that the sink has handled: written, or lost by a failure
 	flushes []*flush
 	losses  int64
 	first   error
 }
 
-// flush is a waiting call of Flush.
+// flush is one call of Flush that waits.
 type flush struct {
-	until int64 // value of Queue.ended at which the call returns
+	until int64 // the call returns when Queue.ended reaches this number
 	done  chan struct{}
 }
 
@@ -117,8 +117,9 @@ func (q *Queue[R]) Lost() (n int64, first error) {
 	return q.losses, q.first
 }
 
-// write gives the waiting records to the sink. If the sink ends this goroutine by
-// runtime.Goexit, another goroutine continues.
+// write passes the waiting records to the sink, one after another. A sink that calls
+// runtime.Goexit, for example through t.FailNow, ends the goroutine of write; write then
+// starts another goroutine to continue.
 func (q *Queue[R]) write() {
 	finished := false
 	defer func() {
@@ -155,8 +156,8 @@ func (q *Queue[R]) take() (r R, ok bool) {
 	return r, true
 }
 
-// give calls the sink with a record. It recovers a panic of the sink, which must not
-// crash the process.
+// give calls the sink with one record. It recovers a panic of the sink, because a panic
+// would crash the process.
 func (q *Queue[R]) give(r R) {
 	err := errExited
 	defer func() {
@@ -182,7 +183,7 @@ func (q *Queue[R]) finish(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ended++
-	for len(q.flushes) > 0 && q.flushes[0].until <= q.ended { // flushes are in the order of until
+	for len(q.flushes) > 0 && q.flushes[0].until <= q.ended { // flushes are sorted by until
 		close(q.flushes[0].done)
 		q.flushes = q.flushes[1:]
 	}

@@ -47,7 +47,7 @@ func TestOrder(t *testing.T) {
 	const adders, each = 8, 2000
 	type record struct{ adder, n int }
 	var (
-		got  []record // no lock: the race detector checks the queue
+		got  []record // no mutex: if the sink ran twice at the same time, go test -race would report it
 		busy atomic.Int32
 	)
 	q := sink.New(func(r record) error {
@@ -88,7 +88,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	for _, only := range []int{0, 3, 5, 6, 7, 9} { // the record whose call fails; 0 means that all calls in bad fail
+	// The number only is the one record on which the sink fails; with 0, the sink fails on
+	// every record in the map bad.
+	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
 			var lost, busy atomic.Int64
@@ -132,8 +134,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// The sink panics with a nil value, which recover cannot distinguish from no panic. The
-// queue does not treat this as runtime.Goexit. Otherwise two goroutines would call the
+// The sink calls panic(nil), and GODEBUG=panicnil=1 makes recover return nil, as if the
+// sink had not panicked. The queue must not mistake this for runtime.Goexit: after a Goexit
+// it starts a new goroutine, but here the old goroutine still runs, so both would call the
 // sink at the same time.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
@@ -184,7 +187,7 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if refill {
-				q.Add(stop) // each call of the sink adds a record, so the queue is never empty
+				q.Add(stop) // the sink refills the queue, so the queue is never empty
 			}
 			return nil
 		}, 100, nothing)
@@ -217,7 +220,7 @@ func TestABlockedSink(t *testing.T) {
 		var lost atomic.Int64
 		q := sink.New(func(n int) error { <-release; got = append(got, n); return nil }, 100, func() { lost.Add(1) })
 		q.Add(0)
-		synctest.Wait() // the sink has the record
+		synctest.Wait() // until the sink has been called with the record
 		for n := range 107 {
 			q.Add(n + 1)
 		}
@@ -265,7 +268,8 @@ func TestTheGoroutineEnds(t *testing.T) {
 	})
 }
 
-// The callback lost may use the queue, because no lock is held when it is called.
+// The queue holds no lock while it calls the function lost. So lost may call methods of the
+// queue.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *sink.Queue[int]
@@ -308,7 +312,7 @@ func TestWrittenRecordsAreReleased(t *testing.T) {
 	q.Add(new([64]byte))
 	<-given
 	release <- struct{}{}
-	<-given // the second record is with the sink, the third waits
+	<-given // the sink now has the second record; the third is in the queue
 	assert.Eventually(t, func() bool { runtime.GC(); return first.Value() == nil }, 10*time.Second, time.Millisecond)
 	go func() { <-given }()
 	close(release)

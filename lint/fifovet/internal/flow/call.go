@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues a trace at a call: at the called function's result with the index
-// result.
+// followCall continues the search for a value's origins at a function call. The value is
+// one of the function's results; the parameter result is the number of this result, from 0.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
@@ -89,7 +89,8 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	}
 }
 
-// followReturns continues a trace at the return statements of the called function fn.
+// followReturns continues a trace in fn, the called function, at the values that its return
+// statements return.
 func (t *Tracer) followReturns(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
 	l.Frame = t.Enter(site, fn, l.Frame)
 	for v := range Results(fn, result) {
@@ -123,8 +124,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followReceiver follows the receiver of a method, such as a hash or a buffer, and the
-// writes to the receiver before the call.
+// followReceiver continues a trace at the receiver of a method call, such as a hash or a
+// buffer, and at the values that are written to the receiver.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
@@ -155,9 +156,10 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call of a function of another package. The function's fact lists the
-// parts of its results, such as struct fields, that are clock readings or random values. If
-// the trace follows one of these parts, it ends at the call and endAtFact returns true.
+// endAtFact handles a call of a function of another package. The fact lists the parts of
+// the function's results, such as a struct field, that are clock readings or random values.
+// If the traced part of the result overlaps with a listed part, the trace ends at the call,
+// and endAtFact returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -9,11 +9,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles the methods of time.Time that round a time, for example to a day
-// or to five minutes, and reports whether it handled the call. A retry nearly always has
-// the same rounded time as the first attempt, so the trace ends at such a call with an
-// origin of kind FromBucket. A method such as Hour returns the same number again the next
-// day. At such a call the trace continues, and its origins are marked with Wraps.
+// followRounding handles methods of time.Time that return less than the exact time. It
+// reports whether it handled the call.
+//
+// A method such as Truncate or Year rounds, for example to a day. A retry nearly always has
+// the same rounded time as the first attempt. The trace therefore ends at the call, with an
+// origin of kind FromBucket.
+//
+// A method such as Hour returns the same number again on the next day. The trace continues
+// at the time, and followRounding sets Wraps in each origin that it finds there.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -26,7 +30,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			return false // a time rounded to a second or less usually differs in a retry
+			return false // not a rounding: even in seconds, the time of a retry usually differs
 		}
 		return bucket()
 	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":
@@ -46,15 +50,17 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit is the length in seconds of one unit of the result, for functions and
-// methods of package time.
+// secondsPerUnit has functions and methods of package time that return a number of seconds,
+// milliseconds or another unit. The value is the length of the unit in seconds: the unit of
+// UnixMilli is a millisecond, 1e-3.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minBucket is the shortest rounding, in seconds, in integer arithmetic such as
-// time.Now().Unix()/300. The result of a shorter rounding counts as a clock reading.
+// minBucket is a time in seconds. An integer division such as time.Now().Unix()/300 rounds
+// the time: its result stays the same for 300 seconds. If a result stays the same for less
+// than minBucket, it counts as an exact clock reading.
 const minBucket = 60
 
 func unitOf(v ssa.Value) float64 {
@@ -104,7 +110,9 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		l.settled = true // addition: the order of the values does not matter
+		// A sum of integers is the same in any order of its terms, so a random order of the
+		// terms, such as the order of a map, does not matter.
+		l.settled = true
 	}
 	t.Value(v.X, l)
 	t.Value(v.Y, l)

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded continues a trace at the argument of a JSON encoder. It leaves out unexported
-// fields and fields with the tag json:"-", because the encoder omits them.
+// Encoded continues the search for the origins of a JSON text at arg, the value that the
+// encoder encodes. It leaves out unexported fields and fields with the tag json:"-",
+// because the encoder omits them.
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false

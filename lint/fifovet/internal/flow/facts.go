@@ -18,23 +18,24 @@ type NondetFact struct {
 
 type nondetResult struct {
 	Index  int
-	Path   AccessPath // part of the result
+	Path   AccessPath // part of result number Index that comes from Source; empty for the whole result
 	Source string
 	Clock  bool
 	Mixed  bool
 }
 
-// DerivedFact marks a function with the name of a generator of identifiers that computes
-// its results from its arguments alone. The same arguments then give the same identifier.
+// DerivedFact marks a function whose name suggests a generator of new identifiers, but
+// whose result depends only on its arguments. The same arguments then give the same
+// identifier.
 type DerivedFact struct{}
 
-// CallsFact describes a function that calls its arguments.
+// CallsFact describes a function that calls functions passed to it as arguments.
 type CallsFact struct {
 	Params []calledParam
 }
 
-// calledParam is a parameter that its function calls. Again means that the function
-// calls the parameter again after a failure.
+// calledParam is a parameter of function type that the function calls. Again means that the
+// function calls it again after it has failed.
 type calledParam struct {
 	Index int
 	Again bool
@@ -98,8 +99,10 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 	p.HasFacts = true
 }
 
-// ExportFacts exports facts about functions that return a clock reading or a random value,
-// that derive an identifier in spite of their name, or that call an argument.
+// ExportFacts exports facts about three kinds of functions: functions that return a clock
+// reading or a random value (NondetFact), functions whose name suggests a new identifier
+// but whose result depends only on the arguments (DerivedFact), and functions that call a
+// function argument (CallsFact). Importing packages use the facts.
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {
@@ -141,8 +144,9 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// callsOf returns the parameters that a function calls again until success. It also returns
-// parameters that are called once, if the function's name contains a word such as Retry.
+// callsOf returns the parameters of function type that fn calls in a loop until the call
+// succeeds. If the name of fn contains a word such as Retry, callsOf also returns the
+// parameters that fn calls only once.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

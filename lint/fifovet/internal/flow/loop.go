@@ -57,8 +57,9 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value changes in each round of the loop. Such a
-// value is an element of a range, a value received from a channel, or the result of a call.
+// hasNewValue reports whether the traced value may be another value in each round of the
+// loop. It then depends on an element of a range, on a value received from a channel, or on
+// a call inside the loop whose result the analysis does not know.
 func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {
@@ -155,10 +156,10 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// branchesOfTest is like Branches for a condition that passes the send's error to a
-// function, such as errors.Is. If the function returns true, the send has failed, so the
-// result failed is the next block in this case. The result other is the next block if the
-// function returns false.
+// branchesOfTest is like Branches, for a condition that passes the send's error to a
+// function, such as errors.Is(err, target). If this function returns true, the send has
+// failed. The first result, failed, is the next block in this case. The second result,
+// other, is the next block if the function returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -9,47 +9,48 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// writeKind is the way in which a value gets into memory.
+// writeKind says how a write changes the memory: a variable, a buffer, a map or the target
+// of a pointer.
 type writeKind uint8
 
 const (
-	Stored   writeKind = iota // an assignment stores the value
-	fed                       // a call such as Write or Encode appends the value
-	filled                    // a call of a function that may write anything
-	minted                    // a call fills a buffer with random bytes
-	shuffled                  // an encoder writes a map in random order
+	Stored   writeKind = iota // an assignment sets the memory to the value
+	fed                       // a call such as Write or Encode adds the value to the memory
+	filled                    // unknown code may have written any value to the memory
+	minted                    // a call writes a random value, such as random bytes or the text of an address
+	shuffled                  // an encoder writes the entries of a map to the memory, in random order
 )
 
-// write is one write to a variable or to the target of a pointer. A pointer and its
-// variable count as the same memory.
+// write is one write to a variable or to the target of a pointer. A write through a pointer
+// to a variable counts as a write to the variable.
 type write struct {
 	Kind    writeKind
-	Path    AccessPath          // written part of the memory, as fields and map keys
-	Val     ssa.Value           // nil for filled and minted
-	source  string              // for minted: the name of the source
-	seeded  bool                // for minted: the value is the same within one process
-	json    bool                // for fed: the value is encoded as JSON
-	printer ssa.CallInstruction // for fed: the writing call, possibly of package fmt
+	Path    AccessPath          // part of the memory that is written; empty for the whole memory
+	Val     ssa.Value           // written value; nil for filled, minted and shuffled
+	source  string              // name of the random source, if Kind is minted
+	seeded  bool                // the random value is the same within one process, if Kind is minted
+	json    bool                // the value is encoded as JSON, if Kind is fed
+	printer ssa.CallInstruction // call that writes, possibly of package fmt, if Kind is fed
 	Instr   ssa.Instruction
 	Calls   []ssa.CallInstruction
 }
 
-// Writes returns the writes to the memory at ref in the whole package. The result has no
-// order.
+// Writes returns all writes in this package to the memory at ref: a variable, or the target
+// of a pointer, map or slice. The writes are not sorted.
 func (p *Program) Writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
 		return ws
 	}
-	p.memory[ref] = nil // ends the recursion if the memory refers to itself
+	p.memory[ref] = nil // ends the recursion if a value contains a pointer to itself
 	w := &writeWalk{p: p, seen: map[walkKey]bool{}}
 	w.walk(ref, nil, nil)
 	p.memory[ref] = w.found
 	return w.found
 }
 
-// boundKey returns the map key as an element of an AccessPath. calls are the nested calls
-// that lead to the map update, the innermost last. If the key is a parameter of a called
-// function, boundKey uses the argument of the call.
+// boundKey returns the key of a map update as an element of an AccessPath. The update may
+// be in a called function; calls are the calls that lead to it, the innermost last. If the
+// key is a parameter of the called function, boundKey uses the argument of the call.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -131,10 +132,10 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a reference to the memory at the address addr.
-// If addr is a local variable or one of its fields, the search continues with the uses of
-// the variable. If the reference is stored anywhere else, unknown code may write to the
-// memory.
+// escape handles an instruction that stores a pointer to the searched memory in another
+// place, at the address addr. If this place is a local variable or a field of one, the
+// search for writes continues with the uses of the stored pointer. Otherwise unknown code
+// may use the pointer to write to the memory.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

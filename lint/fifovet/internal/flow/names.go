@@ -2,8 +2,9 @@ package flow
 
 import "regexp"
 
-// If types and facts are missing, the analysis decides by names. The expressions match
-// the relevant names; TestNames has cases for each.
+// The analysis decides by the types and the exported facts of a function or variable. Where
+// these do not show its purpose, it decides by the name, with these expressions. TestNames
+// has cases for each.
 var (
 	// idPackage matches the paths of packages that make identifiers, by any author. If the
 	// path ends in a major version, the caller removes the version first.

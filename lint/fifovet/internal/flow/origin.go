@@ -8,42 +8,43 @@ import (
 )
 
 // originKind is the kind of an origin. A trace follows a value backwards through the
-// program; an origin is a place where it ends.
+// program. An origin is a place where the trace ends, so the value comes from this place.
 type originKind uint8
 
 const (
-	FromConst   originKind = iota // a constant, or a zero value
-	FromSource                    // a clock, a random source, a generator of identifiers
-	FromOrder                     // the order of a range over a map
-	FromPath                      // a parameter, variable, field, or result of an unknown call
-	FromBucket                    // a rounded clock reading, equal for some time
-	FromUnknown                   // the analysis does not follow the value any further
+	FromConst   originKind = iota // the value is a constant or a zero value
+	FromSource                    // it comes from a clock, a random source or a generator of identifiers
+	FromOrder                     // it depends on the random order in which a range visits a map
+	FromPath                      // it comes from a parameter, variable or field, or from an unknown call
+	FromBucket                    // it is a rounded time, such as a date, and stays the same for a while
+	FromUnknown                   // the analysis cannot follow the value any further
 )
 
-// Origin is one source of a value.
+// Origin is one place that a traced value comes from.
 type Origin struct {
 	Kind  originKind
 	Root  ssa.Value
 	Path  AccessPath // fields of Root, for FromPath
-	Text  string     // the constant, or the name of the source
+	Text  string     // text of the constant, or name of the clock or random source
 	Pos   token.Pos
-	Under AccessPath // part of the traced value that the origin affects
+	Under AccessPath // part of the traced value that comes from here; empty for the whole value
 	Mixed bool       // the traced value is computed from the origin
-	Wraps bool       // the origin is a second, minute or hour of a clock, so it repeats
+	Wraps bool       // only the second, minute or hour of a time is used, which repeats
 	Clock bool
 
-	Choice bool // the origin selects one of a fixed set of values
-	Seeded bool // the origin has the same value within one process
+	Choice bool // a random number that only selects one of a fixed set of values
+	Seeded bool // the value differs between processes, but not within one process
 	Top    bool // the trace reached the origin without entering a call
 	Frame  *Frame
 
-	Encoded types.Type // type of the JSON encoder's argument, or nil
-	Part    AccessPath // part of the encoder's argument that the origin affects
+	Encoded types.Type // type of the value that was encoded as JSON on the way; nil without encoding
+	Part    AccessPath // part of the encoded value that comes from here
 }
 
-// At returns the instruction that leads to the origin, in the function with the traced
-// value. It is the first call that the trace entered, or the origin itself without such a
-// call.
+// At returns the instruction for this origin in the function with the traced value. If the
+// trace has entered a called function on the way to the origin, this is the call. If it has
+// entered several nested calls, it is the outermost. Otherwise it is the origin itself, or
+// nil if the origin is not an instruction.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -65,8 +66,8 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the first call that the trace entered. This call is in the function
-// with the traced value.
+// outermost returns the outermost of the nested calls that the trace has entered. This call
+// is in the function with the traced value.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
 		f = f.Parent
@@ -84,10 +85,11 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place describes the state of a trace at a value. Path selects the part of this value that
-// the trace follows. Under selects the part of the trace's first value in which the
-// followed part ends up. Frame is the
-// innermost call that the trace has entered.
+// Place is the state of a trace while it visits a value. The trace may follow only a part
+// of the visited value; Path selects this part. Under selects the part of the traced value,
+// where the search began, that comes from the visited value. For example, if the program
+// sets order.Buyer to user.Name, a trace of order visits user with the Path Name and the
+// Under Buyer. Frame is the innermost call that the trace has entered, or nil.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

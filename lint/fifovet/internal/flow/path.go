@@ -13,8 +13,8 @@ import (
 type AccessPath []string
 
 const (
-	anyKey    = "[*]"    // a variable key
-	keysOfMap = "[keys]" // all keys of a map, when a trace follows keys and not values
+	anyKey    = "[*]"    // a map entry whose key is not a constant
+	keysOfMap = "[keys]" // the keys of a map, for a trace of k in "for k := range m"
 )
 
 // mapKey returns the path element of a map's value under key.
@@ -27,7 +27,8 @@ func mapKey(key ssa.Value) string {
 
 func keyOf(name string) string { return "[" + name + "]" }
 
-// KeyName returns the constant key in an element of a path.
+// KeyName returns the map key in elem, an element of an AccessPath. For "[id]" it returns
+// "id". It returns false for the name of a field, and for a key that is not a constant.
 func KeyName(elem string) (string, bool) {
 	if !isKey(elem) || elem == anyKey {
 		return "", false

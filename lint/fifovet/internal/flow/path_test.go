@@ -44,14 +44,15 @@ func TestAccessPath(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Then and Cut do not change a path, and Cut reverses Then.
+// The methods p.Then and p.Cut return new paths and leave p unchanged. If Then has added
+// elements to p, Cut can remove p again and return these elements.
 func TestAccessPathIsAValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	elements := []string{"A", "B", "[a]", "[b]"}
 	random := func() AccessPath {
-		p := make(AccessPath, r.IntN(4), 8) // has room, so an append in place would show
+		p := make(AccessPath, r.IntN(4), 8) // spare capacity: an append without a copy would overwrite another path
 		for i := range p {
 			p[i] = elements[r.IntN(len(elements))]
 		}

@@ -31,8 +31,9 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 }
 
-// countsOn reports whether a stored value is the variable itself plus an integer. The
-// variable is then a counter, which starts again in the next process.
+// countsOn reports whether val, a value that the program stores in the variable v, is v
+// plus an integer, as in v++. The variable is then a counter. It starts at the same number
+// again when the process restarts.
 func countsOn(val ssa.Value, v *ssa.Global) bool {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {
@@ -54,8 +55,9 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// followWrites continues a trace at the writes to the memory at v. If own is true, no other
-// code can write to this memory, so memory without a write has the zero value.
+// followWrites continues a trace at each value that the program writes to the memory at v:
+// a variable, or the target of a pointer, map or slice. If own is true, no other code can
+// write to this memory. A trace without any write then ends with the zero value.
 func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {
@@ -112,12 +114,13 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 		}
 	}
 	if own && !hit {
-		t.end(Origin{Kind: FromConst, Root: v}, l) // without a write, the memory has the zero value
+		t.end(Origin{Kind: FromConst, Root: v}, l) // never written, so v has its zero value
 	}
 }
 
-// IsLater reports whether a write comes after all calls in t.Until, the calls that use the
-// traced value. Such a write does not influence the value at the calls.
+// IsLater reports whether a write runs only after the calls in t.Until, which use the
+// traced value. The calls do not see such a write. IsLater returns false if the order is
+// unknown.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false
@@ -130,7 +133,8 @@ func (t *Tracer) IsLater(w write) bool {
 	return true
 }
 
-// ComesBefore reports whether b can run after a in one run of their function.
+// ComesBefore reports whether a can run before b in one call of their function. In a loop,
+// a may also run before b in the next round.
 func ComesBefore(a, b ssa.Instruction) bool {
 	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
 		return true

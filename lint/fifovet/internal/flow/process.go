@@ -25,18 +25,20 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue continues a trace at the value of a package-level variable that is set
-// once in a process. It keeps only origins that are sources, such as a clock (see
-// SourceOf), and reports whether it found one.
+// followProcessValue continues a trace at v, the value of a package-level variable that is
+// set once in a process. If v comes from a clock, a random source or another source (see
+// SourceOf), it adds these origins to t.Origins and returns true. It discards all other
+// origins of v.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes the origins after the first n, except sources such as a clock or a
-// random generator. It sets Seeded in these sources: their value is constant within one
-// process. It reports whether there are any.
+// keepSources checks the origins of t after the first n. It keeps only clocks, random
+// sources and other origins of kind FromSource, and removes the rest. It sets Seeded in the
+// kept origins, because their value is constant within one process. It reports whether it
+// kept any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -145,9 +147,10 @@ func prints(t types.Type) bool {
 	return false
 }
 
-// followMarshal continues a trace at the results of a type's encoding methods, for example
-// MarshalJSON, if they belong to this package. It keeps only sources and random map orders:
-// for example, a clock reading in MarshalJSON becomes part of the body.
+// followMarshal searches for clock readings and random values that a type's encoding
+// methods, such as MarshalJSON, put into the encoded text. It looks only at methods of this
+// package. It adds origins of the kinds FromSource and FromOrder to t.Origins and discards
+// other origins.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
@@ -163,8 +166,9 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	}
 }
 
-// followPrinted continues a trace at the results of the Error and String methods of a fmt
-// call's arguments. It keeps only sources, such as a clock, and random map orders.
+// followPrinted searches for clock readings and random values in the texts that fmt prints.
+// It looks at the Error and String methods of the arguments of a fmt call. It adds origins
+// of the kinds FromSource and FromOrder to t.Origins and discards other origins.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -174,9 +178,10 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod continues a trace at the results of a type's first method with one of
-// the names, if the method belongs to this package. It keeps only sources, such as a clock,
-// and random map orders.
+// followFirstMethod searches for clock readings and random values in the result of a
+// method. The method is the first one of names that the type has; methods of other packages
+// are skipped. It adds origins of the kinds FromSource (such as a clock) and FromOrder (the
+// random order of a map) to t.Origins and discards other origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

@@ -19,7 +19,7 @@ type Program struct {
 	closures   map[*ssa.Function][]*ssa.MakeClosure
 	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in each field
 	globals    map[*ssa.Global][]ssa.Value // values stored in each package-level variable
-	loose      map[*ssa.Global]bool        // variables whose address is used, so other code may set them
+	loose      map[*ssa.Global]bool        // package-level variables that other code may set through a pointer
 	Calls      []Call                      // calls with a known callee, in source order
 	Direct     map[*ssa.Function][]ssa.CallInstruction
 	exempted   map[*token.File]bool
@@ -31,20 +31,22 @@ type Program struct {
 	HasFacts bool // a fact was exported
 }
 
-// Options has knowledge about messages and flags for Build. Package flow itself knows
-// neither messages nor rules.
+// Options configures Build. Package flow does not know which types are messages or which
+// rules exist; the functions in Options answer its questions about messages.
 type Options struct {
-	// Sources are additional functions to treat as sources.
+	// Sources lists functions that the analysis must treat like clocks and random sources,
+	// besides those that it recognizes (flag -nondet).
 	Sources Sources
 
 	// Keeps reports whether a function is known to leave its arguments unchanged.
 	Keeps func(*types.Func) bool
 
-	// Sinks reports whether a fact says that a function of another package sends its
-	// arguments.
+	// Sinks reports whether a function of another package puts its arguments into messages.
+	// This is known from a fact that the analysis of the other package has exported.
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether a pointer in this field is never used to change its target.
+	// Fixed reports whether the field at this address holds a pointer whose target does not
+	// change through the field, such as the queue URL of a message.
 	Fixed func(*ssa.FieldAddr) bool
 }
 
@@ -159,7 +161,10 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				continue // passing a message on does not change the queue's name
+				// The variable's address is stored in a message as the queue's URL, for
+				// example. Code that gets the message does not change the variable through
+				// this pointer.
+				continue
 			}
 		case *ssa.UnOp:
 			continue

@@ -39,7 +39,7 @@ func IsPure(obj *types.Func) bool {
 	}
 	path, name := obj.Pkg().Path(), obj.Name()
 	if path == "time" {
-		return true // callers have handled time.Now and other clocks before
+		return true // callers exclude clocks such as time.Now before (see SourceOf)
 	}
 	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
 		return true
@@ -49,7 +49,10 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		return true // the other functions of these packages parse, print or derive
+		// New and similar functions of such a package are random sources, which callers
+		// exclude before (see SourceOf). The other functions only use their arguments: they
+		// parse, print or derive an identifier.
+		return true
 	}
 	return IsPointerHelper(obj)
 }
@@ -73,8 +76,9 @@ func IsPointerHelper(obj *types.Func) bool {
 	return ok && types.Identical(ptr.Elem(), out)
 }
 
-// IsIdentity reports whether a pure function only converts its argument. The result
-// then has the same fields and the same value as the argument.
+// IsIdentity reports whether a function returns its argument or receiver in another form
+// only: as a copy, a pointer or a text, for example. A trace of a field of the result then
+// continues at the same field of the argument. The caller has checked IsPure.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true
@@ -87,9 +91,9 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
-// IsReader reports whether a function does not change its arguments, although its package
-// is not pure. IsReader decides by the path of the package, for example a package for
-// logs.
+// IsReader reports whether a function does not change its arguments, judged by its package,
+// for example a package for logs. In contrast to IsPure, the function's result may depend
+// on more than its arguments.
 func IsReader(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return true
@@ -103,8 +107,9 @@ func IsReader(obj *types.Func) bool {
 	}
 }
 
-// isWriter reports whether a function or method adds its arguments to the first
-// argument: the writers of the standard library and functions with the same names.
+// isWriter reports whether a function or method writes its other arguments to its first
+// argument or receiver: the writers of the standard library and functions with the same
+// names.
 func isWriter(obj *types.Func) bool {
 	name := obj.Name()
 	if obj.Signature().Recv() != nil {
@@ -118,8 +123,8 @@ func isWriter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
 }
 
-// computes reports whether a method of math/big sets its receiver to a result computed from
-// its arguments, and returns the receiver, such as Mul of big.Int.
+// computes reports whether obj is a method of math/big that stores its result in the
+// receiver, as z.Mul(x, y) does. Such a method also returns the receiver.
 func computes(obj *types.Func) bool {
 	sig := obj.Signature()
 	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&

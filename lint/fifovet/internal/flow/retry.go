@@ -22,12 +22,14 @@ func Retries(obj *types.Func) bool {
 	return retryName.MatchString(name)
 }
 
-// RetryBody reports whether fn is passed to a function and called there again until
-// success.
+// RetryBody reports whether the program passes fn as an argument to a function, such as
+// retry.Do(fn), that calls fn again until fn succeeds.
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for of, made := range p.closures {
-		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) { // a method value is a closure over the method
+		// A method value such as c.send is a closure too: its function is a wrapper of the
+		// method, and the wrapper's Object is the method.
+		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) {
 			continue
 		}
 		for _, m := range made {

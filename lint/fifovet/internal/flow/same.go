@@ -11,7 +11,7 @@ import (
 // Two reads of a variable that may change between them are not the same value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
-	Varies bool // equal values were found that depend on input, such as a parameter
+	Varies bool // a compared value depends on input, such as a parameter
 }
 
 func (c *Comparison) Same(a, b ssa.Value) bool {
@@ -19,7 +19,7 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 	if same, ok := c.Known[pair]; ok {
 		return same
 	}
-	c.Known[pair] = false // the entry ends the recursion if the values form a loop
+	c.Known[pair] = false // a value may depend on itself in a loop; this entry then ends the recursion
 	same := c.compare(a, b)
 	c.Known[pair] = same
 	return same

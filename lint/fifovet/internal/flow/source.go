@@ -121,14 +121,18 @@ func mintsID(obj *types.Func) bool {
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
 		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
-			return false // such a function derives the ID from a name
+			// A function with a text or a record as an argument does not return a fresh
+			// identifier. It derives the identifier from this argument, as uuid.NewSHA1
+			// does.
+			return false
 		}
 	}
 	return true
 }
 
-// identifies reports whether a value of the type can be an identifier. A generator of
-// identifiers cannot.
+// identifies reports whether a value of the type can be an identifier: a string, an
+// integer, an array, a slice, or a struct with "id" in its name. Other types cannot, for
+// example the type of an object that generates identifiers.
 func identifies(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -143,7 +147,7 @@ func identifies(t types.Type) bool {
 	return false
 }
 
-// isText reports whether a type is a string, bytes, or an identifier made of bytes.
+// isText reports whether a type is a string, a byte slice, or an array such as uuid.UUID.
 func isText(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -157,8 +161,9 @@ func isText(t types.Type) bool {
 	return false
 }
 
-// isRecord reports whether a type is a struct with text fields that describes a thing,
-// such as an order. A struct of options is not a record.
+// isRecord reports whether a type is a struct with an exported text field: the description
+// of a thing, such as an order. A struct whose name means settings, such as Options, is not
+// a record.
 func isRecord(t types.Type) bool {
 	s := StructOf(t)
 	if s == nil || SettingsName.MatchString(TypeName(t)) {

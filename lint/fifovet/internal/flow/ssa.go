@@ -28,9 +28,10 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Results yields the values of one result at the return statements of a function. A return
-// statement with an error counts only for the last result, because callers do not use the
-// other results after an error.
+// Results yields the values that a function may return as its result number result, counted
+// from 0. It skips return statements that always return an error, because callers do not
+// use the other results after an error. For the last result, the error itself, it skips
+// none.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {
@@ -69,7 +70,8 @@ func Last(b *ssa.BasicBlock) ssa.Instruction {
 	return b.Instrs[len(b.Instrs)-1]
 }
 
-// Stores yields the values that the function of an address stores there.
+// Stores yields the values that are stored at the address addr by the function that
+// contains addr. It does not look into function literals.
 func Stores(addr ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, instr := range Referrers(addr) {

@@ -54,7 +54,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 // path whether a package belongs to the program.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
-		return nil // a method of a client for a network service
+		return nil // a method such as SendMessage: the interface stands for an AWS client
 	}
 	t := types.Unalias(c.Value.Type())
 	switch t := t.(type) {
@@ -63,7 +63,9 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			return nil // the fact about the interface's method already describes the implementation
+			// The package of the interface has exported a fact about this method. The fact
+			// already describes the implementation, so no implementation is needed.
+			return nil
 		}
 	case *types.Interface:
 	default:

@@ -89,7 +89,8 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		}
 		return parts
 	case q == "time.Time.String":
-		return []Part{{}, {Const: " ", Known: true, Len: 1}, {}} // fmt.Sprint of a time has a space between date and time
+		// The text is a date, a space and a time of day. Only the space is known.
+		return []Part{{}, {Const: " ", Known: true, Len: 1}, {}}
 	case IsPointerHelper(callee) && len(args) == 1:
 		return p.text(args[0], bound, depth+1)
 	}
@@ -102,7 +103,9 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	if bound == nil { // calls within calls are not followed
+	// Arguments are known only in the outermost function (bound is nil there). In a call
+	// inside of the called function, the parameters stay unknown.
+	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg
 		}

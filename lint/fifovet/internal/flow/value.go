@@ -19,8 +19,8 @@ type Tracer struct {
 	// follows only known influences.
 	Inputs bool
 
-	// Until are the calls that use the traced value, if they are known. The tracer ignores
-	// writes that come after all of these calls in their function.
+	// Until lists the calls that use the traced value, or is empty if they are unknown. The
+	// tracer ignores each write that can run only after all of these calls (see IsLater).
 	Until []ssa.CallInstruction
 
 	// Notes makes the tracer record in Places each visited value with its place.
@@ -34,7 +34,8 @@ type Tracer struct {
 	Origins []Origin
 }
 
-// NotedPlace is a visited value with the state of the trace there.
+// NotedPlace is a value that the trace has visited, with the state of the trace during this
+// visit.
 type NotedPlace struct {
 	V ssa.Value
 	Place
@@ -44,14 +45,15 @@ func (p *Program) NewTracer() *Tracer {
 	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
 }
 
-// Trace follows the part of v at path backwards, and returns the tracer with the origins of
-// this part.
+// Trace searches backwards for the origins of v, or of the part of v that path selects. It
+// returns the Tracer, whose field Origins has the result. For inputs, see Tracer.Inputs.
 func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
 
-// TraceUntil is like Trace, but ignores writes that come after all calls in until. These
-// calls use the value.
+// TraceUntil is like Trace, for a value used by the calls in the parameter until, such as
+// the send of a message. It ignores each write that can run only after all of these calls
+// (see IsLater).
 func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	t := p.NewTracer()
 	t.Inputs, t.Until = inputs, until
@@ -153,7 +155,9 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				t.unknown(v, l) // a counter has another value in each round of the loop
+				// In a loop, this value is the value of the previous round plus a number. A
+				// counter has another value in each round, which is unknown.
+				t.unknown(v, l)
 				break
 			}
 		}
@@ -242,10 +246,14 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Keep only the sources among the origins of the index.
+		// Keep only the clocks and random sources that the index comes from. Its other
+		// origins do not make the element random.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
-			t.Origins[i].Choice = isString(elem) // a whole string, not one letter of an ID
+			// A random index into a []string selects one of a fixed set of strings. A
+			// random index into an alphabet selects only one letter, and many letters can
+			// make a unique ID.
+			t.Origins[i].Choice = isString(elem)
 		}
 	}
 }
@@ -275,9 +283,10 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
-		// The variable belongs to the enclosing function, so leave the calls that the trace
-		// has entered since the call of this function. If the trace has not entered this
-		// function, leave all calls; the trace then ends at the function's parameters.
+		// The captured variable belongs to m.Parent(), the function around the literal.
+		// Continue in this function: go back in outer.Frame to the call that entered this
+		// function. If the trace has not entered it by a call, outer.Frame becomes nil, and
+		// the trace will end at the function's parameters.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

@@ -71,8 +71,8 @@ func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
-// interfaceMints reports whether a call is a method of an interface that generates
-// identifiers, such as IDGenerator.NewID.
+// interfaceMints reports whether a call through an interface generates an identifier,
+// judged by the names of the interface and the method, such as IDGenerator.NewID.
 func interfaceMints(c *ssa.CallCommon) bool {
 	sig := c.Method.Signature()
 	return sig.Params().Len() == 0 && sig.Results().Len() > 0 && identifies(sig.Results().At(0).Type()) &&
@@ -96,7 +96,7 @@ func generator(v ssa.Value) (name string, ok bool) {
 		case *ssa.FreeVar:
 			name = addr.Name()
 		case *ssa.Alloc:
-			name = addr.Comment // name of a variable shared with a function literal
+			name = addr.Comment // package ssa keeps the name of a captured variable in Comment
 		}
 	case *ssa.Field:
 		name = FieldName(x.X.Type(), x.Field)
