@@ -25,13 +25,13 @@ import (
 // a quarter of this time.
 const limit = 2 * time.Minute
 
-// Tab is one page in a browser that runs for one test. If the page reports errors, the
-// test fails when it ends.
+// Tab is one page in a browser that runs for one test. If the page reports an error, the
+// test fails at its end.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	touches bool // fingers of Touch are on the screen
+	touches bool // Touch has put fingers on the screen and not lifted them
 
 	reported sync.Mutex
 	errors   []string
@@ -162,8 +162,8 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the mouse wheel while the pointer is at x, y. A negative value of the
-// parameter by turns the wheel away from the user.
+// Wheel turns the mouse wheel while the pointer is at x, y. The third parameter is the
+// distance in CSS pixels. If it is negative, the wheel turns away from the user.
 func (b *Tab) Wheel(x, y, by float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {

@@ -37,16 +37,18 @@ const (
 )
 
 // Spec describes how lines become messages. The value of a field is the text of a command
-// line flag, such as --key for Key. An error about a field names the flag.
+// line flag, such as --key for Key. An error about a field names the flag. Some fields are
+// templates: texts such as "scene|{/id}", in which Builder replaces {/id} by the value of
+// the line's member id (see [Template]).
 type Spec struct {
 	Kind         Kind
 	Organization string
-	Source       string // event_source; only for payloads
-	Key          string // template of the dedupe key; only for payloads
-	Group        string // template of the message group; for payloads and envelopes
-	Time         string // template of the event's time; only for payloads
+	Source       string // template of event_source; only for lines of Kind Payload
+	Key          string // template of the dedupe key; only for lines of Kind Payload
+	Group        string // template of the message group; not for lines of Kind Message
+	Time         string // template of the event's time; only for lines of Kind Payload
 	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // template for a UUIDv7 stored with the event; may be empty
+	EventID      string // template of the event's ID, a UUIDv7; "" for derived IDs
 	Attributes   map[string]string
 }
 
@@ -245,7 +247,8 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	return m, err
 }
 
-// around sets the message group and the attributes of m, from the templates and the event.
+// around sets the message group and the attributes of m. It fills in the
+// templates with the values of the event.
 func (b *Builder) around(m *sqsfifo.Message, event any) error {
 	var err error
 	if m.Group, err = b.text("--group", event); err != nil {

@@ -26,7 +26,8 @@ var payloads = Spec{Kind: Auto, Source: "kfm.a.b", Key: "x|{/id}", Group: "/g", 
 
 const payload = `{ "id": "1|2", "g": "g", "at": "2025-12-04T12:00:00+01:00", "n": 1.0 }`
 
-// An event gives the same message as a payload, as an envelope and as a message.
+// Build makes the same message from a payload and from the complete envelope of this
+// payload.
 func TestKindsAgree(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

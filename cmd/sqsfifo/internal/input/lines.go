@@ -35,9 +35,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong wraps err in a [*LineError] with the line's file and number. If the line is a whole
-// array, or the beginning of an object or array over several lines, the text of err is
-// replaced by a jq command that converts the file to one object on each line.
+// Wrong wraps err in a [*LineError] with the line's file and number. Wrong also recognises
+// a file that does not have one JSON object on each line: the line is an array, or it is
+// line 1 and an object or array that begins there ends on a later line. In this case the
+// error says so, and its text has a jq command that writes the file with one object on
+// each line.
 func (l Line) Wrong(err error) *LineError {
 	if way := l.wayOut(err); way != "" {
 		err = messageline.Reword(way, err)
@@ -74,9 +76,10 @@ type Texts struct {
 	read  int64
 }
 
-// Open returns the lines of the files or, if whole, each file as one text with the number
-// 1. An empty list, or the name "-", means standard input. The error names the first file
-// that cannot be opened.
+// Open returns the texts of the files. If the parameter whole is false, each line of a
+// file is a text. If it is true, each file is one text, with the line number 1. The name
+// "-" means standard input, and so does an empty list. The error names the first file that
+// cannot be opened.
 func Open(files []string, stdin io.Reader, whole bool) (*Texts, error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -110,9 +113,9 @@ func (t *Texts) Size() (total int64) {
 // Read returns the number of bytes read so far.
 func (t *Texts) Read() int64 { return t.read }
 
-// All yields the texts of one file after another. The caller owns the texts, and calls All
-// once. A line that is too long is a [*LineError], and the following lines come after it.
-// Every other error is the last.
+// All yields the texts of the files, one file after another. The caller may keep and
+// change a text. All may be called only once. If a line is too long, All yields a
+// [*LineError] for it and continues with the next line. After any other error All ends.
 func (t *Texts) All() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		for _, name := range t.names {
@@ -123,7 +126,8 @@ func (t *Texts) All() iter.Seq2[Line, error] {
 	}
 }
 
-// file yields the texts of one file. It reports whether the next file follows.
+// file yields the texts of one file. It returns true if All must continue with the next
+// file.
 func (t *Texts) file(name string, yield func(Line, error) bool) bool {
 	shown, from := stdinName, t.stdin
 	if name != "-" {
@@ -138,7 +142,7 @@ func (t *Texts) file(name string, yield func(Line, error) bool) bool {
 	if t.whole {
 		text, err := io.ReadAll(from)
 		t.read += int64(len(text))
-		if err != nil && name == "-" { // the error of a file has its name
+		if err != nil && name == "-" { // an error about a named file already contains the name
 			err = fmt.Errorf("%s: %w", shown, err)
 		}
 		return yield(Line{shown, 1, bytes.TrimSpace(text)}, err) && err == nil

@@ -372,7 +372,7 @@ func TestSlowReader(t *testing.T) {
 		defer stop()
 		slow := dial()
 		defer slow.Close()
-		ask(t, slow, "/_sqsfifo/live") // this page does not read the stream
+		ask(t, slow, "/_sqsfifo/live") // the test never reads from slow, like a page that hangs
 		fast := dial()
 		defer fast.Close()
 		ask(t, fast, "/_sqsfifo/live")

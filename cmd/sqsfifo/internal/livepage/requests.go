@@ -117,11 +117,14 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The pattern does not match inside of a JSON string, because quotes are escaped there.
+// queueURL finds the member QueueUrl in the JSON text of a request. It cannot match a part
+// of a JSON string, such as a message body with the text "QueueUrl": in a JSON string,
+// each quotation mark follows a backslash.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the name of the queue that a request is for. body is the beginning of the
-// request's body, as far as it was kept; if it has no member QueueUrl, queueOf returns "".
+// queueOf returns the name of the queue in a request, or "" if it finds no member
+// QueueUrl. The parameter body is the beginning of the request's body, at most bodyKept
+// bytes.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {

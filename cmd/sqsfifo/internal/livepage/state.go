@@ -98,7 +98,9 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	out, err := q.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
-	if err == nil { // on an error the queue was deleted meanwhile
+	// An error means that the queue was deleted after this call began. Then the page shows
+	// no attributes.
+	if err == nil {
 		s.Attributes = out.Attributes
 	}
 	remembered := q.Window()
@@ -122,10 +124,11 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	}
 }
 
-// lostOf compares a suppressed send with its original, the message that the queue stored
-// before. The result lost names each part that differs ("attributes", "group" or "body"):
-// its value is not in the queue. The result known is false if the queue no longer has the
-// text of the original.
+// lostOf compares a suppressed send with its original, the earlier message that the queue
+// stored. The result lost lists the parts that differ: "attributes", "group" or "body".
+// These parts of the suppressed send are lost, because the queue has only the original.
+// Attributes such as trace IDs are not compared. If the queue no longer has the text of
+// the original, the result known is false and lost is nil.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

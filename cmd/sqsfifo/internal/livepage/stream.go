@@ -97,9 +97,10 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue, and adds an empty state if there is none. A
-// deleted queue's state stays in the cache, so get clears the whole cache before it adds a
-// state if the cache has more entries than there are queues.
+// get returns the cached state of a queue, and adds an empty state if there is none. The
+// parameter queues is the number of existing queues. States of deleted queues stay in the
+// cache. So if the cache has more states than there are queues, get clears the whole cache
+// before it adds a state.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

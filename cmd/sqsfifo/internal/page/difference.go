@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// These are the numbers of bytes of a text that the page shows.
+// The page shortens texts and lists to these limits.
 const (
-	textBefore     = 72  // text before the first difference
-	textAfter      = 160 // text of each message from the first difference on
+	textBefore     = 72  // bytes of the text before the first difference
+	textAfter      = 160 // bytes of each message's text after that
 	attributesMost = 8
 	attributeMost  = 80
 )
@@ -66,8 +66,8 @@ func shorten(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Attributes describes the differing attributes of two messages, sorted by name, at most
-// attributesMost of them.
+// Attributes describes the differing attributes of two messages, sorted by name. If more
+// than attributesMost attributes differ, the last element is "…".
 func Attributes(own, other map[string]string) []string {
 	both := map[string]string{}
 	maps.Copy(both, own)

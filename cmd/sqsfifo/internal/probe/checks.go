@@ -199,16 +199,18 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// SQS recognises a duplicate for five minutes after the first send. It must suppress a
-// duplicate sent after the time stillKnown, and store a duplicate sent after the time
-// forgotten. Both times leave some seconds for the way to the queue and back.
+// SQS recognises a duplicate for five minutes after the first send. So a queue must
+// suppress a duplicate that the probe sends stillKnown after the first send, and it must
+// store a duplicate sent forgotten after the first send. Both times differ from five
+// minutes by some seconds, because a message needs time to reach the queue.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second
 )
 
-// window sends one message again shortly before the five minutes end, and another message
-// again shortly after.
+// window checks for how long the queue recognises a duplicate. It sends two messages. It
+// sends one of them again less than five minutes later (stillKnown), and the other one
+// again more than five minutes later (forgotten).
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {

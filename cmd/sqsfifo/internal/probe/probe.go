@@ -35,8 +35,8 @@ type Config struct {
 	// Source is the event_source of the messages: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Window adds a check, which takes five minutes, of the time after which the queue
-	// forgets a message.
+	// Window adds a check that takes five minutes. It finds out whether the queue
+	// recognises a duplicate for five minutes and not longer.
 	Window bool
 
 	// Clean makes Run receive and delete its messages at the end.
@@ -128,8 +128,9 @@ func (p *prober) add(name string, v Result, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 
-// body returns the body of a probe's message: an envelope whose payload says that it is a
-// probe, with the run's ID and the name. Other names give other bodies.
+// body returns the body of a probe's message. It is an envelope, and its payload contains
+// the run's ID and the parameter name. Two messages with different names have different
+// bodies.
 func (p *prober) body(name string) (string, error) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	key, err := sqsfifo.JoinKey("sqsfifo-probe", p.report.Run, name)
@@ -143,9 +144,9 @@ func (p *prober) body(name string) (string, error) {
 	return string(body), err
 }
 
-// message is a message to send.
+// message is a message that the probe sends.
 type message struct {
-	name       string // parameter of prober.body; other names give other bodies
+	name       string // distinguishes the body from the bodies of other messages
 	group      int
 	id         string // explicit deduplication ID; "" for none
 	attributes map[string]types.MessageAttributeValue

@@ -205,7 +205,8 @@ func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	return ids
 }
 
-// Whatever messages of other senders are in the queue, none is deleted or stays hidden.
+// The option Clean never deletes a message of another sender. At the end of the run, all
+// messages of other senders are visible.
 func TestForeignMessages(t *testing.T) {
 	for _, tc := range []struct{ groups, each int }{{0, 0}, {1, 1}, {3, 2}, {3, 30}, {40, 5}} {
 		t.Run(fmt.Sprintf("%d groups of %d", tc.groups, tc.each), func(t *testing.T) {
@@ -257,15 +258,17 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil { // the SDK repeats the receive
+		// This answer is lost. The SDK receives again, as the next statement does.
+		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil {
 			return nil, err
 		}
 	}
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// If the answer to a receive is lost, its messages are hidden until their visibility
-// timeout ends. Clean waits for this time and then deletes these messages too.
+// If the answer to a receive is lost, the messages in this answer stay hidden until their
+// visibility timeout ends. Clean waits for this time, and then deletes the messages of the
+// run that were in the answer.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -277,8 +280,8 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	})
 }
 
-// liar is a queue that returns messages with IDs of this run in a group of another sender.
-// Clean must not delete such messages.
+// liar is a queue that returns this run's messages with the message group of another
+// sender. Clean must not delete them, although their message IDs are known.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {

@@ -198,7 +198,7 @@ func TestPageInBrowser(t *testing.T) {
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
 	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
-	tab.Until("document.getElementById('card').hidden") // otherwise the card would get the wheel's events
+	tab.Until("document.getElementById('card').hidden") // a card under the pointer would receive the wheel's events
 	tab.Wheel(at.X, at.Y, -240)
 	tab.Until("sqsfifoPage.view.to - sqsfifoPage.view.from < " + fmt.Sprint(whole*0.9))
 	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")

@@ -8,31 +8,34 @@ import (
 )
 
 // columns stores the page's rows column by column. Each field of row has a separate byte
-// slice with the field's values of all rows, one after another. Most columns hold
-// differences to earlier rows, because small numbers take few bytes. The page's data.js
-// decodes the columns.
+// slice with the field's values of all rows, one after another. The numbers are varints of
+// package encoding/binary. Most numbers are differences to earlier rows, because small
+// numbers take few bytes. The page's data.js decodes the columns.
 type columns struct {
 	count int
 	last  row
 
-	number []byte // difference to the previous row, minus one
+	number []byte // row.number minus the number of the previous row, minus 1
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	id     []byte // only for stored messages: 8 bytes of a hash; for another ID, its index in names
-	of     []byte // only for suppressed messages: how many messages earlier the original is
-	other  []byte // only for a dedupe key already used with another body: how many messages earlier
-	errors []byte // only for refused messages: index of the error in texts
-	source []byte // index of the file or replay in sourceList
-	line   []byte // line number minus the line number of the source's previous row
+	// id has values only for stored messages: the first 8 bytes of a deduplication ID with
+	// the form of a SHA-256, or else the index in names of the ID's text.
+	id     []byte
+	of     []byte // for a suppressed message: row.number minus the number of the original
+	other  []byte // for flagCollides: row.number minus the number of the message with the same dedupe key
+	errors []byte // for a refused message: index in texts of the error's text
+	source []byte // index in sourceList of the file (or of its replay) with the row's message
+	line   []byte // line number minus the line number of the previous row from the same source
 
 	names, texts index
-	sources      map[Place]int // index of each source; Line is 0 in the keys
+	sources      map[Place]int // index in sourceList of each source; in the keys, Line is 0
 	sourceList   []source
 	lines        []int32 // line of the last row of each source
 }
 
-// source is a file or a replay of a file.
+// source is the origin of rows: a file of the log, or a replay of the file. Replay is the
+// number of the replay, from 1; it is 0 for the file itself.
 type source struct {
 	File   int32 `json:"file"`
 	Replay int32 `json:"replay"`
@@ -63,7 +66,9 @@ func (c *columns) add(m row) {
 		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
 	default:
 		var head [8]byte
-		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // an unknown ID is stored as zeros
+		// The row of a related message can lack the ID (m.id is ""). Then the 8 bytes stay
+		// zero.
+		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)]))
 		c.id = append(c.id, head[:]...)
 	}
 	if m.flags&flagCollides != 0 {
@@ -139,7 +144,9 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	if !complete { // a page with all messages needs no numbers: they count from 1
+	// If the page has all messages, the numbers of the rows are 1, 2, 3 and so on, and the
+	// page does not need them.
+	if !complete {
 		p.Number = b64(c.number)
 	}
 	return p

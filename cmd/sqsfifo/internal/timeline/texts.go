@@ -9,21 +9,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text names the lines whose bodies and attributes the page shows for a finding: of the
-// message, and of its related message. The related message is the original of a suppressed
-// message, or the other message with the same dedupe key. The recorder does not store
-// bodies (see Wanted).
+// text names one or two lines of the log for a finding. The page shows the bodies and
+// attributes of these lines. own is the line of the finding's message. other is the line
+// of the related message: for a suppressed message, the original; otherwise the earlier
+// message with the same dedupe key. The recorder does not store the bodies themselves (see
+// [Recorder.Wanted]).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
 }
 
-// lineOf returns the place of a line in the log itself, because a replay has the same text.
+// lineOf returns the place p without the number of its replay. A replay sends the lines of
+// the log again, so the text of a replayed message is the text of its line.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the lines of the findings with texts and of their related messages, sorted
-// by file and line, each once. The caller reads these lines of the log again and passes
-// their messages in [Options].Texts. Replay is zero in each Place.
+// Wanted returns the lines of the log with the texts that the page can show: the lines of
+// the findings (at most MaxTexts of each kind) and of their related messages. The lines
+// are sorted by file and line number. Each line is in the list once, and its Replay is
+// zero. The caller reads these lines of the log again and passes their messages in
+// [Options].Texts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

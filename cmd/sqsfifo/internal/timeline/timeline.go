@@ -1,20 +1,21 @@
 // Package timeline creates the page of "sqsfifo simulate --html": the outcome of each
 // message of a log, by message group and time.
 //
-// Problem: of millions of messages a few are lost or doubled. A table of outcomes does
-// not show the affected messages, their times and the causes.
+// Problem: of millions of messages a few are lost or doubled. A table of outcomes does not
+// show the affected messages, their times and the causes.
 //
 // Guarantee: the page is one file; see package page. A finding is a message that was lost,
-// delivered again or refused, or whose dedupe key an earlier message has with another body
-// (the kinds from [Lost] to [Refused]). For a log of up to [MaxMessages] the page has every
-// message. For a longer log it has the counts of all messages, and the findings with their
-// related messages. A [Recorder]'s memory is bounded: beyond MaxMessages it grows with the
-// deduplication interval, not with the log. The page has bodies and attributes of findings
-// only, shortened, and only if the caller passes them in [Options].Texts.
+// delivered again or refused, or a message with the dedupe key of an earlier message and
+// another body (the kinds from [Lost] to [Refused]). For a log of up to [MaxMessages] the
+// page has every message. For a longer log it has the counts of all messages, and the
+// findings with their related messages. A [Recorder]'s memory is bounded: beyond
+// MaxMessages it grows with the deduplication interval, not with the log. The page has
+// bodies and attributes of findings only, shortened, and only if the caller passes them in
+// [Options].Texts.
 //
-// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of each
-// kind, and any log at most [MaxTexts] texts of each kind. The page draws each message
-// group in a separate row; groups beyond [MaxGroups] share one row.
+// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
+// each kind, and any log at most [MaxTexts] texts of each kind. The page draws each
+// message group in a separate row; groups beyond [MaxGroups] share one row.
 package timeline
 
 import (
@@ -53,8 +54,8 @@ type Kind int
 // These are the kinds, the worst first.
 const (
 	Lost      Kind = iota // suppressed although it differs from the original
-	Bodies                // has the dedupe_key of a message with another body
-	Again                 // replayed and delivered a second time
+	Bodies                // same dedupe_key as an earlier message, and another body
+	Again                 // sent again by a replay, and delivered again
 	Refused               // refused by SQS
 	Duplicate             // suppressed, and equal to the original
 	Delivered
@@ -88,7 +89,10 @@ type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	Texts   map[Place]sqstest.TimedMessage // the available messages of the lines from Wanted; if nil, the page says that texts are missing
+	// Texts has the messages of the lines that [Recorder.Wanted] returned. Messages that
+	// the caller cannot read may be missing. If Texts is nil, the page says that it has no
+	// texts.
+	Texts map[Place]sqstest.TimedMessage
 }
 
 // Recorder records messages in simulation order and writes the page. Create it with
@@ -99,14 +103,16 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	kept        []row    // findings and their related messages; the page has only these if all is nil
-	keptOf      [kindCount]int
-	causes      map[cause]int
-	recent      recent.Messages[recentMessage]
-	bins        bins
-	texts       map[int]text
-	textsOf     [kindCount]int
-	most        int // MaxMessages, or less in tests
+	// kept has the findings and their related messages. If the field all is nil, the page
+	// has no other messages.
+	kept    []row
+	keptOf  [kindCount]int
+	causes  map[cause]int
+	recent  recent.Messages[recentMessage]
+	bins    bins
+	texts   map[int]text
+	textsOf [kindCount]int
+	most    int // largest length of the field all: MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.
@@ -120,8 +126,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. A later finding may need its place: as
-// the original, or as the message with the same dedupe key.
+// recentMessage is a message of the last minutes. It may become the related message of a
+// later finding, because the finding is its duplicate or has the same dedupe key. The page
+// then shows the file and line (place) of this message, too.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -130,13 +137,15 @@ type recentMessage struct {
 
 // row is one message in the page's data.
 type row struct {
-	number     int // number in the log with its replays, from 1
+	number     int // position in the simulation, from 1; each replay of a message counts, too
 	at         int64
 	group      uint32
 	flags      byte
 	id, errors string
-	of, other  int // numbers of the original and of the message with the same dedupe key; 0 for none
-	place      Place
+	// of is the number of a suppressed message's original. other is the number of an
+	// earlier message with the same dedupe key and another body. 0 means none.
+	of, other int
+	place     Place
 }
 
 // The bits of row.flags.
@@ -148,7 +157,7 @@ const (
 	flagBody
 	flagCollides
 	flagReplayed
-	flagNamed // the deduplication ID is not a hash
+	flagNamed // the deduplication ID does not have the form of a SHA-256
 )
 
 // Add records the next message.
@@ -214,9 +223,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding and its related messages, up to MaxFindings findings of each
-// kind. For the first MaxTexts findings of each kind except Again, it also stores the
-// files and lines with the texts of the messages.
+// find stores a finding and its related messages, unless it has MaxFindings findings of
+// this kind already. It also stores the places of the lines with the messages' texts, but
+// only for the first MaxTexts findings of each kind, and not for the kind Again.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

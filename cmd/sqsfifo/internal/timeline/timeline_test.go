@@ -288,7 +288,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The page has the texts of findings, and none without Options.Texts.
+// The page has the bodies and attributes of findings that Options.Texts contains. If
+// Options.Texts is nil, the page has no bodies and attributes.
 func TestTexts(t *testing.T) {
 	r := NewRecorder()
 	add := func(at time.Duration, line int32, o sqstest.Outcome) {
@@ -313,7 +314,8 @@ func TestTexts(t *testing.T) {
 	assert.NotContains(t, text, "secret")
 }
 
-// Other people write logs. No text of a log can leave the element that contains it.
+// A log may contain hostile texts. The page shows such a text as text: it cannot end its
+// HTML element or add a script.
 func TestHostileLog(t *testing.T) {
 	const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 	r := NewRecorder()
