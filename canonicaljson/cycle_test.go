@@ -19,9 +19,8 @@ type cyclic struct {
 
 type cyclicSlice []any
 
-// TestCyclesAreRefusedEarly marshals values that contain themselves. Marshal refuses
-// each value and allocates at most as much memory as encoding/json does before it
-// refuses the value.
+// TestCyclesAreRefusedEarly marshals values that contain themselves. Marshal refuses each
+// value and allocates at most as much memory as json.Marshal, which refuses them too.
 func TestCyclesAreRefusedEarly(t *testing.T) {
 	allocated := func(do func()) uint64 {
 		runtime.GC() // the first collection empties pools only partly
@@ -42,7 +41,7 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		step  string // the part of Error.Pointer that repeats
+		step  string // one round of the cycle; Error.Pointer repeats it
 	}{
 		{"pointer", pointer, "/Next"},
 		{"slice", slice, "/1"},

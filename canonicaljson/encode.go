@@ -19,12 +19,13 @@ type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 type traits uint8
 
 const (
-	// noTraits describes a value without an address and without quotes.
+	// noTraits describes a value without any of the traits below.
 	noTraits traits = 0
-	// addressable describes a value with an address: its marshal methods with a pointer
-	// receiver determine its JSON form too. The trait follows from the place of the
-	// value. The target of a pointer and an element of a slice are addressable, and so
-	// are their fields and array elements. Values in maps and interfaces are not.
+	// addressable describes a value whose address reflection can take. For such a value,
+	// marshal methods with a pointer receiver, such as (*T).MarshalJSON, are used too.
+	// The target of a pointer and an element of a slice are addressable, and so are the
+	// fields and array elements of an addressable value. Values in maps and interfaces
+	// are not addressable.
 	addressable traits = 1 << 0
 	// inQuotes describes the value of a field with the tag option "string".
 	inQuotes traits = 1 << 1
@@ -32,9 +33,10 @@ const (
 	traitSets = 4
 )
 
-// compiled caches the encoders by type. It has one map for each set of traits, because an
-// encoder also depends on the traits.
-var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
+// compiled caches the encoders. It has one map for each set of traits, because the
+// encoder of a type also depends on the traits. The keys of a map are of type
+// reflect.Type, and the values are of type encodeFunc.
+var compiled [traitSets]sync.Map
 
 var (
 	marshalerType     = reflect.TypeFor[json.Marshaler]()
@@ -123,8 +125,9 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	return encodeUnsupported
 }
 
-// usesPointerMethods reports whether methods with the receiver *t decide the form of a
-// value of type t: the value has an address, and t is not itself a pointer.
+// usesPointerMethods reports whether a value of type t is encoded by the marshal methods
+// with the receiver *t, not only by those with the receiver t. This is so if the value
+// has an address and t is not itself a pointer.
 func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }

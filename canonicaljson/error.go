@@ -61,15 +61,15 @@ var (
 	ErrUnsupportedType = errors.New(`no JSON form for the type: tag the field json:"-" or implement json.Marshaler`)
 )
 
-// Error is the only error type of this package. An Error names the position of the
-// faulty value and the broken rule. [errors.Is] finds the rule (such as
-// ErrDuplicateName) or, after a failed MarshalJSON or MarshalText method, the method's
-// own error.
+// Error is the only error type of this package. An Error reports the position of the
+// fault and the broken rule. [errors.Is] finds the rule (such as ErrDuplicateName) or,
+// after a failed MarshalJSON or MarshalText method, the error that the method returned.
 //
 // A text is read from front to back, and the first broken rule is reported. Duplicate
-// names are the exception: a duplicate name is usually reported only at the end of its
-// object. While the names come in UTF-16 order, a name equal to the previous name is
-// reported immediately.
+// names are an exception: most are found only at the end of the object, where its members
+// are sorted, so another fault inside the object is reported first. A duplicate directly
+// after the equal name is reported immediately if the names so far are in sorted (UTF-16)
+// order.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes: the opening quote of a
 	// duplicate name, the first byte of a number, the backslash of an escape, the
@@ -87,7 +87,8 @@ type Error struct {
 	// be empty.
 	Detail string
 
-	// Err is the broken rule, or the error of a method.
+	// Err is the broken rule (one of the Err variables of this package), or the error
+	// that a method of the value returned, such as MarshalJSON.
 	Err error
 }
 

@@ -9,12 +9,16 @@ import (
 
 // field is one member in the JSON form of a struct type.
 type field struct {
-	name   string
-	label  string // a comma, the name in quotes and a colon
-	index  []int  // the path to the field through embedded structs
+	name string
+	// label is written before the value of the member: a comma, the name in quotes and a
+	// colon. The comma separates the member from the previous member.
+	label  string
+	index  []int // path to the field through embedded structs
 	typ    reflect.Type
-	tagged bool // the name comes from a tag
-	sealed bool // embedded, of an unexported type: reflection cannot call methods
+	tagged bool // the json tag has the name
+	// sealed is true for an embedded field whose name is unexported: reflection cannot
+	// call the methods of its value.
+	sealed bool
 
 	quoted    bool
 	omitEmpty bool
@@ -26,7 +30,9 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile sets the fields of f that depend on t, the struct type with the member f.
+// compile completes f, which is a member of the struct type t. It sets f.direct,
+// f.mayOmit and f.encode. If f is sealed and has methods, compile makes encodeSealed its
+// encoder, and clears f.omitZero and f.isZero, because IsZero cannot be called either.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -52,7 +58,8 @@ func (f *field) compile(t reflect.Type, with traits) {
 	}
 }
 
-// hasMethod reports whether a method decides the form of a value of type t.
+// hasMethod reports whether a value of type t is encoded by a method, MarshalJSON or
+// MarshalText.
 func hasMethod(t reflect.Type, with traits) bool {
 	p := t
 	if usesPointerMethods(t, with) {
@@ -61,9 +68,10 @@ func hasMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses an embedded field with an unexported name if a method determines
-// its form, because reflection cannot call the method. encoding/json panics in this
-// case. A nil pointer is null.
+// encodeSealed refuses an embedded field with an unexported name if a MarshalJSON,
+// MarshalText or (with the tag option "omitzero") IsZero method should be called for it.
+// Reflection cannot call methods through an unexported name; encoding/json panics in this
+// case. A nil pointer is written as null, because it needs no call.
 func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return append(out, "null"...), nil

@@ -72,7 +72,9 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkError checks the guarantees of every error about a text.
+// checkError checks an error that the package returned for the text src: it is an
+// [canonicaljson.Error] with a broken rule, no Go type, an offset inside the text and a
+// message of limited length.
 func checkError(t *testing.T, src []byte, err error) {
 	t.Helper()
 	var e *canonicaljson.Error

@@ -162,7 +162,7 @@ func (g generator) integer() int64 {
 // fill sets v to a random value of its type.
 func (g generator) fill(v reflect.Value, depth int) {
 	if g.r.IntN(6) == 0 {
-		return // zero values matter to omitempty and omitzero
+		return // leave v zero, so that omitempty and omitzero omit it
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *time.Time:

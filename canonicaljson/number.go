@@ -39,9 +39,10 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a value of float32 other than zero. The shortest decimal of a
-// float32 has at most nine digits. The double nearest to this decimal has the same
-// shortest digits, so the output is canonical.
+// appendFloat32 writes a float32 other than zero, with the shortest digits that
+// distinguish it from all other float32 values. These are at most nine digits. The text
+// is canonical: a reader that parses it as a float64 and writes its shortest digits gets
+// the same digits, because conversion to float64 preserves decimals of up to 15 digits.
 func appendFloat32(dst []byte, f float64) []byte {
 	// The bounds are float32 values: float32(1e-6) is slightly less than 1e-6.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
@@ -62,8 +63,8 @@ type literal struct {
 	end           int    // offset after the literal
 	whole, places int    // digits before and after the point
 	digits        uint64 // all digits as one integer, modulo 2^64
-	exponent      bool   // has an exponent
-	power         int    // the exponent, ±maxPower beyond 1e9
+	exponent      bool   // the literal has an exponent
+	power         int    // the exponent; ±maxPower if its magnitude is 1e9 or more
 }
 
 // maxPower stands for every exponent of 1e9 or more. No text has enough digits to
@@ -188,8 +189,9 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Two different decimals of at most 15 digits are never the same double. No shorter
-	// decimal is therefore the same double, and only zeros at the end are superfluous.
+	// Two different decimals of at most 15 digits never round to the same double. The
+	// literal thus already has the shortest digits of its double, apart from zeros at the
+	// end of the fraction. Only these zeros must be dropped.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))
@@ -215,8 +217,9 @@ func (s *scanner) scanNumber(start int) int {
 	return l.end
 }
 
-// scanLongNumber does the work of scanNumber for numbers whose double must be computed,
-// such as numbers with an exponent or with more than 15 digits.
+// scanLongNumber continues scanNumber for numbers that must be converted to a float64 to
+// find their canonical text, such as numbers with an exponent or with more than 15
+// digits.
 func (s *scanner) scanLongNumber(start int, l *literal) int {
 	src := s.src
 	integer := l.places == 0 && !l.exponent
@@ -253,8 +256,9 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
-	// The number is an integer or has an exponent. It may already be in canonical form,
-	// so compare it with its canonical text.
+	// The literal is an integer or has an exponent. If strict is set, refuse an integer
+	// whose value the conversion has changed. Otherwise replace the literal by its
+	// canonical text, unless the two are equal already.
 	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")

@@ -10,19 +10,22 @@ import (
 
 // member is one member of an open object.
 type member struct {
-	prefix uint64 // prefixOf the name
-	quote  uint32 // offset in the source of the name's opening quote
-	length uint32 // of the name without quotes; with decodedName, an index into scanner.decoded
-	at     uint32 // offset in the normalised text
-	first  uint32 // inner objects have indices from first on in scanner.unsorted
+	// prefix is the result of prefixOf for the name.
+	prefix uint64
+	quote  uint32 // offset in scanner.src of the opening quote of the name
+	// length is the length of the name in scanner.src without quotes. For a name with
+	// escapes it is instead decodedName plus an index in scanner.decoded.
+	length uint32
+	at     uint32 // offset of the member in the normalised text
+	first  uint32 // objects to sort inside the member begin at scanner.unsorted[first]
 }
 
-// decodedName is set in member.length if the name has escapes.
+// decodedName is a bit in member.length. It is set if the name has escapes.
 const decodedName = 1 << 31
 
-// span is a part of the normalised text: the canonical text, except that members are
-// still unsorted. The unsorted objects inside this part have the indices first to last-1
-// in scanner.unsorted.
+// span is a part of the normalised text. The normalised text is canonical, except that
+// members may still be in the wrong order. The objects inside the span that must be
+// sorted are scanner.unsorted[first:last].
 type span struct {
 	start, end  uint32
 	first, last uint32
@@ -31,9 +34,9 @@ type span struct {
 // object is an object whose members must be sorted.
 type object struct {
 	start, end uint32 // offsets in the normalised text
-	members    uint32 // index of the first member in scanner.moved
+	members    uint32 // index in scanner.moved of the first member in sorted order
 	count      uint32 // number of members
-	first      uint32 // inner objects have indices from first on in scanner.unsorted
+	first      uint32 // objects to sort inside this object begin at scanner.unsorted[first]
 }
 
 // scanName reads the rest of a name from i on. The caller has already read plain ASCII
@@ -140,7 +143,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// A member ends before the comma of the next member.
+	// The span of a member ends before the comma that separates it from the next member,
+	// or before the closing brace of the object.
 	s.moved = slices.Grow(s.moved, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.moved[from+i]
@@ -158,12 +162,14 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is the largest number of members for which orderCache remembers the last
-// order separately. All objects with more members share one slice.
+// orderCache keeps one sorted order for each number of members up to maxCached: for
+// example one for objects with 5 members and one for objects with 6. All objects with
+// more than maxCached members share one slice.
 const maxCached = 64
 
-// orderCache remembers the last order for each number of members. Texts often have many
-// objects of one shape, and to check an order is faster than to sort.
+// orderCache remembers, for each number of members, how the last object with this number
+// of members was sorted. Texts often have many objects of one shape, and it is faster to
+// check that an order fits than to sort.
 type orderCache struct {
 	small [maxCached + 1][]uint32
 	large []uint32
@@ -239,14 +245,16 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the normalised text that writeSorted still has to write, from the end
-// to the front. If open is true, writeSorted is inside an object that comes directly after
-// the part. The fields members, count and left describe this object.
+// job is a span of the normalised text that writeSorted still has to write. writeSorted
+// fills its output from the end to the front. If open is true, it is in the middle of the
+// object that follows the span: it first writes the other members of this object, from
+// the last to the first, and then the span. The fields members, count and left describe
+// this object.
 type job struct {
 	span
-	members uint32 // first member of the object in scanner.moved
+	members uint32 // index in scanner.moved of the object's first member
 	count   uint32
-	left    uint32 // members not yet written
+	left    uint32 // number of members not yet written
 	open    bool
 }
 
@@ -268,8 +276,10 @@ func (s *scanner) pushJob(m *span) {
 }
 
 // writeSorted fills dst with the normalised text, with the members of each object sorted.
-// It works from the end to the front, because the list of objects is ordered by their ends.
-// It writes each byte once, at any depth.
+// It writes each byte once, at any depth. It works from the end of the text to the front,
+// because s.unsorted is ordered by the ends of the objects: the last entry of a span is
+// always the span's last object that is not inside another object, and the entries of the
+// objects inside it come directly before.
 func (s *scanner) writeSorted(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]
@@ -284,9 +294,10 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// Write the text after the last unsorted object of the part, and the
-			// closing brace of this object. The object's members come next, because the
-			// text is written from the end to the front.
+			// o is the last object in the span that must be sorted. Write the text after
+			// this object and the closing brace of the object. The loop below continues
+			// with the last member, because the output is filled from the end to the
+			// front.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -204,7 +204,7 @@ func TestTimeIsLinear(t *testing.T) {
 		}},
 		{"names that go up and down", func(n int) string { return object(n, func(i int) int { return i ^ 1 }) }},
 		{"levels out of order", func(n int) string {
-			n /= 2 // 10,000 levels at the larger size
+			n /= 2 // 10,000 levels, the limit, in the larger text (16*n)
 			return strings.Repeat(`{"b":1,"a":`, n) + "0" + strings.Repeat("}", n)
 		}},
 		{"levels of arrays", func(n int) string {
@@ -225,7 +225,9 @@ func TestTimeIsLinear(t *testing.T) {
 			small, large, events := []byte(shape.make(n)), []byte(shape.make(16*n)), []byte(list(ordinary)(n))
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
-				runtime.GC() // the work reuses memory; a fresh page costs more than its bytes
+				// Collect garbage first, so that the work reuses memory: the first use of
+				// a fresh page takes longer than writing its bytes.
+				runtime.GC()
 				start := processTime()
 				for range times {
 					dst, _ = canonicaljson.Append(dst[:0], text)

@@ -29,9 +29,10 @@ type badText string
 
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
-// Tests embed these structs by unexported names. Each marshal method occurs in at least
-// two of the structs that a test embeds. Go then promotes neither of the two methods, and
-// the outer struct has no marshal method.
+// Tests embed several of these structs in one outer struct, by unexported names. At least
+// two of the embedded structs have MarshalJSON, or at least two have MarshalText. Go does
+// not promote a method that two embedded structs have, so the outer struct itself has
+// neither method.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

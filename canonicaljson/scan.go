@@ -10,51 +10,61 @@ import (
 // scanner canonicalises one text in one pass, without a tree.
 //
 // A producer's text is close to canonical, so the scanner copies nothing before the first
-// difference. The bytes of src from run to the current position are pending: they are equal
-// to their canonical form and not yet copied. White space, or an escape or number that has
-// another canonical form, ends the pending bytes: the scanner copies them to out. The
+// difference. The bytes src[run:i], where i is the current position, are called pending:
+// they are equal to their canonical form and not yet copied to out. If the scanner finds
+// white space, or an escape or a number with another canonical form, it copies the
+// pending bytes to out, adds the canonical form, and sets run to the next byte. The
 // normalised text is out followed by the pending bytes.
 //
-// Members stay in place during the scan. An object with unsorted members goes on a list,
-// and a final pass writes every byte once (writeSorted).
+// Members stay in place during the scan. The list unsorted has the objects whose members
+// are in the wrong order, and a final pass (writeSorted) writes every byte once, in the
+// right order.
 type scanner struct {
-	src   []byte
-	out   []byte // the normalised text of src[:run]
-	run   int    // the bytes of src from run on are pending: not yet copied to out
-	shift int    // offset of a pending byte in the normalised text minus its offset in src
+	src []byte
+	out []byte // normalised text of src[:run]
+	run int    // offset in src of the first pending byte
+	// shift is added to the offset of a pending byte in src to get its offset in the
+	// normalised text.
+	shift int
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
-	unsorted []object // objects with members to move, in the order of their ends
-	moved    []span   // members of the unsorted objects, in the order of their names
-	names    []byte   // decoded names with escapes
-	decoded  []span   // parts of the slice names, one for each name
-	jobs     []job    // work of writeSorted
-	number   []byte   // one number, in canonical form
-	orders   orderCache
+	unsorted []object // objects whose members must be sorted, ordered by the ends of the objects
+	// moved has the members of the objects in unsorted. The members of one object are
+	// adjacent and sorted by their names.
+	moved   []span
+	names   []byte // names that had escapes in src, decoded, one after another
+	decoded []span // start and end of each name in the field names
+	jobs    []job  // work of writeSorted
+	number  []byte // buffer for the canonical form of one number
+	orders  orderCache
 
-	strict bool  // refuse integers that rounding would change
-	verify bool  // stop at the first difference
-	differ bool  // a difference was found
-	levels int   // depth of the Go value that contains the text; 0 for a text alone
+	strict bool // refuse integers that rounding would change
+	verify bool // stop at the first difference
+	differ bool // a difference was found
+	// levels is the number of arrays and objects around the text, if the text is part of
+	// a Go value, such as a json.RawMessage in a struct. It is 0 otherwise.
+	levels int
 	fault  fault // the broken rule
 
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object.
+// frame is an open array or object. It saves the variables base and kind of the function
+// scan, which describe the array or object around it, and scan restores them at the
+// closing bracket.
 type frame struct {
-	at    uint32 // offset in the normalised text
-	first uint32 // inner objects have indices from first on in scanner.unsorted
-	base  uint32 // index in scanner.members of the outer object's first member
-	kind  uint8  // kind of the outer array or object
+	at    uint32 // offset of the array or object in the normalised text
+	first uint32 // objects to sort inside it begin at scanner.unsorted[first]
+	base  uint32 // saved variable base of scan
+	kind  uint8  // saved variable kind of scan
 }
 
 const (
 	inNothing uint8 = iota
 	inArray
 	inObject
-	inUnsorted // an object with members out of order
+	inUnsorted // in an object whose names are not in sorted order
 )
 
 // scan reads the whole text and leaves the normalised form in s. At the first broken
@@ -273,8 +283,8 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// copyPending copies the pending bytes, from s.run to at, from src to out. It skips the bytes
-// from at to next, so the next pending bytes start at src[next].
+// copyPending appends the pending bytes src[s.run:at] to out. It leaves out src[at:next],
+// so the next pending bytes start at src[next].
 func (s *scanner) copyPending(at, next int) {
 	n, size := len(s.out), at-s.run
 	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {

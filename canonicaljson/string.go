@@ -54,9 +54,8 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	return dst, -1
 }
 
-// appendSpecial appends the rest of s, from offset i on, for appendString. This rest may
-// have bytes that need an escape or a check. The results are the same as for
-// appendString.
+// appendSpecial completes the work of appendString from s[i] on. It handles the bytes
+// that need an escape or a check, and returns the results of appendString.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
@@ -201,9 +200,10 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// w begins with a sequence of three bytes, the first in the lowest place. The
-			// bit 0x20 of the second byte shows two faults: it is clear after E0 in an
-			// overlong form, and set after ED in a surrogate.
+			// w begins with a sequence of three bytes, the first of them lowest. Bit 0x20
+			// of the second byte is wrong in two cases: after a first byte of E0 it must
+			// be set, or else the sequence is overlong, and after ED it must be clear, or
+			// else the sequence is a surrogate.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}

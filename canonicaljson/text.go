@@ -100,8 +100,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the end of the bytes of src that a scan has not copied to out. It
-// is the end of src, or s.run if no such bytes are left.
+// pendingEnd returns the end offset of the pending bytes in src. They extend to the end
+// of src. If all bytes are already copied to out, the result equals s.run.
 func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
@@ -110,8 +110,9 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // buffer, so that one large text does not occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is the length in bytes of the longest text for which free does not count
-// the memory of the buffers. Buffers take at most 40 bytes for each byte of text.
+// smallText is a length of text in bytes. After a text of at most this length, free does
+// not add up the memory of the buffers: they have at most 40 bytes for each byte of text,
+// far less than maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {
@@ -125,8 +126,8 @@ func (s *scanner) free() {
 		scanners.Put(s)
 		return
 	}
-	// Reset field by field: writing the whole struct would take a fifth of the time of
-	// a short text.
+	// Reset each field separately. To assign a whole struct would take a fifth of the
+	// time that the scanner needs for a short text.
 	s.src = nil
 	s.out = s.out[:0]
 	s.frames = s.frames[:0]

@@ -59,31 +59,39 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 
 // encoder is the state of one call.
 type encoder struct {
-	levels       int                    // open arrays and objects
-	indirections int                    // pointers and interfaces followed to this value
-	inside       map[reference]struct{} // the outer pointers, slices and maps; only those at uncheckedDepth or deeper
-	path         []string               // after an error: the tokens of its pointer, innermost first
-	scratch      []byte                 // buffer of Marshal
-	quoted       []byte                 // the inner text of a string with the tag option "string"
-	entries      []entry                // entries of the maps that contain the current value
+	levels       int // number of arrays and objects around the current value
+	indirections int // number of pointers and interfaces followed to the current value
+	// inside has the pointers, slices and maps that contain the current value, to find a
+	// value that contains itself. Those at a smaller depth than uncheckedDepth are not
+	// recorded.
+	inside map[reference]struct{}
+	// path has the tokens of Error.Pointer after an error, the innermost first.
+	path    []string
+	scratch []byte // buffer of Marshal
+	// quoted is a buffer for strings with the tag option "string", which are encoded
+	// twice. It has the result of the first encoding.
+	quoted []byte
+	// entries is a stack of map entries: for each map around the current value, all
+	// entries of the map.
+	entries []entry
 }
 
 // maxIndirections bounds the pointers and interfaces on the path to a value. MaxDepth
 // does not bound them, because it limits only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
-// uncheckedDepth is the number of nested arrays, objects, pointers and interfaces up to
-// which the encoder does not search for cycles. At greater depth the encoder compares
-// each pointer, slice and map with the outer values that contain it. A value that
-// contains itself is therefore refused long before its text fills the memory. Values of
-// ordinary depth avoid this cost.
+// uncheckedDepth is the depth at which the encoder begins to search for values that
+// contain themselves. The depth is the number of arrays, objects, pointers and interfaces
+// around a value. From there on, the encoder compares each pointer, slice and map with
+// those that contain it, so it refuses a value that contains itself long before its text
+// fills the memory. Values of ordinary depth avoid the cost of this search.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
 type reference struct {
 	t      reflect.Type
 	at     uintptr
-	length int // of a slice, because a part of a slice is another value
+	length int // length of a slice; list and list[:1] have one address but are two values
 }
 
 // containsItself is Error.Detail for a value that contains itself.

@@ -31,13 +31,16 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is a queue with a steady rate: each put is one step later than the previous
-// put, and the window always holds n IDs.
+// stream is the window of a queue with a steady rate. Each call of the method put enters
+// a new ID at a time one step later than the previous call, so the number of remembered
+// IDs stays the same.
 type stream struct {
 	*window.Window[answer]
 	step time.Duration
 	next uint64
-	text [64]byte // of an ID, as long as the hash of a body
+	// text is a buffer for an ID. It has the length of a SHA-256 hash in hexadecimal,
+	// because such hashes of message bodies are common IDs.
+	text [64]byte
 }
 
 func (s *stream) id(i uint64) window.Key {

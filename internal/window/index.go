@@ -21,8 +21,9 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// If the first bucket of a key has at least roomToSpare free slots, place does not
-	// read the second bucket. In a half full index this is true for most keys.
+	// If the first bucket of a key has at least roomToSpare free slots, the method place
+	// uses it and does not read the second bucket. In a half full index this is true for
+	// most keys.
 	roomToSpare = 6
 )
 
@@ -31,9 +32,9 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// place enters a key into its first bucket if the bucket has enough room, otherwise
-// into the emptier of its two buckets. Buckets can therefore fill to more than nine
-// tenths. place returns false if both are full.
+// place enters a key into its first bucket if this bucket has enough room, otherwise into
+// the bucket with more free slots. Because of this choice an index can be more than nine
+// tenths full before both buckets of a key are full. place then returns false.
 func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -57,13 +58,16 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		taken := (ahead - live) & (v | -v) >> 31 // 1 for a slot in use (ahead < live and v is not zero), else 0
+		// taken is 1 if the slot is in use: it is not empty (v is not zero), and its
+		// position is less than live positions after the head. Otherwise taken is 0.
+		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
-// grow makes room in the index for the newest record.
+// grow makes a larger index and enters the newest record of the shard. place could not
+// enter this record, because both buckets of its key were full.
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
@@ -77,16 +81,18 @@ func (s *shard[V]) grow() {
 	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
 }
 
-// reindex begins an index for n records and keeps the current index as the field older.
-// Each later insertion copies up to indexedPerPut records to the new index. The copy ends
-// at the position given by the parameter end. Until then, older finds the records that
-// are not yet copied.
+// reindex starts a new, empty index for n records and keeps the current index as s.older.
+// Each later call of add copies up to indexedPerPut records to the new index, from the
+// oldest record up to the position end-1. Until all are copied, lookups search both
+// indexes.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end
 }
 
-// carryOver copies some records of the older index into the new index.
+// carryOver continues the copy that reindex started, if the copy is not complete: it
+// enters up to indexedPerPut further records into the new index. When all are copied, it
+// drops s.older.
 func (s *shard[V]) carryOver() {
 	if s.older == nil {
 		return

@@ -12,8 +12,9 @@ import (
 // A Key is a fingerprint: texts would need twice the memory, and the garbage collector
 // would visit each text. Two IDs with one fingerprint would lose an event, so a Key is
 // the first 128 bits of a SHA-256, not a fast hash: among the 21 million IDs of the
-// busiest queue two keys collide with a chance of 1 in 10^24. A secret prefix keeps
-// senders from choosing IDs for one place of the index.
+// busiest queue two keys collide with a chance of 1 in 10^24. The window hashes a random
+// secret before each ID, so that a sender cannot choose IDs that all fall into the same
+// bucket of the index.
 type Key struct {
 	high, low uint64
 }

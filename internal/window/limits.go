@@ -8,8 +8,8 @@ const (
 	// its bytes at SQS. A client must give up a request before this time ends.
 	Request = 20 * time.Second
 
-	// Arrival is the longest time that bytes need from this machine to SQS. It is a part
-	// of Request.
+	// Arrival is the longest time that bytes need from this machine to SQS. The constant
+	// [Request] includes this time.
 	Arrival = 2 * time.Second
 
 	// Slack is the largest difference between two clocks over one [Interval].
@@ -21,7 +21,8 @@ const (
 	// second time.
 	LastStart = Interval - Request - Slack
 
-	// RetryFor is the usual time for retries of an event after its first attempt. It is
-	// shorter than [LastStart], so a caller has time for a resend.
+	// RetryFor is the time after the first attempt of an event during which the event is
+	// usually retried. It is shorter than [LastStart], so that after the last retry a
+	// caller can still send the event once more.
 	RetryFor = LastStart - Slack
 )

@@ -50,13 +50,14 @@ func sweep[V any](w *window.Window[V], now time.Time) int {
 	}
 }
 
-// load describes the random operations of one test on a window.
+// load describes the random operations of one subtest of TestAgainstNaiveModel.
 type load struct {
 	name  string
 	steps int
-	ids   int           // distinct IDs; with fewer IDs than steps, IDs repeat
+	ids   int           // number of distinct IDs; if it is below steps, IDs repeat
 	pause time.Duration // longest pause between two steps
-	late  int           // one in late sends is answered much later, or never
+	// late is N if one in N sends is answered much later, or never.
+	late int
 }
 
 // The window agrees with a map after random sends, late and missing answers, refusals,
@@ -101,9 +102,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		place := places[p] // hint from an earlier lookup of this key
+		place := places[p] // the Place from an earlier call for this key
 		if rng.IntN(3) == 0 {
-			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // hint for another key, or none
+			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // the Place of another key, or 0
 		}
 		got, gotState, place := w.LookupAt(now, k, place)
 		if places[p] = place; rng.IntN(3) == 0 {
@@ -118,7 +119,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 			w.Delete(k)
 			delete(model.records, p)
 			continue
-		case state == window.Outside, op == 1: // a first record, or a replacement
+		case state == window.Outside, op == 1: // set a first record, or replace the record
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
 			if rng.IntN(l.late) == 0 {
 				want.To = time.Time{}
@@ -132,7 +133,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rng.IntN(2) == 0 { // otherwise the old hint stays, and is stale
+		if rng.IntN(2) == 0 { // otherwise places[p] keeps the old Place, which is stale
 			places[p] = at
 		}
 		model.records[p] = want

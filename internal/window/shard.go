@@ -15,8 +15,8 @@ const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
 
-	unanswered offset = math.MaxInt64 // Record.To is zero: no answer yet
-	released   offset = math.MinInt64 // freed in its place: deleted, replaced, moved or swept
+	unanswered offset = math.MaxInt64 // in record.to: no answer yet (Record.To is zero)
+	released   offset = math.MinInt64 // in record.to: freed, but still at its position
 )
 
 func (w *Window[V]) offset(t time.Time) offset {
@@ -60,8 +60,9 @@ const (
 	indexedPerPut = 32
 )
 
-// chunk is consecutive records of a shard, dropped together where possible. With values
-// of 32 bytes a chunk has 64 KiB, so a small shard wastes little memory.
+// chunk is an array of consecutive records of a shard. A chunk whose records have all
+// expired is dropped in one step where possible. With values of 32 bytes a chunk has 64
+// KiB. A larger chunk would waste more memory in a shard with few records.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
@@ -73,28 +74,33 @@ type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
 
-// age describes a chunk without reading its records.
+// age decides when the records of a chunk have expired, usually without a look at the
+// records.
 type age struct {
 	newest offset // arrival of the last record in the chunk
 
-	// mixed means that the arrival does not decide when a record expires. It is set if
-	// the From or To of a record was later than its arrival (the To of an unanswered
-	// record is in the future). It is also set if a later call replaced or released a
-	// record. Each record of a mixed chunk must be checked.
+	// mixed means that each record must be checked separately before it is dropped.
+	// Without mixed, no record of the chunk was freed yet, and all of them have expired
+	// when Interval and Slack have passed since newest. mixed is set if a record arrives
+	// with a From or To later than its arrival, or without a To, because such a record
+	// expires later. It is also set if a later call replaces or frees a record.
 	mixed bool
 }
 
-// shard is a part of the records, in a ring in the order of their arrival, with an
-// index. An index slot holds only a position in the ring. A slot with a position before
-// the head is stale and free, so expiry never touches the index.
+// shard has some of the records of a window, with an index. The records form a ring in
+// the order of their arrival. A slot of the index has a position in the ring. Once the
+// head of the ring has passed this position, the slot counts as free, so the index need
+// not change when records expire.
 type shard[V any] struct {
-	chunks     []*chunk[V]
-	ages       []age  // of the chunks
-	base       uint64 // position of the first record of chunks[0]
-	head, tail uint64 // positions of the oldest record and of the next one
+	chunks []*chunk[V]
+	ages   []age  // of the chunks
+	base   uint64 // position of the first record of chunks[0]
+	// head is the position of the oldest record. tail is the position after the newest
+	// record.
+	head, tail uint64
 
-	slabs  []slab[V] // allocations of the chunks
-	passed int       // dropped chunks of slabs[0]
+	slabs  []slab[V] // the allocations that contain the chunks
+	passed int       // number of chunks in slabs[0] that were dropped already
 	spare  slab[V]   // a free slab
 
 	index index
@@ -128,9 +134,9 @@ func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
 }
 
-// all yields the records that are not freed yet, oldest first. The time with each record
-// is the latest arrival time in its chunk: the record itself arrived at this time or
-// earlier.
+// all yields the records that are not freed yet, oldest first. With each record it yields
+// the arrival time of the newest record in the same chunk: the record itself arrived at
+// this time or earlier.
 func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
@@ -168,7 +174,9 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch marks the chunk of a position as mixed, because a record in the chunk changes.
+// touch is called before the record at a position is changed or freed. It marks the
+// record's chunk as mixed: each record of the chunk is then checked separately before it
+// is dropped.
 func (s *shard[V]) touch(position uint64) { s.ages[(position-s.base)/chunkLen].mixed = true }
 
 // extend ensures room for one more record. It returns false if all positions are used.
@@ -196,9 +204,11 @@ func (s *shard[V]) extend() bool {
 // slabLen returns the length of the next new slab.
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
-// retire drops the oldest slab. If its length is within a factor of two of slabLen,
-// retire keeps the slab as the spare for later records. Otherwise a grown shard would
-// reuse small slabs forever, and a shrunk shard would never free large slabs.
+// retire removes the oldest slab, after all its chunks were dropped. If the length of the
+// slab is within a factor of two of slabLen, retire keeps it as the spare slab for later
+// records. Otherwise it leaves the slab to the garbage collector. If every slab were
+// kept, a grown shard would reuse small slabs forever, and a shrunk shard would never
+// free large slabs.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -226,9 +236,9 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	return true
 }
 
-// expire drops expired records from the oldest on, a limited number in each call. It
-// returns the number of dropped records, without records already freed, for example by
-// Delete.
+// expire drops expired records, oldest first, at most one chunk in each call. It returns
+// the number of dropped records. This number does not include records that were freed
+// before, for example by Delete.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -241,10 +251,10 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks some records from the oldest on, and drops the expired ones. A record may
-// still be live although its chunk is due (see isDue). sift then moves the record to the
-// end of the ring. It returns the number of dropped records, without records already
-// freed, for example by Delete.
+// sift checks up to siftedPerPut records, oldest first, and drops the expired ones. If a
+// record has not expired although its chunk is due (see isDue), sift moves it to the end
+// of the ring. It returns the number of dropped records. This number does not include
+// records that were freed before, for example by Delete.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -266,9 +276,10 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether the interval of every record in the first chunk has ended, judged
-// by the arrival of the newest record. Some records may be live anyway: unanswered
-// records, and records that were answered or set again after their arrival.
+// isDue reports whether the first chunk is due: Interval and Slack have passed since its
+// newest record arrived. Most records of a due chunk have expired. A record has not
+// expired if it has no answer yet (no Record.To), or was answered or replaced some time
+// after its arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }

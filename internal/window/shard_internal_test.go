@@ -124,8 +124,8 @@ func TestSlabsFollowTheLoad(t *testing.T) {
 	}
 }
 
-// A record without an answer stays in memory forever. It does not keep the other records
-// of its shard in memory.
+// A record without an answer stays in memory forever. The other records of its shard are
+// freed nevertheless, although they arrived later.
 func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	w := New[nothing](Options{})
 	put(t, w, start, "unanswered", Record[nothing]{From: start})
@@ -143,9 +143,9 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// w.live, the count for Options.Limit, is always the number of records in the shards that
-// are not freed. It stays exact after late answers, repeated Puts of a key, deletions,
-// and drops of whole chunks.
+// w.live, the count for Options.Limit, is always the number of records in the shards,
+// without records that are already freed. It stays exact after late answers, repeated
+// Puts of a key, deletions, and drops of whole chunks.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -154,7 +154,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		case i%20_000 > 15_000: // for a while only new keys, so that whole chunks are dropped
+		// Put a new key below. Many new keys in a row let whole chunks be dropped.
+		case i%20_000 > 15_000:
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue
@@ -195,8 +196,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 }
 
 // A shard that has used all its positions refuses a new record. It never drops a live
-// record. This holds even if the first chunk is due and a live record in it cannot move
-// to the end of the ring.
+// record. This holds even if the first chunk has to be dropped because of its age (see
+// isDue), but contains a live record that cannot move to the end of the full ring.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")
@@ -208,7 +209,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
 		if n == 1000*chunkLen {
-			one.spare = make(slab[nothing], 30) // more than the free positions
+			one.spare = make(slab[nothing], 30) // more chunks than the shard may still add
 		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
@@ -235,7 +236,7 @@ func TestAFullShardRefuses(t *testing.T) {
 // Two keys with equal tags and buckets are distinguished by their other bits.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	const alike = 40 // more than two buckets hold for equal keys
+	const alike = 40 // more keys than the two buckets that they share have slots
 	for i := range alike {
 		require.True(t, one.add(0, record[int]{key: Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40}, value: i}))
 	}

@@ -11,9 +11,10 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// gathered is the number of records below which a divided window becomes a single shard
-	// again. It is far below fewRecords, so that no load makes the window change back and
-	// forth.
+	// gathered is a number of records. When a Sweep leaves at most this number in a
+	// window of several shards, the window becomes a single shard again. The number is
+	// far below fewRecords, where the window is divided, so a load close to one of the
+	// two numbers does not divide and unite the window again and again.
 	gathered = fewRecords / 8
 )
 
@@ -23,8 +24,9 @@ const (
 //
 // A call checks at most about 33,000 records. left is the number of remaining records. If
 // done is false, the next call continues with the other records. If done is true, the
-// remaining records are [Inside] or [Unsure], with one exception. A record whose To was
-// before the time of its Put may stay up to one interval longer.
+// remaining records are [Inside] or [Unsure], with one exception: a record that was Put
+// later than its To may stay up to one interval longer, because Sweep expects records to
+// expire in the order of their Puts.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -73,8 +75,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 }
 
 // releaseFirst releases the records of the first chunk that are Outside at the time now.
-// The caller found that the oldest record is not Outside, so the whole chunk cannot be
-// dropped. The records of later chunks arrived later and are not Outside.
+// The chunk itself must stay, because the caller found that its oldest record is not
+// Outside, for example because this record has no answer. The records of later chunks
+// arrived later and are not Outside.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {
@@ -86,7 +89,9 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		s.rebuild(s.len()) // finish the copy to the new index now, because further Puts may not come
+		// Usually later Puts copy the records to the new index step by step. Copy all of
+		// them now, because there may be no later Puts.
+		s.rebuild(s.len())
 	}
 	return freed
 }
@@ -106,6 +111,6 @@ func (w *Window[V]) gather() {
 	slices.SortStableFunc(few, func(a, b kept) int { return cmp.Compare(a.came, b.came) })
 	w.shards = newShards[V](1)
 	for _, k := range few {
-		w.shards[0].add(k.came, k.record) // cannot fail: too few records to fill a shard
+		w.shards[0].add(k.came, k.record) // cannot fail: a shard has room for more records
 	}
 }

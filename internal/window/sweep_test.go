@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// After a million IDs have expired, a window holds almost no memory. The test puts each
-// ID either once, with its answer, or twice: before and after the answer, as a sender
-// does.
+// After a million IDs have expired, a window holds almost no memory. In the first run
+// each ID is Put once, with From and To. In the second run it is Put twice, as by a
+// sender: without To before the answer to the send, and with To after the answer.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")
@@ -81,7 +81,8 @@ func TestSweepIsBounded(t *testing.T) {
 	assert.Zero(t, sweep(w, start), "in the middle of a sweep")
 }
 
-// Records that are Inside or Unsure survive a sweep at every position, and lookups find them.
+// Sweep keeps every record that is Inside or Unsure, wherever the record is among the
+// others, and lookups find these records.
 func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	for _, n := range []int{10, 3000, 100_000} {
 		w := window.New[int](window.Options{})

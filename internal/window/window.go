@@ -5,10 +5,10 @@
 // model, so they always agree. At SQS's quotas the model holds 0.9 to 21 million IDs at
 // a time, and most IDs are never looked up again.
 //
-// Guarantee: a window remembers an ID at least as long as SQS may. A full window
-// refuses a new ID with [ErrFull] and never forgets a live ID to make room. The
-// boundaries are exact to the nanosecond. Each call does a bounded amount of work, also
-// while records expire or the index grows. With a value without pointers, the garbage
+// Guarantee: a window remembers an ID at least as long as SQS may. A full window refuses
+// a new ID with [ErrFull] and never forgets a live ID to make room. The boundaries are
+// exact to the nanosecond. Each call does a bounded amount of work, also while records
+// expire or the index grows. If the type of [Record].Value has no pointers, the garbage
 // collector skips the records.
 //
 // Limits: time is an argument, from one clock that does not run backwards, within 140
@@ -29,8 +29,8 @@ import (
 // (F-020).
 const Interval = 5 * time.Minute
 
-// [Window.Put] returns ErrFull for a key without a record if the window holds
-// Options.Limit live records or the maximum of a window.
+// [Window.Put] returns ErrFull for a key without a record if the window already holds
+// Options.Limit live records, or as many records as any window can (33 million).
 var ErrFull = errors.New("window: full of live deduplication IDs")
 
 // Record describes a send whose deduplication ID SQS may remember.
@@ -55,8 +55,9 @@ const (
 	// Inside: SQS surely remembers the key, provided that it accepted the send.
 	Inside
 
-	// Unsure: SQS may or may not remember the key, because now is between the ends of the
-	// earliest and the latest possible interval.
+	// Unsure: SQS may or may not remember the key. If SQS accepted the send at the time
+	// From, the interval has ended; if it accepted the send at the time To, the interval
+	// may not have ended yet.
 	Unsure
 )
 
@@ -72,22 +73,23 @@ func (s State) String() string {
 	}
 }
 
-// Options configures a [Window]. The zero value has no limit. It is for an owner that
-// knows the exact time at which SQS accepted each send.
+// Options configures a [Window]. The zero value means no slack and no limit. No slack is
+// right for an owner that knows the exact time at which SQS accepted each send.
 type Options struct {
 	// Slack extends each record's interval, for an owner with a clock that may run
 	// faster than the queue's.
 	Slack time.Duration
 
 	// Limit is the largest number of records at a time; zero means unlimited. A record
-	// counts until a Put or a Sweep frees it. Puts free a record at the end of its
-	// interval; a record that was answered late may stay for one more interval.
+	// counts until a call of Put or Sweep frees it. Each Put frees some records whose
+	// interval has ended. A record that was answered late may stay for one more interval.
 	Limit int
 }
 
-// A new window is one shard, because most windows hold a few records in a test. A
-// window that grows past fewRecords is spread over more shards, because an index slot
-// distinguishes only a million positions.
+// A new window is one shard, because most windows hold a few records in a test. When a
+// window has fewRecords records, it is divided into mostShards shards, because a shard
+// can hold only a million records: a slot of its index has 20 bits for the position of a
+// record. The division comes this early because one call moves all records.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
@@ -98,12 +100,12 @@ const (
 type Window[V any] struct {
 	options Options
 	secret  secret
-	origin  time.Time // zero of the records' offsets
+	origin  time.Time // time of the first Put; an offset counts from it
 	begun   bool      // origin is set
 	shards  []shard[V]
 	live    int    // number of records neither freed nor dropped
 	adds    uint64 // records added since New
-	swept   int    // the first shard of the next Sweep
+	swept   int    // index of the shard at which the next Sweep begins
 }
 
 // New returns an empty window.
@@ -122,21 +124,24 @@ func (w *Window[V]) Clear() {
 // Lookup returns the record of k and its state at now. The record is zero if the state
 // is [Outside].
 //
-// The interval is half open: a record is inside while now < From+Interval, and outside
-// from To+Interval+Slack on. AWS documents no boundary finer than "5 minutes" (F-019).
+// A record is Inside while now < From+Interval, and Outside from To+Interval+Slack on.
+// Between these times it is Unsure. AWS documents no boundary finer than "5 minutes"
+// (F-019).
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	r, state, _ := w.LookupAt(now, k, 0)
 	return r, state
 }
 
-// Place is a hint for the next call about a key: the position of the key's record, or the
-// fact that the key has no record. With a valid Place the call does not search. The zero
-// value gives no hint. The window detects a stale Place and searches.
+// Place is a hint for the next call about a key: the position of the key's record in the
+// window, or the fact that the key has no record. With a valid Place the call does not
+// search. The zero value gives no hint. If the window has changed so that a Place is no
+// longer true, the call detects this and searches.
 type Place uint64
 
-// nowhere marks the Place of a key without a record. The other bits are the number of
-// records added so far. If the window has added a record since, the Place is stale. Any
-// other Place is the record's position in its shard, plus 1.
+// nowhere marks the Place of a key without a record. The other bits of this Place are the
+// number of records that the window had added so far, and the Place is stale when this
+// number has changed. The Place of a key with a record is the record's position in its
+// shard, plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
@@ -153,7 +158,8 @@ func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, 
 	return w.record(r), s, at
 }
 
-// find returns the record of k, or nil, and its place.
+// find returns the record of k and its Place. Without a record it returns nil, and a
+// Place that marks the key as one without a record.
 func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
 	if at == nowhere|Place(w.adds) {
 		return nil, at
@@ -266,12 +272,13 @@ func (w *Window[V]) makeRoom(at offset) bool {
 	return false
 }
 
-// spread distributes the records of the first shard over all shards.
+// spread divides a window of one shard: it distributes the records over mostShards
+// shards.
 func (w *Window[V]) spread() {
 	few := &w.shards[0]
 	w.shards = newShards[V](mostShards)
 	for newest, r := range few.all() {
-		w.shard(r.key).add(newest, *r) // cannot fail: too few records to fill a shard
+		w.shard(r.key).add(newest, *r) // cannot fail: a shard has room for more records
 	}
 }
 

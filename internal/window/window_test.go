@@ -42,7 +42,8 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 	}
 }
 
-// A sender knows only that SQS accepted the send between its request and the answer.
+// A sender does not know exactly when SQS accepted a send. It knows only that SQS did so
+// between the sender's request and the answer.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
 	k := w.Key("", "a")

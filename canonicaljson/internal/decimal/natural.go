@@ -5,13 +5,14 @@ import (
 	"math/bits"
 )
 
-// natural is a natural number of at most 4096 bits, the lowest word first. [Parse] needs
-// some 2,800 bits: it compares a literal with the middle between two doubles, both as
-// multiples of one unit. Unlike math/big, natural does not allocate, and takes a tenth of
-// the time for numbers of this size.
+// natural is a natural number of at most 4096 bits, in words of 64 bits, the least
+// significant word first. [Parse] needs some 2,800 bits: it compares a literal with the
+// midpoint between two doubles, and scales the literal and the midpoint to integers
+// first. Unlike math/big, natural does not allocate, and takes a tenth of the time for
+// numbers of this size.
 type natural struct {
 	words [64]uint64
-	n     int // number of words in use; the highest of these is not zero
+	n     int // number of words in use; words[n-1] is not zero
 }
 
 // mulAdd sets x to x*m + a.

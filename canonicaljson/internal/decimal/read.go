@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// minPower and maxPower are the lowest and the highest power of ten in the table. Nearest
-// needs this range for literals of up to 19 digits. Shortest needs the power 10^-k for
-// each result d*10^k.
+// minPower and maxPower are the lowest and the highest exponent in powersOfTen, the table
+// of powers of ten. The function Nearest needs 10^q for each finite w*10^q with up to 19
+// digits in w. The function Shortest needs 10^-k for each of its results d*10^k.
 const (
 	minPower = -342
 	maxPower = 324
@@ -16,9 +16,10 @@ const (
 // MaxDigits is how many decimal digits always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity has the bits of the positive infinity. Positive doubles have the same order as
-// their bits, so Infinity comes next after the largest finite double. In comparisons
-// Infinity therefore stands for 2^1024, the next double if the exponent were not bounded.
+// Infinity is the bit pattern of positive infinity. Compared as integers, the bit
+// patterns of positive doubles have the order of the doubles, and Infinity comes next
+// after the largest finite double. Without a limit on exponents, the next double would be
+// 2^1024. Where values are rounded, Infinity therefore stands for 2^1024.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
@@ -41,9 +42,11 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// The word high has the 54 bits needed for rounding and at least nine bits below
-	// them. The power is truncated, so the product may be too small. This error reaches
-	// the needed bits only if the lowest nine bits are all ones.
+	// Rounding needs 54 bits of the word high; at least nine more bits are below them.
+	// The product may be too small, because power[0] has only the first 64 bits of 10^q.
+	// The missing part can change the 54 bits only if the nine lowest bits of high are
+	// all ones and adding to low can overflow. In this case add the product with the next
+	// 64 bits.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -67,7 +70,7 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		exact = false // the value is half way between two doubles, if the product is exact
+		exact = false // this looks like a tie, but power[0] may be cut off
 	}
 	mantissa += mantissa & 1
 	mantissa >>= 1
@@ -153,7 +156,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the value with the middle between b and the next double.
+	// order compares the number to round with the midpoint between the double with the
+	// bits b and the next larger double.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {
@@ -171,8 +175,9 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// The value is now below the middle between b and the next double. While the value
-	// is also below the middle between b and the previous double, step down.
+	// Now the number is below the midpoint between b and the next larger double, or b is
+	// Infinity. Step down while the number is also below the midpoint between b and the
+	// next smaller double, or equal to this midpoint while b is odd.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearest reads a literal by Parse. If the digits fit into Nearest and Nearest is
-// exact, nearest checks that both functions return the same bits.
+// nearest returns the double that Parse reads from a literal. If the literal has at most
+// MaxDigits digits, nearest also calls the function Nearest. If its result exact is true,
+// both functions must return the same bits.
 func nearest(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)

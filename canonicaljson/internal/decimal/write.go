@@ -7,16 +7,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// Shortest returns the shortest decimal d*10^k for the finite double with the bits b.
-// Several decimals may round to the double: Shortest takes one with the fewest digits
-// and, of these, the nearest to the double. The bits are positive, without a sign. d does
-// not end in 0.
+// Shortest returns the shortest decimal d*10^k that rounds to the finite double with the
+// bits b. If several decimals do, Shortest takes one with the fewest digits and, of
+// these, the nearest to the double. The double is positive: the sign bit of b is not set.
+// d does not end in 0.
 //
 // The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). The
 // numbers that round to the double form an interval. 10^k is the power just smaller than
 // the interval's length. The result is then one of four neighbours of the double: two
-// multiples of 10^k and two of 10^(k+1). Products with 10^-k keep 64 bits. The lowest of
-// these bits is also set if a truncated bit was set. The comparisons need no more.
+// multiples of 10^k and two of 10^(k+1). To compare them with the interval, Shortest
+// multiplies the double and both ends of the interval by 10^-k and keeps 64 bits of each
+// product. It sets the lowest of these bits if one of the dropped bits is set. The
+// comparisons then have the same results as with all bits.
 func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
@@ -27,9 +29,10 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// lower and upper are the bounds of the interval that rounds to the double, and
-	// middle is the double. The unit of all three is a quarter of the double's last
-	// bit.
+	// middle is the double. lower and upper are the ends of the interval of all numbers
+	// that round to the double: usually half a unit in the last place below and above it.
+	// The three variables count quarters of this unit, because lower can also be only a
+	// quarter below the double.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -47,14 +50,16 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower = mulOdd(high, low, lower<<shift)
 	middle = mulOdd(high, low, middle<<shift)
 	upper = mulOdd(high, low, upper<<shift)
-	// The bounds themselves round to the double when its mantissa is even.
+	// A number exactly at an end of the interval rounds to the double only if the
+	// mantissa c is even (ties to even). If c is odd, move both ends inwards to leave
+	// these numbers out.
 	lower += c & 1
 	upper -= c & 1
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less. At most one of the neighbours t and t+1 can be inside the
-		// interval.
+		// Try one digit less: t and t+1, in units of 10^(k+1), are the neighbours of the
+		// double. At most one of them is between lower and upper.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -71,8 +76,8 @@ func Shortest(b uint64) (d uint64, k int) {
 		}
 		return trimZeros(s, k)
 	}
-	// Both s and s+1 are inside the interval, or neither is: choose the nearer one, or
-	// the even one if both are equally near.
+	// Both s and s+1 are between lower and upper, or neither is. Choose the one nearer to
+	// the double, or the even one if both are equally near.
 	if half := 4*s + 2; middle > half || middle == half && s&1 != 0 {
 		s++
 	}
@@ -170,7 +175,7 @@ func Append(dst []byte, negative bool, d uint64, k int) []byte {
 	return dst[:n+count+1]
 }
 
-// zeroPoint is "0.000000" as a word.
+// zeroPoint has the eight bytes of "0.000000" in one integer, the first byte lowest.
 const zeroPoint = '0'*word.Low - ('0'-'.')<<8
 
 func appendExponent(dst []byte, e int) []byte {

@@ -1,6 +1,6 @@
-// Package word reads and writes eight bytes of text as one word, with the first byte in
-// the lowest place, and reads and writes eight decimal digits at once by arithmetic on
-// such words.
+// Package word reads and writes eight bytes of text as one integer (a word), with the
+// first byte as its lowest byte, and reads and writes eight decimal digits at once by
+// arithmetic on such words.
 //
 // Only the load and store functions are unsafe in canonicaljson: they check no bounds,
 // which saves a fifth of the time of a short text. Every caller compares i+8, or i+4,
@@ -35,8 +35,9 @@ func Digits(d uint64) uint64 {
 	return d | '0'*Low
 }
 
-// Number returns the decimal number that eight digits form. The word has the values of
-// the digits, as [Others] returns them.
+// Number returns the decimal number of eight digits. Each byte of the argument is the
+// value of one digit, 0 to 9, with the first digit in the lowest byte: the first result
+// of [Others].
 func Number(values uint64) uint64 {
 	w := values*10 + values>>8
 	return ((w&0xFF000000FF)*(100+1000000<<32) + (w>>16&0xFF000000FF)*(1+10000<<32)) >> 32

@@ -4,10 +4,10 @@ package word
 
 import "encoding/binary"
 
-// Load64 returns the eight bytes of b from i on, the first in the lowest place.
+// Load64 returns the eight bytes b[i:i+8] as one integer, with b[i] as its lowest byte.
 func Load64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 
-// Load32 returns the four bytes of b from i on, the first in the lowest place.
+// Load32 returns the four bytes b[i:i+4] as one integer, with b[i] as its lowest byte.
 func Load32(b []byte, i int) uint32 { return binary.LittleEndian.Uint32(b[i:]) }
 
 // Store64 is the inverse of [Load64].

@@ -27,7 +27,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestOthers puts each byte at each place of a word of digits.
+// TestOthers replaces each of eight digits in turn by every possible byte. The function
+// Others marks the byte if it is not a digit.
 func TestOthers(t *testing.T) {
 	for c := range 256 {
 		for at := range 8 {
@@ -43,8 +44,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestLoads compares the results of Load64, LoadString64 and Load32 with words made from
-// single bytes.
+// TestLoads compares the results of Load64, LoadString64 and Load32 with integers that
+// the test assembles byte by byte.
 func TestLoads(t *testing.T) {
 	b := []byte("0123456789abcdef\xff\x80")
 	for i := range len(b) - 7 {

@@ -4,15 +4,15 @@ package word
 
 import "unsafe"
 
-// amd64 and arm64 processors load and store words at any address, the first byte in the
-// lowest place.
+// amd64 and arm64 processors load and store words at any address, with the first byte as
+// the lowest byte of the word.
 
-// Load64 returns the eight bytes of b from i on, the first in the lowest place.
+// Load64 returns the eight bytes b[i:i+8] as one integer, with b[i] as its lowest byte.
 func Load64(b []byte, i int) uint64 {
 	return *(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))
 }
 
-// Load32 returns the four bytes of b from i on, the first in the lowest place.
+// Load32 returns the four bytes b[i:i+4] as one integer, with b[i] as its lowest byte.
 func Load32(b []byte, i int) uint32 {
 	return *(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))
 }
