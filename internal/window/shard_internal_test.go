@@ -125,7 +125,7 @@ func TestSlabsFollowTheLoad(t *testing.T) {
 }
 
 // A record without an answer stays in memory forever. The other records of its shard are
-// freed nevertheless, although they arrived later.
+// freed as usual, although they arrived later.
 func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	w := New[nothing](Options{})
 	put(t, w, start, "unanswered", Record[nothing]{From: start})
