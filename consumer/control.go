@@ -12,11 +12,11 @@ func (e *engine) snapshot() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.InHand, s.Bytes = e.held, e.heldBytes
+	s.InHand, s.Bytes = e.kept, e.keptBytes
 	s.Running, s.Sleeping, s.Blocked = e.running, e.count[stateSleeping], e.count[stateBlocked]
-	for r := range e.runs {
-		if r.state != stateQueued {
-			s.OldestHead = max(s.OldestHead, time.Since(r.head))
+	for b := range e.batches {
+		if b.state != stateQueued {
+			s.OldestHead = max(s.OldestHead, time.Since(b.headSince))
 		}
 	}
 	return s
@@ -26,14 +26,14 @@ func (e *engine) snapshot() Stats {
 func (e *engine) blocked() []BlockedGroup {
 	var out []BlockedGroup
 	e.mu.Lock()
-	for r := range e.runs {
-		if len(r.items) == 0 || r.cause == nil || r.state == stateQueued || r.state == stateEnding {
+	for b := range e.batches {
+		if len(b.items) == 0 || b.headError == nil || b.state == stateQueued || b.state == stateEnding {
 			continue
 		}
-		it := r.items[0]
+		it := b.items[0]
 		out = append(out, BlockedGroup{
-			Group: r.group, MessageID: it.id(), Key: r.key, Attempts: r.tries, Receives: it.receives, Cause: r.cause,
-			Since: r.head, InHand: len(r.items), Blocked: r.state == stateBlocked,
+			Group: b.group, MessageID: it.id(), Key: b.headKey, Attempts: b.headAttempts, Receives: it.receives, Cause: b.headError,
+			Since: b.headSince, InHand: len(b.items), Blocked: b.state == stateBlocked,
 		})
 	}
 	e.mu.Unlock()
@@ -67,7 +67,7 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 // resting returns the first run of a sleeping or blocked group. A run is a list of the
 // group's messages from one receive. The first message of the run waits for its next
 // attempt (sleeping) or for an operator (blocked). The caller holds e.mu.
-func (e *engine) resting(group string) (*run, error) {
+func (e *engine) resting(group string) (*groupBatch, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
 		return nil, fmt.Errorf("%w: %q", ErrNotBlocked, group)
@@ -78,12 +78,12 @@ func (e *engine) resting(group string) (*run, error) {
 func (e *engine) retry(group string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r, err := e.resting(group)
+	b, err := e.resting(group)
 	if err != nil {
 		return err
 	}
 	select {
-	case r.orders <- order{done: make(chan error, 1)}:
+	case b.requests <- operatorRequest{done: make(chan error, 1)}:
 	default: // an earlier order waits in the channel; drop this one
 	}
 	return nil
@@ -93,16 +93,16 @@ func (e *engine) parkHead(ctx context.Context, group, messageID string) error {
 	if e.parking == nil {
 		return &ConfigError{"Failure.ParkingQueue", "empty; set it to park messages"}
 	}
-	o := order{park: true, done: make(chan error, 1)}
+	o := operatorRequest{park: true, done: make(chan error, 1)}
 	e.mu.Lock()
-	r, err := e.resting(group)
+	b, err := e.resting(group)
 	switch {
 	case err != nil:
-	case r.items[0].id() != messageID:
+	case b.items[0].id() != messageID:
 		err = fmt.Errorf("%w: group %q, message %s", ErrNotHead, group, messageID)
 	default:
 		select {
-		case r.orders <- o:
+		case b.requests <- o:
 		default:
 			err = fmt.Errorf("%w: group %q is being retried", ErrNotBlocked, group)
 		}

@@ -93,7 +93,7 @@ func (e *engine) deleteBatch(batch []*deletion) {
 		d.item.deleting = false
 		switch results[i] {
 		case changed:
-			d.item.gone = true
+			d.item.removed = true
 			d.done <- true
 		case expired:
 			if !d.item.visibilityLost {

@@ -37,23 +37,23 @@ var (
 // Permanent wraps an error that every further attempt would return. There is no further
 // attempt: Failure.Then applies to the message immediately. Permanent returns nil for a
 // nil error.
-func Permanent(err error) error { return qualify(err, failedForGood, 0) }
+func Permanent(err error) error { return wrap(err, failedForGood, 0) }
 
 // NotDone wraps an error to say that the handler had no effect. The call of the handler
 // counts as an attempt. NotDone returns nil for a nil error.
-func NotDone(err error) error { return qualify(err, failed, 0) }
+func NotDone(err error) error { return wrap(err, failed, 0) }
 
 // Unresolved wraps an error after which the effect may have happened, for example a
 // timeout of a payment. With [AtMostOnce] the handler is not called again: see
 // Config.Probe and Failure.Unresolved. With [AtLeastOnce] the handler is called again, as
 // after an error that is not wrapped. Unresolved returns nil for a nil error.
-func Unresolved(err error) error { return qualify(err, unresolved, 0) }
+func Unresolved(err error) error { return wrap(err, unresolved, 0) }
 
 // Defer wraps an error so that the call of the handler does not count as an attempt. The
 // group pauses for the given duration, at least a millisecond, and the handler is called
 // again. Defer is for conditions that do not depend on the message: a service is closed,
 // a limit is reached. Defer returns nil for a nil error.
-func Defer(err error, d time.Duration) error { return qualify(err, deferred, max(d, time.Millisecond)) }
+func Defer(err error, d time.Duration) error { return wrap(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
 type kind uint8
@@ -68,21 +68,21 @@ const (
 	unresolved         // the effect may have happened
 )
 
-// qualified is an error of a handler, together with the outcome of the attempt.
-type qualified struct {
+// wrappedError is an error of a handler, together with the outcome of the attempt.
+type wrappedError struct {
 	err   error
 	kind  kind
 	after time.Duration
 }
 
-func (q *qualified) Error() string { return q.err.Error() }
-func (q *qualified) Unwrap() error { return q.err }
+func (q *wrappedError) Error() string { return q.err.Error() }
+func (q *wrappedError) Unwrap() error { return q.err }
 
-func qualify(err error, k kind, after time.Duration) error {
+func wrap(err error, k kind, after time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &qualified{err, k, after}
+	return &wrappedError{err, k, after}
 }
 
 // PanicError is a panic of a handler. The consumer treats the panic like an error wrapped

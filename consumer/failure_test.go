@@ -209,11 +209,11 @@ func TestPanic(t *testing.T) {
 // with errors.Is. A qualified nil is nil.
 func TestQualifiedErrors(t *testing.T) {
 	cause := errors.New("cause")
-	for _, qualify := range []func(error) error{
+	for _, wrap := range []func(error) error{
 		consumer.Permanent, consumer.NotDone, consumer.Unresolved, func(err error) error { return consumer.Defer(err, 0) },
 	} {
-		assert.NoError(t, qualify(nil))
-		assert.ErrorIs(t, qualify(cause), cause)
-		assert.EqualError(t, qualify(cause), "cause")
+		assert.NoError(t, wrap(nil))
+		assert.ErrorIs(t, wrap(cause), cause)
+		assert.EqualError(t, wrap(cause), "cause")
 	}
 }

@@ -22,7 +22,7 @@ type item struct {
 	bytes    int64
 	received time.Time // start of the receive request
 	first    bool      // the first message of its group in the receive
-	run      *run
+	batch    *groupBatch
 
 	// The following fields belong to the goroutine of the item's run (see type run).
 	decoded  any // a Message[T] or an error
@@ -35,16 +35,16 @@ type item struct {
 	changing       bool      // a change of visibility is under way
 	deleting       bool      // a delete is under way
 	visibilityLost bool
-	gone           bool // its run does not contain it any more
+	removed        bool // its run does not contain it any more
 }
 
 // claim is the state of an item in the idempotency store. A granted claim is the right to
 // handle the item's event.
 type claim struct {
 	// The first three fields belong to the goroutine of the item's run (see type run).
-	token    idempotency.Token
-	repeated bool
-	done     bool // the effect happened and the record of success is missing
+	token      idempotency.Token
+	repeated   bool
+	unrecorded bool // the effect happened and the record of success is missing
 
 	mu       sync.Mutex // guards the following fields
 	ref      idempotency.Ref
@@ -83,14 +83,14 @@ func attribute(m types.Message, name types.MessageSystemAttributeName) string {
 type state uint8
 
 const (
-	stateQueued   state = iota // an earlier run of the group has not ended
-	stateWaiting               // waits for its turn to handle
-	stateAlone                 // waits to handle while no other handler runs
-	stateHandling              // the handler runs
-	stateSleeping              // waits for the next attempt
-	stateBlocked               // waits for an operator
-	stateDeleting              // deletes its first message
-	stateEnding                // makes its remaining messages visible again
+	stateQueued       state = iota // an earlier run of the group has not ended
+	stateWaiting                   // waits for its turn to handle
+	stateWaitingAlone              // waits to handle while no other handler runs
+	stateHandling                  // the handler runs
+	stateSleeping                  // waits for the next attempt
+	stateBlocked                   // waits for an operator
+	stateDeleting                  // deletes its first message
+	stateEnding                    // makes its remaining messages visible again
 
 	numberOfStates
 )
@@ -104,25 +104,25 @@ type outcome struct {
 
 // run holds the messages of one group from one receive, in order. One goroutine handles
 // them.
-type run struct {
+type groupBatch struct {
 	group    string
 	received time.Time
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	orders   chan order // from Retry and ParkHead; room for one order
+	requests chan operatorRequest // from Retry and ParkHead; room for one order
 
 	// engine.mu guards the following fields.
-	items      []*item // the first is called the head
-	state      state
-	head       time.Time // when the first message became the head
-	cause      error     // the last failure of the head
-	key        string    // key of the head after a failure
-	tries      int       // number of attempts of the head
-	superseded bool      // the group has a newer run, so this one ends after its head
+	items        []*item // the first is called the head
+	state        state
+	headSince    time.Time // when the first message became the head
+	headError    error     // the last failure of the head
+	headKey      string    // key of the head after a failure
+	headAttempts int       // number of attempts of the head
+	superseded   bool      // the group has a newer run, so this one ends after its head
 }
 
 // order is an operator's request to a sleeping or blocked run.
-type order struct {
+type operatorRequest struct {
 	park bool // else retry
 	done chan error
 }

@@ -35,7 +35,7 @@ const (
 // and returns true. It returns false if the run has to end first. If an operator asked
 // for the parking, park sends the result to the channel done; otherwise this channel is
 // nil.
-func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
+func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
 			done <- err
@@ -58,13 +58,13 @@ func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 			extra = false // the parking queue may accept only smaller messages
 		}
 		e.mu.Lock()
-		r.cause = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
+		b.headError = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
 		e.mu.Unlock()
 		e.logItem(slog.LevelError, "message not parked; trying again", it, slog.String("error", textOf(answers[0].Err)))
-		goOn, order := e.pauseRun(r, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
+		goOn, request := e.pauseBatch(b, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
 		switch {
-		case order != nil:
-			reply, done = func(err error) { order.done <- err }, order.done
+		case request != nil:
+			reply, done = func(err error) { request.done <- err }, request.done
 		case !goOn:
 			if done != nil {
 				reply(ErrShutdown)

@@ -25,7 +25,7 @@ func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
 	o := c.process(ctx, it)
 	done(o.errorType())
-	if o.kind == handled || o.kind == duplicate || it.claim.done {
+	if o.kind == handled || o.kind == duplicate || it.claim.unrecorded {
 		return nil
 	}
 	c.abandon(ctx, it, "the attempt failed")
@@ -54,7 +54,7 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 		return outcome{kind: handled}
 	}
 	o := outcome{kind: failed, err: err}
-	var q *qualified
+	var q *wrappedError
 	var panicked *PanicError
 	switch {
 	case errors.As(err, &q):
@@ -139,7 +139,7 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 		}
 		m, _ = c.decode(it) // Repeated depends on the claim
 	}
-	if !it.claim.done {
+	if !it.claim.unrecorded {
 		o := c.call(it, func() error { return c.config.Handle(ctx, m) })
 		if o.kind == unresolved {
 			_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Reason: "the handler does not know the outcome"}))
@@ -150,13 +150,13 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 		if o.kind != handled {
 			return o
 		}
-		it.claim.done = true
+		it.claim.unrecorded = true
 	}
 	err := c.finish(ctx, it, idempotency.Completed(idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber}))
 	if err != nil && !errors.Is(err, idempotency.ErrStaleClaim) {
 		return outcome{kind: busy, err: fmt.Errorf("consumer: handled, but the store has not recorded it: %w", err)}
 	}
-	it.claim.done = false
+	it.claim.unrecorded = false
 	return outcome{kind: handled}
 }
 
@@ -182,7 +182,7 @@ func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) 
 			it.claim.repeated = out.Decision == idempotency.Reclaimed
 			return outcome{}, true
 		case out.Decision == idempotency.Unresolved && c.config.Probe != nil:
-			if o, again := c.probe(ctx, m, out.Record); !again {
+			if o, mayClaim := c.probe(ctx, m, out.Record); !mayClaim {
 				return o, false
 			}
 			continue
@@ -212,7 +212,7 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 // probe calls Config.Probe for an event whose outcome is unknown. If the effect did not
 // happen, probe records this in the store and returns true for again: the caller may
 // claim the key again.
-func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, again bool) {
+func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, mayClaim bool) {
 	happened := false
 	err := guarded(func() (err error) {
 		happened, err = c.config.Probe(ctx, m)

@@ -70,10 +70,10 @@ func (e *engine) reserve() int {
 		if e.isClosing() {
 			return 0
 		}
-		n, polls := e.caution(time.Now())
+		n, polls := e.receiveLimits(time.Now())
 		active := e.count[stateWaiting] + e.count[stateHandling]
 		if !e.paused && n > 0 && e.polls < polls && active < e.groups &&
-			e.held+e.reserved+n <= e.messages && e.heldBytes+int64(e.reserved+n)*mib <= e.bytes {
+			e.kept+e.reserved+n <= e.messages && e.keptBytes+int64(e.reserved+n)*mib <= e.bytes {
 			e.polls++
 			e.reserved += n
 			return n
@@ -88,33 +88,33 @@ func (e *engine) reserve() int {
 // receive was empty and other receivers remain.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
-	var groups []*run
-	byGroup := map[string]*run{}
+	var groups []*groupBatch
+	byGroup := map[string]*groupBatch{}
 	for _, m := range messages {
 		it := newItem(m, started, e.visibility)
-		r := byGroup[it.group]
-		if r == nil {
-			r = e.newRun(it.group, started)
-			byGroup[it.group] = r
-			groups = append(groups, r)
+		b := byGroup[it.group]
+		if b == nil {
+			b = e.newBatch(it.group, started)
+			byGroup[it.group] = b
+			groups = append(groups, b)
 			it.first = true
 		}
-		it.run = r
-		r.items = append(r.items, it)
+		it.batch = b
+		b.items = append(b.items, it)
 	}
 	e.watch.Received(e.base, len(messages))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.polls--
 	e.reserved -= n
-	e.held += len(messages)
+	e.kept += len(messages)
 	e.stats.Received += int64(len(messages))
-	for _, r := range groups {
-		for _, it := range r.items {
-			e.heldBytes += it.bytes
+	for _, b := range groups {
+		for _, it := range b.items {
+			e.keptBytes += it.bytes
 		}
-		e.adaptCaution(r.items[0], now)
-		e.admit(r)
+		e.limitReceives(b.items[0], now)
+		e.admit(b)
 	}
 	e.grant()
 	switch {

@@ -13,36 +13,36 @@ const (
 	// an earlier consumer.
 	cautiousReceives = 2
 
-	// soloReceives is the receive count from which a message is handled while no other
+	// aloneReceives is the receive count from which a message is handled while no other
 	// handler runs. Such a message may already have killed two consumers. The wait for
 	// the other handlers ends after two visibility timeouts.
-	soloReceives = 3
+	aloneReceives = 3
 )
 
 // acquire waits until a run may call the handler; this is the turn of the run. If acquire
 // returns true, the caller calls the handler and then yield. If acquire returns false,
 // the handler must not be called, because the run or the consumer has to end.
-func (e *engine) acquire(r *run, it *item) bool {
-	t := &turn{run: r, granted: make(chan struct{})}
+func (e *engine) acquire(b *groupBatch, it *item) bool {
+	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
-	if it.first && it.receives >= soloReceives && it.attempts == 0 {
-		e.setState(r, stateAlone)
+	if it.first && it.receives >= aloneReceives && it.attempts == 0 {
+		e.setState(b, stateWaitingAlone)
 		t.receives, t.until = it.receives, time.Now().Add(2*e.visibility)
-		e.waitingSolo = append(e.waitingSolo, t)
+		e.waitingAlone = append(e.waitingAlone, t)
 		time.AfterFunc(2*e.visibility, func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.grant()
 		})
 	} else {
-		e.setState(r, stateWaiting)
+		e.setState(b, stateWaiting)
 		e.waiting = append(e.waiting, t)
 	}
 	e.grant()
 	e.mu.Unlock()
 	select {
 	case <-t.granted:
-	case <-r.ctx.Done():
+	case <-b.ctx.Done():
 	case <-e.closing:
 	}
 	e.mu.Lock()
@@ -52,14 +52,14 @@ func (e *engine) acquire(r *run, it *item) bool {
 	case <-t.granted:
 		granted = true
 	default:
-		isTurn := func(other *turn) bool { return other == t }
-		e.waiting, e.waitingSolo = slices.DeleteFunc(e.waiting, isTurn), slices.DeleteFunc(e.waitingSolo, isTurn)
+		isThis := func(other *waiter) bool { return other == t }
+		e.waiting, e.waitingAlone = slices.DeleteFunc(e.waiting, isThis), slices.DeleteFunc(e.waitingAlone, isThis)
 	}
-	if granted && r.ctx.Err() == nil && !e.isClosing() {
+	if granted && b.ctx.Err() == nil && !e.isClosing() {
 		return true
 	}
 	if granted {
-		e.leaveTurn(r)
+		e.handlerEnded(b)
 	}
 	e.grant()
 	return false
@@ -67,19 +67,19 @@ func (e *engine) acquire(r *run, it *item) bool {
 
 // yield lets other runs call their handlers after the handler of this run has returned.
 // It sets the state of this run to next.
-func (e *engine) yield(r *run, next state) {
+func (e *engine) yield(b *groupBatch, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.leaveTurn(r)
-	e.setState(r, next)
+	e.handlerEnded(b)
+	e.setState(b, next)
 	e.grant()
 }
 
-// leaveTurn counts the handler of a run as ended. The caller holds e.mu.
-func (e *engine) leaveTurn(r *run) {
+// handlerEnded counts the handler of a run as ended. The caller holds e.mu.
+func (e *engine) handlerEnded(b *groupBatch) {
 	e.running--
-	if e.solo == r {
-		e.solo = nil
+	if e.alone == b {
+		e.alone = nil
 	}
 }
 
@@ -90,41 +90,41 @@ func (e *engine) grant() {
 	if e.isClosing() {
 		return
 	}
-	for e.solo == nil && len(e.waiting) > 0 && e.running < e.groups {
+	for e.alone == nil && len(e.waiting) > 0 && e.running < e.groups {
 		e.begin(e.waiting[0])
 		e.waiting = slices.Delete(e.waiting, 0, 1)
 	}
-	if e.solo != nil || len(e.waitingSolo) == 0 {
+	if e.alone != nil || len(e.waitingAlone) == 0 {
 		return
 	}
-	others := len(e.runs) - e.count[stateBlocked] - e.count[stateAlone]
+	others := len(e.batches) - e.count[stateBlocked] - e.count[stateWaitingAlone]
 	next := 0
-	for i, t := range e.waitingSolo {
-		if t.receives < e.waitingSolo[next].receives {
+	for i, t := range e.waitingAlone {
+		if t.receives < e.waitingAlone[next].receives {
 			next = i
 		}
 	}
-	if others == 0 && e.polls == 0 || !time.Now().Before(e.waitingSolo[next].until) {
-		e.solo = e.waitingSolo[next].run
-		e.begin(e.waitingSolo[next])
-		e.waitingSolo = slices.Delete(e.waitingSolo, next, next+1)
+	if others == 0 && e.polls == 0 || !time.Now().Before(e.waitingAlone[next].until) {
+		e.alone = e.waitingAlone[next].batch
+		e.begin(e.waitingAlone[next])
+		e.waitingAlone = slices.Delete(e.waitingAlone, next, next+1)
 	}
 }
 
-func (e *engine) begin(t *turn) {
+func (e *engine) begin(t *waiter) {
 	e.running++
-	e.setState(t.run, stateHandling)
+	e.setState(t.batch, stateHandling)
 	close(t.granted)
 }
 
-// adaptCaution limits the next receives if a received message has a high receive count.
+// limitReceives limits the next receives if a received message has a high receive count.
 // Such a message may kill the process. With the limit, such a crash affects fewer other
 // messages. The caller holds e.mu.
-func (e *engine) adaptCaution(it *item, now time.Time) {
+func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
-	case it.receives >= soloReceives:
-		e.soloUntil = now.Add(2 * e.visibility)
-		e.singleUntil = e.soloUntil
+	case it.receives >= aloneReceives:
+		e.aloneUntil = now.Add(2 * e.visibility)
+		e.singleUntil = e.aloneUntil
 	case it.receives >= cautiousReceives:
 		e.receiveSinglyUntil(now.Add(e.visibility))
 	default:
@@ -139,7 +139,7 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers at the given time: a limit of adaptCaution
+// wakeReceiversAt wakes the waiting receivers at the given time: a limit of limitReceives
 // ends then.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
@@ -149,15 +149,15 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// caution returns the largest number of messages in one receive and the largest number of
+// receiveLimits returns the largest number of messages in one receive and the largest number of
 // concurrent receives. Both depend on the receive counts of recent messages (see
-// adaptCaution). If no receive may start now, both are 0. The caller holds e.mu.
-func (e *engine) caution(now time.Time) (perReceive, polls int) {
+// limitReceives). If no receive may start now, both are 0. The caller holds e.mu.
+func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	switch {
-	case len(e.waitingSolo) > 0 || e.solo != nil:
+	case len(e.waitingAlone) > 0 || e.alone != nil:
 		return 0, 0
-	case now.Before(e.soloUntil):
-		if len(e.runs) > e.count[stateBlocked] {
+	case now.Before(e.aloneUntil):
+		if len(e.batches) > e.count[stateBlocked] {
 			return 0, 0
 		}
 		return 1, 1
@@ -168,13 +168,13 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseRun sets the state of a run to s and waits for the duration d, or until an
-// operator gives an order. If d is negative, pauseRun waits without a time limit. goOn is
+// pauseBatch sets the state of a run to s and waits for the duration d, or until an
+// operator gives an order. If d is negative, pauseBatch waits without a time limit. goOn is
 // false if the run has to end. park is the operator's order to park the first message, or
 // nil.
-func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *order) {
+func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
-	e.setState(r, s)
+	e.setState(b, s)
 	e.grant()
 	e.mu.Unlock()
 	var over <-chan time.Time
@@ -185,24 +185,24 @@ func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *or
 	}
 	select {
 	case <-over:
-	case o := <-r.orders:
+	case o := <-b.requests:
 		if o.park {
 			return true, &o
 		}
 		o.done <- nil
-	case <-r.ctx.Done():
+	case <-b.ctx.Done():
 		return false, nil
 	case <-e.closing:
 		return false, nil
 	}
-	return !e.isClosing() && r.ctx.Err() == nil, nil
+	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
 // abandon gives up the first message of a run that has to end. If the effect happened and
 // only the record of success is missing, abandon returns true: the message may be
 // deleted. Otherwise abandon ends the claim of the message and returns false.
 func (e *engine) abandon(it *item, cause error) bool {
-	if it.claim.done {
+	if it.claim.unrecorded {
 		return true
 	}
 	reason := "the consumer stopped"

@@ -74,8 +74,8 @@ type engine struct {
 	mu   sync.Mutex
 	cond *sync.Cond // wakes waiting receivers and calls of release
 
-	runs    map[*run]struct{}
-	byGroup map[string][]*run // the first run is handled; later runs wait for its end
+	batches map[*groupBatch]struct{}
+	byGroup map[string][]*groupBatch // the first run is handled; later runs wait for its end
 	count   [numberOfStates]int
 	stats   Stats
 
@@ -95,7 +95,7 @@ func newEngine(s settings, client Client, events processor, watch *observe.Consu
 	e := &engine{
 		settings: s, client: client, events: events, watch: watch, log: log,
 		closing: make(chan struct{}), dead: make(chan struct{}), failed: make(chan struct{}), idle: make(chan struct{}),
-		runs: map[*run]struct{}{}, byGroup: map[string][]*run{},
+		batches: map[*groupBatch]struct{}{}, byGroup: map[string][]*groupBatch{},
 	}
 	e.cond = sync.NewCond(&e.mu)
 	if s.rules.ParkingQueue != "" {
@@ -130,7 +130,7 @@ func isClosed(c <-chan struct{}) bool {
 // checkIdle closes idle if the shutdown has begun and all work has ended. The caller holds
 // e.mu.
 func (e *engine) checkIdle() {
-	if e.isClosing() && len(e.runs) == 0 && e.receivers == 0 && !isClosed(e.idle) {
+	if e.isClosing() && len(e.batches) == 0 && e.receivers == 0 && !isClosed(e.idle) {
 		close(e.idle)
 	}
 }
@@ -156,18 +156,18 @@ func (e *engine) flushLog() {
 
 // schedule decides which run may call the handler. engine.mu guards its fields.
 type schedule struct {
-	running     int
-	solo        *run // the run that handles while no other handler runs, or nil
-	waiting     []*turn
-	waitingSolo []*turn // runs that must handle while no other handler runs
+	running      int
+	alone        *groupBatch // the run that handles while no other handler runs, or nil
+	waiting      []*waiter
+	waitingAlone []*waiter // runs that must handle while no other handler runs
 
 	singleUntil time.Time // until then a receive asks for one message
-	soloUntil   time.Time // until then receive only while no group is handled
+	aloneUntil  time.Time // until then receive only while no group is handled
 }
 
 // turn is a run that waits to call the handler.
-type turn struct {
-	run      *run
+type waiter struct {
+	batch    *groupBatch
 	receives int // receive count of the first message
 	until    time.Time
 	granted  chan struct{}
@@ -181,8 +181,8 @@ type intake struct {
 	receivers int
 	polls     int
 	reserved  int // room for the messages of running receives
-	held      int // received messages that their runs still contain
-	heldBytes int64
+	kept      int // received messages that their runs still contain
+	keptBytes int64
 	paused    bool
 	answered  bool // SQS has answered a receive
 	throttled sink.OnceAMinute
@@ -206,21 +206,21 @@ type deletion struct {
 
 // setState changes the state of a run and updates e.count, the number of runs in each
 // state. The caller holds e.mu.
-func (e *engine) setState(r *run, s state) {
-	e.count[r.state]--
+func (e *engine) setState(b *groupBatch, s state) {
+	e.count[b.state]--
 	e.count[s]++
-	r.state = s
+	b.state = s
 }
 
 // drop removes an item from its run and from the memory in use. The caller holds e.mu.
 func (e *engine) drop(it *item) {
-	it.gone = true
-	r := it.run
-	for i, other := range r.items {
+	it.removed = true
+	b := it.batch
+	for i, other := range b.items {
 		if other == it {
-			r.items = append(r.items[:i:i], r.items[i+1:]...)
-			e.held--
-			e.heldBytes -= it.bytes
+			b.items = append(b.items[:i:i], b.items[i+1:]...)
+			e.kept--
+			e.keptBytes -= it.bytes
 			break
 		}
 	}
@@ -233,9 +233,9 @@ func (e *engine) drop(it *item) {
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++
-	r := it.run
-	if len(r.items) > 0 && r.items[0] == it {
-		r.cancel(ErrLost)
+	b := it.batch
+	if len(b.items) > 0 && b.items[0] == it {
+		b.cancel(ErrLost)
 	}
 	e.log.Add(slog.LevelWarn, "message lost: its visibility timeout ended or was changed elsewhere",
 		slog.String("message_group", it.group), slog.String("message_id", it.id()))

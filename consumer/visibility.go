@@ -49,17 +49,17 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 		}
 	}
 	var due []*item
-	for r := range e.runs {
-		if r.state == stateEnding {
+	for b := range e.batches {
+		if b.state == stateEnding {
 			continue
 		}
-		if over := r.received.Add(e.maxHold); !now.Before(over) {
-			r.cancel(ErrHeldTooLong)
+		if over := b.received.Add(e.maxHold); !now.Before(over) {
+			b.cancel(ErrHeldTooLong)
 		} else {
 			sooner(over)
 		}
-		for i := 0; i < len(r.items); i++ {
-			it := r.items[i]
+		for i := 0; i < len(b.items); i++ {
+			it := b.items[i]
 			lossAt := it.visibleAt.Add(-e.margin())
 			if !it.visibilityLost && !now.Before(lossAt) {
 				e.markLost(it)
@@ -77,8 +77,8 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 				due = append(due, it)
 			}
 		}
-		if len(r.items) > 0 {
-			e.renewClaim(r.items[0], now)
+		if len(b.items) > 0 {
+			e.renewClaim(b.items[0], now)
 		}
 	}
 	slices.SortFunc(due, func(a, b *item) int {
@@ -117,7 +117,7 @@ func (e *engine) renewClaim(it *item, now time.Time) {
 		switch {
 		case err == nil || !c.granted:
 		case errors.Is(err, idempotency.ErrStaleClaim):
-			it.run.cancel(ErrLost)
+			it.batch.cancel(ErrLost)
 		default:
 			c.renewAt = time.Now().Add(e.visibility / 20)
 		}
@@ -155,7 +155,7 @@ func (e *engine) extend(batch []*item) {
 	for i, it := range batch {
 		it.changing = false
 		switch {
-		case it.gone || it.visibilityLost:
+		case it.removed || it.visibilityLost:
 		case results[i] == changed:
 			it.visibleAt = started.Add(asked[i])
 		case results[i] == expired && !it.deleting:
@@ -217,9 +217,9 @@ func entryIndex(id *string, n int) (int, bool) {
 // that another consumer receives all messages of the run together. It first waits for
 // extensions and deletes of these messages. At a shutdown it also waits until no receive
 // is running: a repeated receive would return the released messages again.
-func (e *engine) release(r *run) {
+func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
-	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {
+	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()
 			return
@@ -227,7 +227,7 @@ func (e *engine) release(r *run) {
 		e.cond.Wait()
 	}
 	var left []*item
-	for _, it := range slices.Backward(r.items) {
+	for _, it := range slices.Backward(b.items) {
 		if !it.visibilityLost {
 			left = append(left, it)
 		}
@@ -257,7 +257,7 @@ func (e *engine) release(r *run) {
 	}
 	if len(left) > 0 {
 		e.mu.Lock()
-		e.unreleased = append(e.unreleased, r.group)
+		e.unreleased = append(e.unreleased, b.group)
 		e.mu.Unlock()
 	}
 }

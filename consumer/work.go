@@ -62,7 +62,7 @@ func (e *engine) drain() error {
 			return e.unreleasedError()
 		case <-handlers.C:
 			e.mu.Lock()
-			for r := range e.runs {
+			for r := range e.batches {
 				r.cancel(ErrShutdown)
 			}
 			e.mu.Unlock()
@@ -100,7 +100,7 @@ func (e *engine) unreleasedError() error {
 	defer e.mu.Unlock()
 	var running []string
 	left := slices.Clone(e.unreleased)
-	for r := range e.runs {
+	for r := range e.batches {
 		if r.state == stateHandling {
 			running = append(running, r.group)
 		} else if len(r.items) > 0 {

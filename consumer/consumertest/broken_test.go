@@ -25,22 +25,22 @@ func TestBrokenConsumers(t *testing.T) {
 		invariant string
 		run       consumertest.Run
 	}{
-		"groups run concurrently and in order":       {"I1", with(func(c *consumer.Config[string]) { c.Groups = 1 })},
-		"order under faults of every call":           {"I5", loop{dies: true}.run},
-		"two consumers share the groups":             {"I2", over(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
+		"groups run concurrently and in order":       {"I1", withConfig(func(c *consumer.Config[string]) { c.Groups = 1 })},
+		"order under faults of every call":           {"I5", loop{endsAtError: true}.run},
+		"two consumers share the groups":             {"I2", withClient(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
 		"poison with one message per receive":        {"I4", loop{}.run},
 		"poison with ten messages per receive":       {"I4", loop{}.run},
 		"nine poison messages and maxReceiveCount 1": {"I4", loop{}.run},
 		"a message that kills its consumer":          {"I4", loop{}.run},
 		"kills at every step":                        {"I5", loop{deletesFirst: true}.run},
-		"a delete that fails holds its group":        {"I1", over(func(c consumer.Client) consumer.Client { return blindDeletes{c} })},
-		"a shutdown leaves nothing in flight":        {"I6", over(func(c consumer.Client) consumer.Client { return noReleases{c} })},
-		"a handler of two hours":                     {"I7", over(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
-		"a stalled consumer learns of its loss":      {"I8", over(func(c consumer.Client) consumer.Client { return blindExtensions{c} })},
-		"bounded memory":                             {"I9", with(func(c *consumer.Config[string]) { c.Messages = 1000 })},
+		"a delete that fails holds its group":        {"I1", withClient(func(c consumer.Client) consumer.Client { return blindDeletes{c} })},
+		"a shutdown leaves nothing in flight":        {"I6", withClient(func(c consumer.Client) consumer.Client { return noReleases{c} })},
+		"a handler of two hours":                     {"I7", withClient(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
+		"a stalled consumer learns of its loss":      {"I8", withClient(func(c consumer.Client) consumer.Client { return blindExtensions{c} })},
+		"bounded memory":                             {"I9", withConfig(func(c *consumer.Config[string]) { c.Messages = 1000 })},
 		"a standard queue with group IDs":            {"I11", loop{}.run},
-		"a quota of 300 calls a second":              {"I12", with(func(c *consumer.Config[string]) { c.PerReceive, c.Groups = 1, 2 })},
-		"purge, clock step and redrive":              {"I5", loop{dies: true}.run},
+		"a quota of 300 calls a second":              {"I12", withConfig(func(c *consumer.Config[string]) { c.PerReceive, c.Groups = 1, 2 })},
+		"purge, clock step and redrive":              {"I5", loop{endsAtError: true}.run},
 	}
 	for _, name := range consumertest.CaseNames() {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestParallelConsumer(t *testing.T) {
 }
 
 // with returns a Run that runs package consumer with a changed configuration.
-func with(change func(c *consumer.Config[string])) consumertest.Run {
+func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		wrong := config(e)
 		change(&wrong)
@@ -81,7 +81,7 @@ func with(change func(c *consumer.Config[string])) consumertest.Run {
 
 // over returns a Run that runs package consumer over a wrapped client. The wrapped client
 // hides some answers of SQS from the consumer.
-func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
+func withClient(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
 		if err != nil {
@@ -146,7 +146,7 @@ func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMess
 type loop struct {
 	parallel     bool // handles all messages at once
 	deletesFirst bool
-	dies         bool // ends at the first error of SQS
+	endsAtError  bool // ends at the first error of SQS
 }
 
 func (l loop) run(ctx context.Context, e consumertest.Env) error {
@@ -156,7 +156,7 @@ func (l loop) run(ctx context.Context, e consumertest.Env) error {
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
 		})
 		if err != nil {
-			if l.dies {
+			if l.endsAtError {
 				return nil
 			}
 			time.Sleep(time.Second)
@@ -178,7 +178,7 @@ func (l loop) run(ctx context.Context, e consumertest.Env) error {
 				defer wait.Done()
 				for _, m := range messages {
 					if err := l.handle(ctx, e, m); err != nil {
-						if l.dies {
+						if l.endsAtError {
 							died.Store(true)
 						}
 						return

@@ -50,9 +50,9 @@ func (c fakeConnector) Connect(context.Context) (driver.Conn, error) {
 func (c fakeConnector) Driver() driver.Driver { return nil }
 
 type fakeConn struct {
-	d  *fakeDB
-	p  *process
-	id int64 // number of the open transaction
+	d    *fakeDB
+	p    *process
+	txID int64 // number of the open transaction
 }
 
 func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not supported") }
@@ -64,8 +64,8 @@ func (c *fakeConn) Begin() (driver.Tx, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	c.d.ids++
-	c.id = c.d.ids
-	c.d.staged[c.id] = &stagedTx{}
+	c.txID = c.d.ids
+	c.d.staged[c.txID] = &stagedTx{}
 	return c, nil
 }
 
@@ -75,9 +75,9 @@ func (c *fakeConn) ExecContext(_ context.Context, effect string, _ []driver.Name
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	if effect != "" {
-		c.d.staged[c.id].effects = append(c.d.staged[c.id].effects, effect)
+		c.d.staged[c.txID].effects = append(c.d.staged[c.txID].effects, effect)
 	}
-	return txResult(c.id), nil
+	return txResult(c.txID), nil
 }
 
 type txResult int64
@@ -92,7 +92,7 @@ func (c *fakeConn) Commit() error {
 		return errKilled
 	}
 	c.d.mu.Lock()
-	staged := c.d.staged[c.id]
+	staged := c.d.staged[c.txID]
 	c.d.records[staged.record.Key] = staged.record
 	c.d.mu.Unlock()
 	s := c.d.s
@@ -113,10 +113,10 @@ func (c *fakeConn) Commit() error {
 func (c *fakeConn) Rollback() error {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
-	if staged := c.d.staged[c.id]; staged != nil && c.d.locked[staged.record.Key] == c.id {
+	if staged := c.d.staged[c.txID]; staged != nil && c.d.locked[staged.record.Key] == c.txID {
 		delete(c.d.locked, staged.record.Key)
 	}
-	delete(c.d.staged, c.id)
+	delete(c.d.staged, c.txID)
 	return nil
 }
 

@@ -101,7 +101,7 @@ func simulate(t *testing.T, kind string, seed uint64, messages int) (out simulat
 		s.db = newFakeDB(s)
 		s.env.PerReceive = 1 + s.random(10)
 		s.env.MaxMessages = 200
-		s.committed = kind == kindTx
+		s.endsAtCommit = kind == kindTx
 		s.point = s.maybeKill
 		s.injectFaults(0.02+0.02*float64(s.random(4)), seed)
 		go func() { // sends the messages of a few hours
@@ -110,14 +110,14 @@ func simulate(t *testing.T, kind string, seed uint64, messages int) (out simulat
 				time.Sleep(time.Duration(s.random(20)) * time.Second)
 			}
 		}()
-		running := []*process{s.start("a", s.effect), s.start("b", s.effect)}
+		running := []*process{s.start("a", s.handleRandomly), s.start("b", s.handleRandomly)}
 		end := time.Now().Add(time.Duration(messages/20*10+600) * time.Second)
 		for time.Now().Before(end) {
 			time.Sleep(time.Second)
 			for i, p := range running {
 				select {
 				case <-p.ended:
-					running[i] = s.start(p.name, s.effect)
+					running[i] = s.start(p.name, s.handleRandomly)
 				default:
 				}
 			}
@@ -129,7 +129,7 @@ func simulate(t *testing.T, kind string, seed uint64, messages int) (out simulat
 		for i, p := range running {
 			if p.killed.Load() {
 				<-p.ended
-				running[i] = s.start(p.name, s.effect)
+				running[i] = s.start(p.name, s.handleRandomly)
 			}
 		}
 		for range 48 {
@@ -184,7 +184,7 @@ func (s *simulation) maybeKill(p *process, _ string) {
 
 // effect is the handler. It is sometimes slow, sometimes fails, and its process is
 // sometimes killed, at any step.
-func (s *simulation) effect(ctx context.Context, p *process, d Delivery) error {
+func (s *simulation) handleRandomly(ctx context.Context, p *process, d Delivery) error {
 	span := time.Duration(s.random(300)) * time.Millisecond
 	if s.random(200) == 0 {
 		span = time.Duration(s.random(100)) * time.Second // longer than the visibility timeout

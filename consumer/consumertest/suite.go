@@ -346,7 +346,7 @@ func playLong(w *world) {
 
 func playStalled(w *world) {
 	w.send("g", 3)
-	var told, second time.Time
+	var learned, second time.Time
 	handle := func(ctx context.Context, p *process, d Delivery) error {
 		w.mu.Lock()
 		starts := w.starts
@@ -361,7 +361,7 @@ func playStalled(w *world) {
 		<-time.After(20 * time.Second)
 		<-ctx.Done()
 		w.mu.Lock()
-		told = time.Now()
+		learned = time.Now()
 		w.mu.Unlock()
 		w.queue.ClearFaults()
 		return context.Cause(ctx)
@@ -370,8 +370,8 @@ func playStalled(w *world) {
 	time.Sleep(time.Hour)
 	w.stop(a, b)
 	w.finished()
-	if told.IsZero() || !told.Before(second) {
-		w.violate("I8: the handler learned of its loss at %v, another one started at %v", told, second)
+	if learned.IsZero() || !learned.Before(second) {
+		w.violate("I8: the handler learned of its loss at %v, another one started at %v", learned, second)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 // text decodes the bodies of the suite.
-func text(body string) (sqsfifo.Envelope[string], error) {
+func decodeText(body string) (sqsfifo.Envelope[string], error) {
 	return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
 }
 
 func config(e consumertest.Env) consumer.Config[string] {
 	return consumer.Config[string]{
-		QueueURL: e.QueueURL, Decode: text, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages,
+		QueueURL: e.QueueURL, Decode: decodeText, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages,
 		Handle: func(ctx context.Context, m consumer.Message[string]) error {
 			return e.Handle(ctx, consumertest.Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
 		},

@@ -66,14 +66,14 @@ type world struct {
 	point                func(p *process, name string) // called at each step of a process; may kill the process
 
 	mu       sync.Mutex
-	position map[string]int    // position of each body in its group
-	ended    map[string]bool   // bodies that were handled
-	handling map[string]*start // the running handler, by group
-	broken   map[string]int    // number of violations of each invariant
+	position map[string]int          // position of each body in its group
+	ended    map[string]bool         // bodies that were handled
+	handling map[string]*handlerCall // the running handler, by group
+	broken   map[string]int          // number of violations of each invariant
 	errs     []string
 	starts   int
 
-	committed    bool           // a message counts as handled when the transaction of its effect commits
+	endsAtCommit bool           // a message counts as handled when the transaction of its effect commits
 	parkedBodies map[string]int // copies in the parking queue
 	deliveries   int
 	most         int // largest number of receives of one message
@@ -84,7 +84,7 @@ type world struct {
 
 func newWorld(t testing.TB, run Run, c sqstest.Config) *world {
 	w := &world{
-		t: t, run: run, position: map[string]int{}, ended: map[string]bool{}, broken: map[string]int{}, parkedBodies: map[string]int{}, handling: map[string]*start{}, order: map[string][]string{},
+		t: t, run: run, position: map[string]int{}, ended: map[string]bool{}, broken: map[string]int{}, parkedBodies: map[string]int{}, handling: map[string]*handlerCall{}, order: map[string][]string{},
 		point: func(*process, string) {},
 	}
 	w.parking = w.newQueue(sqstest.Config{Name: "parking.fifo", DiscardDeleted: true})
@@ -160,7 +160,7 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 }
 
 // start is one call of a handler, by a process.
-type start struct{ by *process }
+type handlerCall struct{ by *process }
 
 // kill ends a process without a shutdown. From now on the calls of its goroutines have no
 // effect.
@@ -198,7 +198,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			break
 		}
 	}
-	s := &start{p}
+	s := &handlerCall{p}
 	w.handling[d.Group] = s
 	w.mu.Unlock()
 	over := func() {
@@ -206,12 +206,12 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	overtaken := context.AfterFunc(ctx, func() { // from now on another consumer may handle the group
+	stop := context.AfterFunc(ctx, func() { // from now on another consumer may handle the group
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over()
 	})
-	defer overtaken()
+	defer stop()
 	err := handle(ctx, p, d)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 	if p.killed.Load() {
 		return errKilled
 	}
-	if err == nil && !w.committed {
+	if err == nil && !w.endsAtCommit {
 		w.ended[d.Body] = true
 	}
 	return err

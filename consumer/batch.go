@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-func (e *engine) newRun(group string, received time.Time) *run {
+func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	ctx, cancel := context.WithCancelCause(e.base)
-	return &run{group: group, received: received, ctx: ctx, cancel: cancel, orders: make(chan order, 1), head: time.Now()}
+	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
 // admit starts a run: the messages of one group from one receive. If the consumer already
 // has an earlier run of this group, SQS delivered the group again because a visibility
 // timeout of that run ended. admit therefore makes earlier runs of the group end early.
 // The new run waits for their end. The caller holds e.mu.
-func (e *engine) admit(r *run) {
-	e.runs[r] = struct{}{}
+func (e *engine) admit(b *groupBatch) {
+	e.batches[b] = struct{}{}
 	e.count[stateQueued]++
-	earlier := e.byGroup[r.group]
-	e.byGroup[r.group] = append(earlier, r)
+	earlier := e.byGroup[b.group]
+	e.byGroup[b.group] = append(earlier, b)
 	if len(earlier) == 0 {
-		go e.serve(r)
+		go e.serve(b)
 		return
 	}
 	for _, old := range earlier {
 		old.superseded = true
 		for _, it := range old.items {
-			for _, now := range r.items {
+			for _, now := range b.items {
 				it.visibilityLost = it.visibilityLost || it.id() == now.id()
 			}
 		}
@@ -40,50 +40,50 @@ func (e *engine) admit(r *run) {
 
 // serve handles the messages of a run (one group, one receive) in order, and then calls
 // end.
-func (e *engine) serve(r *run) {
-	for it := e.headOf(r); it != nil; it = e.headOf(r) {
-		if !e.handleHead(r, it) || !e.remove(r, it) {
+func (e *engine) serve(b *groupBatch) {
+	for it := e.headOf(b); it != nil; it = e.headOf(b) {
+		if !e.handleHead(b, it) || !e.remove(b, it) {
 			break
 		}
 	}
-	e.end(r)
+	e.end(b)
 }
 
 // headOf returns the message to handle next, or nil if the run has to end.
-func (e *engine) headOf(r *run) *item {
+func (e *engine) headOf(b *groupBatch) *item {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.isClosing() || r.superseded || r.ctx.Err() != nil || len(r.items) == 0 || r.items[0].visibilityLost {
+	if e.isClosing() || b.superseded || b.ctx.Err() != nil || len(b.items) == 0 || b.items[0].visibilityLost {
 		return nil
 	}
-	return r.items[0]
+	return b.items[0]
 }
 
 // handleHead handles the first message of a run. It returns true if the message may be
 // deleted: it was handled, is a duplicate, was parked or is skipped. It returns false if
 // the message must not be deleted and the run has to end.
-func (e *engine) handleHead(r *run, it *item) bool {
+func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
-		if deletable, again := e.giveUp(r, it, e.rules.Then, errDeliveries); !again {
+		if deletable, again := e.giveUp(b, it, e.rules.Then, errDeliveries); !again {
 			return deletable
 		}
 	}
 	waits := 0
 	for {
-		if !e.acquire(r, it) {
+		if !e.acquire(b, it) {
 			return e.abandon(it, nil)
 		}
-		o := e.attempt(r, it)
+		o := e.attempt(b, it)
 		next := stateSleeping
 		if o.kind == handled || o.kind == duplicate {
 			next = stateDeleting
 		}
-		e.yield(r, next)
-		e.noteOutcome(r, it, o)
+		e.yield(b, next)
+		e.noteOutcome(b, it, o)
 		if next == stateDeleting {
 			return true
 		}
-		if r.ctx.Err() != nil {
+		if b.ctx.Err() != nil {
 			return e.abandon(it, o.err)
 		}
 		waits++
@@ -101,15 +101,15 @@ func (e *engine) handleHead(r *run, it *item) bool {
 			pause = backoff(e.rules.Base, e.rules.Most, waits)
 		}
 		if action != 0 {
-			deletable, again := e.giveUp(r, it, action, o.err)
+			deletable, again := e.giveUp(b, it, action, o.err)
 			if !again {
 				return deletable
 			}
 			continue
 		}
-		switch retry, park := e.pauseRun(r, pause, stateSleeping); {
+		switch retry, park := e.pauseBatch(b, pause, stateSleeping); {
 		case park != nil:
-			if e.park(r, it, o.err, park.done) {
+			if e.park(b, it, o.err, park.done) {
 				return true
 			}
 			return e.abandon(it, o.err)
@@ -120,8 +120,8 @@ func (e *engine) handleHead(r *run, it *item) bool {
 }
 
 // attempt makes one attempt to handle the message, in an OpenTelemetry span.
-func (e *engine) attempt(r *run, it *item) outcome {
-	ctx, done := e.watch.StartProcess(r.ctx, it.raw)
+func (e *engine) attempt(b *groupBatch, it *item) outcome {
+	ctx, done := e.watch.StartProcess(b.ctx, it.raw)
 	o := e.events.process(ctx, it)
 	done(o.errorType())
 	return o
@@ -147,10 +147,10 @@ func (o outcome) errorType() string {
 
 // giveUp applies an action to the first message of a run. deletable reports whether the
 // message may be deleted. again reports whether an operator asked for another attempt.
-func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable, again bool) {
+func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
 	case ActionPark:
-		if e.park(r, it, cause, nil) {
+		if e.park(b, it, cause, nil) {
 			return true, false
 		}
 		return e.abandon(it, cause), false
@@ -164,12 +164,12 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 	}
 	e.mu.Lock()
 	e.stats.Blockades++
-	r.cause = cause
+	b.headError = cause
 	e.mu.Unlock()
 	e.logItem(slog.LevelError, "message group blocked", it, slog.String("error", textOf(cause)))
-	switch retry, park := e.pauseRun(r, -1, stateBlocked); {
+	switch retry, park := e.pauseBatch(b, -1, stateBlocked); {
 	case park != nil:
-		if e.park(r, it, cause, park.done) {
+		if e.park(b, it, cause, park.done) {
 			return true, false
 		}
 		return e.abandon(it, cause), false
@@ -184,9 +184,9 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 // reason is that SQS did not confirm the delete: the message may come back, and a later
 // message of the group must not be handled before it. The other reason is a newer run:
 // the consumer has received the group again.
-func (e *engine) remove(r *run, it *item) bool {
+func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
-	e.setState(r, stateDeleting)
+	e.setState(b, stateDeleting)
 	e.grant()
 	e.mu.Unlock()
 	if !e.deleteOne(it) {
@@ -196,36 +196,36 @@ func (e *engine) remove(r *run, it *item) bool {
 	defer e.mu.Unlock()
 	e.stats.Deleted++
 	e.drop(it)
-	r.tries, r.cause, r.head = 0, nil, time.Now()
-	return !r.superseded
+	b.headAttempts, b.headError, b.headSince = 0, nil, time.Now()
+	return !b.superseded
 }
 
 // end makes the remaining messages of a run visible again, and starts the next run of the
 // group.
-func (e *engine) end(r *run) {
+func (e *engine) end(b *groupBatch) {
 	e.mu.Lock()
-	e.setState(r, stateEnding)
+	e.setState(b, stateEnding)
 	e.mu.Unlock()
-	e.release(r)
-	r.cancel(context.Canceled)
+	e.release(b)
+	b.cancel(context.Canceled)
 	select {
-	case o := <-r.orders:
+	case o := <-b.requests:
 		o.done <- ErrNotBlocked
 	default:
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(r.items) > 0 {
-		e.drop(r.items[0])
+	for len(b.items) > 0 {
+		e.drop(b.items[0])
 	}
-	e.count[r.state]--
-	delete(e.runs, r)
-	next := e.byGroup[r.group][1:]
+	e.count[b.state]--
+	delete(e.batches, b)
+	next := e.byGroup[b.group][1:]
 	if len(next) == 0 {
-		delete(e.byGroup, r.group)
+		delete(e.byGroup, b.group)
 	} else {
-		e.byGroup[r.group] = next
-		next[0].head = time.Now()
+		e.byGroup[b.group] = next
+		next[0].headSince = time.Now()
 		go e.serve(next[0])
 	}
 	e.grant()
@@ -234,10 +234,10 @@ func (e *engine) end(r *run) {
 }
 
 // noteOutcome counts and logs an attempt.
-func (e *engine) noteOutcome(r *run, it *item, o outcome) {
+func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	key, at := e.events.describe(it)
 	e.mu.Lock()
-	r.tries, r.cause, r.key = it.attempts, o.err, key
+	b.headAttempts, b.headError, b.headKey = it.attempts, o.err, key
 	switch o.kind {
 	case handled:
 		e.stats.Handled++
@@ -254,7 +254,7 @@ func (e *engine) noteOutcome(r *run, it *item, o outcome) {
 	switch o.kind {
 	case handled:
 		if !at.IsZero() {
-			e.watch.Handled(r.ctx, time.Since(at))
+			e.watch.Handled(b.ctx, time.Since(at))
 		}
 	case duplicate:
 	default:
