@@ -12,10 +12,10 @@ func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
-// admit starts a run: the messages of one group from one receive. If the consumer already
-// has an earlier run of this group, SQS delivered the group again because a visibility
-// timeout of that run ended. admit therefore makes earlier runs of the group end early.
-// The new run waits for their end. The caller holds e.mu.
+// admit starts a batch: the messages of one group from one receive. If the consumer
+// already has an earlier batch of this group, SQS delivered the group again because a
+// visibility timeout in that batch ended. admit therefore makes earlier batches of the
+// group end early. The new batch waits for their end. The caller holds e.mu.
 func (e *engine) admit(b *groupBatch) {
 	e.batches[b] = struct{}{}
 	e.count[stateQueued]++
@@ -38,8 +38,8 @@ func (e *engine) admit(b *groupBatch) {
 	}
 }
 
-// serve handles the messages of a run (one group, one receive) in order, and then calls
-// end.
+// serve handles the messages of a batch (one group, one receive) in order, and then calls
+// end().
 func (e *engine) serve(b *groupBatch) {
 	for it := e.headOf(b); it != nil; it = e.headOf(b) {
 		if !e.handleHead(b, it) || !e.remove(b, it) {
@@ -49,7 +49,7 @@ func (e *engine) serve(b *groupBatch) {
 	e.end(b)
 }
 
-// headOf returns the message to handle next, or nil if the run has to end.
+// headOf returns the message to handle next, or nil if the batch has to end.
 func (e *engine) headOf(b *groupBatch) *item {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,9 +59,9 @@ func (e *engine) headOf(b *groupBatch) *item {
 	return b.items[0]
 }
 
-// handleHead handles the first message of a run. It returns true if the message may be
+// handleHead handles the first message of a batch. It returns true if the message may be
 // deleted: it was handled, is a duplicate, was parked or is skipped. It returns false if
-// the message must not be deleted and the run has to end.
+// the message must not be deleted and the batch has to end.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
 		if deletable, again := e.giveUp(b, it, e.rules.Then, errDeliveries); !again {
@@ -145,7 +145,7 @@ func (o outcome) errorType() string {
 	}
 }
 
-// giveUp applies an action to the first message of a run. deletable reports whether the
+// giveUp applies an action to the first message of a batch. deletable reports whether the
 // message may be deleted. again reports whether an operator asked for another attempt.
 func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
@@ -180,10 +180,10 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a run. It returns false if the run has to end. One
-// reason is that SQS did not confirm the delete: the message may come back, and a later
-// message of the group must not be handled before it. The other reason is a newer run:
-// the consumer has received the group again.
+// remove deletes the first message of a batch. It returns false if the batch has to end.
+// One reason is that SQS did not confirm the delete: the message may come back, and a
+// later message of the group must not be handled before it. The other reason is a newer
+// batch: the consumer has received the group again.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)
@@ -200,8 +200,8 @@ func (e *engine) remove(b *groupBatch, it *item) bool {
 	return !b.superseded
 }
 
-// end makes the remaining messages of a run visible again, and starts the next run of the
-// group.
+// end makes the remaining messages of a batch visible again, and starts the next batch of
+// the group.
 func (e *engine) end(b *groupBatch) {
 	e.mu.Lock()
 	e.setState(b, stateEnding)

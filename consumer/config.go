@@ -90,8 +90,9 @@ type Config[T any] struct {
 	// handler ends with [ErrHeldTooLong].
 	MaxHold time.Duration
 
-	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
-	// 20 s, and at most a third of Visibility.
+	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is 20
+	// s. A Wait above a third of Visibility is shortened to a third of Visibility, in whole
+	// seconds.
 	Wait time.Duration
 
 	// Shutdown bounds the time from the end of [Consumer.Run]'s context to its return.
@@ -115,8 +116,8 @@ type Config[T any] struct {
 // messages of one group concurrently. The handler must return when ctx ends.
 //
 // A nil error says that the effect is durable. [Permanent], [Defer], [NotDone] and
-// [Unresolved] qualify an error; every other error asks for another attempt. A panic is
-// an error of type [*PanicError].
+// [Unresolved] wrap an error to say more about the outcome. After any other error the
+// message is attempted again. A panic is an error of type [*PanicError].
 type Handler[T any] func(ctx context.Context, m Message[T]) error
 
 // TxHandler is a [Handler] that makes its effect in tx.
@@ -129,8 +130,8 @@ type TxStore interface {
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// Once selects whether a message is handled again after its consumer died between the
-// claim of the key in the store and the record of the outcome.
+// Once selects what happens to a message if its consumer died between two steps: it had
+// claimed the message's key in the store, and had not yet recorded the outcome.
 type Once uint8
 
 const (
@@ -186,14 +187,16 @@ type Failure struct {
 	// attributes and 1 MiB.
 	ParkingQueue string
 
-	// Attempts is the number of calls of the handler before Then. The default is 5.
+	// Attempts is the number of calls of the handler for one message. If the last of them
+	// fails, the action in the field Then applies to the message. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count of a message that is handled. If the count
-	// is larger, Then applies without a call of the handler. Only the first message of
-	// each group in a receive is checked, because a crash also raises the counts of the
-	// unhandled later messages. Deliveries ends the crash loop of a handler that kills
-	// its process. The default is 8.
+	// Deliveries is the largest receive count with which a message is still handled. A
+	// message with a larger count is not handled; the action in the field Then applies to
+	// it. This ends the crash loop of a handler that kills its process. Only the first
+	// message of a group in the answer to a receive is checked. Each crash also raises the
+	// counts of the later messages in the answer, although the handler was never called for
+	// them. The default is 8.
 	Deliveries int
 
 	// Base and Most limit the wait before another attempt. The wait is random. It is at

@@ -64,9 +64,9 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting returns the first run of a sleeping or blocked group. A run is a list of the
-// group's messages from one receive. The first message of the run waits for its next
-// attempt (sleeping) or for an operator (blocked). The caller holds e.mu.
+// resting returns the first batch of a sleeping or blocked group: a list of the group's
+// messages from one receive. The first message of the batch waits for its next attempt
+// (sleeping) or for an operator (blocked). The caller holds e.mu.
 func (e *engine) resting(group string) (*groupBatch, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
@@ -84,7 +84,7 @@ func (e *engine) retry(group string) error {
 	}
 	select {
 	case b.requests <- operatorRequest{done: make(chan error, 1)}:
-	default: // an earlier order waits in the channel; drop this one
+	default: // the batch already has a request of an operator, so this one is dropped
 	}
 	return nil
 }

@@ -38,25 +38,26 @@ func (e *engine) deleteOne(it *item) bool {
 
 // flush starts a DeleteMessageBatch call for each ten waiting deletes. If now is true, it
 // also starts a call for the remaining deletes. It does the same when no handler or
-// delete call is running and no message waits for a handler, because further deletes are
-// then unlikely soon. The caller holds e.mu.
+// delete call is running and no message waits for a handler, because then no further
+// delete is expected soon. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A delete of a lost message is tried only once. If the visibility timeout has
-		// not really ended, SQS confirms the delete. If another consumer has the message,
-		// SQS refuses the delete.
+		// A message is lost when its visibility timeout has ended or ends soon, so that another
+		// consumer may receive the message. The delete of a lost message is tried only once:
+		// SQS accepts it if no other consumer has received the message, and otherwise refuses
+		// it.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// While a delete call is running, fewer than ten waiting deletes stay in the queue:
-	// the groups of the running call will soon delete their next messages, and one batch
-	// can contain both.
+	// While a DeleteMessageBatch call is running, fewer than ten deletes wait for more
+	// deletes. The groups in the running call continue after it and soon delete their next
+	// messages. One later call can then delete those messages and the waiting ones.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

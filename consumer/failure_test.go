@@ -205,8 +205,8 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// An error qualified by Permanent, NotDone, Unresolved or Defer still matches its cause
-// with errors.Is. A qualified nil is nil.
+// Permanent, NotDone, Unresolved and Defer wrap an error, and errors.Is still finds the
+// wrapped error. They return nil for a nil error.
 func TestQualifiedErrors(t *testing.T) {
 	cause := errors.New("cause")
 	for _, wrap := range []func(error) error{

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a message of a run (the messages of one group from one receive), until its
-// delete or the end of the run.
+// item is a received message, until it is deleted or its batch ends. The batch has the
+// messages of one group from one receive (see groupBatch).
 type item struct {
 	raw      types.Message
 	group    string
@@ -21,10 +21,10 @@ type item struct {
 	receives int
 	bytes    int64
 	received time.Time // start of the receive request
-	first    bool      // the first message of its group in the receive
+	first    bool      // first of its group in the answer to the receive
 	batch    *groupBatch
 
-	// The following fields belong to the goroutine of the item's run (see type run).
+	// Only the goroutine of the item's batch uses the following fields.
 	decoded  any // a Message[T] or an error
 	attempts int // calls of the handler
 	claim    claim
@@ -32,19 +32,19 @@ type item struct {
 	// engine.mu guards the following fields.
 	visibleAt      time.Time // earliest end of the visibility timeout
 	extendAfter    time.Time // no extension before this time, because the last one failed
-	changing       bool      // a change of visibility is under way
-	deleting       bool      // a delete is under way
+	changing       bool      // a call that changes the visibility timeout is running
+	deleting       bool      // a call that deletes the message is running
 	visibilityLost bool
-	removed        bool // its run does not contain it any more
+	removed        bool // deleted, or removed from its batch
 }
 
 // claim is the state of an item in the idempotency store. A granted claim is the right to
 // handle the item's event.
 type claim struct {
-	// The first three fields belong to the goroutine of the item's run (see type run).
+	// Only the goroutine of the item's batch uses the first three fields.
 	token      idempotency.Token
 	repeated   bool
-	unrecorded bool // the effect happened and the record of success is missing
+	unrecorded bool // the handler succeeded, and the store has not recorded it yet
 
 	mu       sync.Mutex // guards the following fields
 	ref      idempotency.Ref
@@ -83,46 +83,47 @@ func attribute(m types.Message, name types.MessageSystemAttributeName) string {
 type state uint8
 
 const (
-	stateQueued       state = iota // an earlier run of the group has not ended
-	stateWaiting                   // waits for its turn to handle
-	stateWaitingAlone              // waits to handle while no other handler runs
+	stateQueued       state = iota // waits for the end of an earlier batch of the group
+	stateWaiting                   // waits until it may call the handler
+	stateWaitingAlone              // waits until it may call the handler with no other handler running
 	stateHandling                  // the handler runs
-	stateSleeping                  // waits for the next attempt
+	stateSleeping                  // waits for the time of the next attempt
 	stateBlocked                   // waits for an operator
-	stateDeleting                  // deletes its first message
-	stateEnding                    // makes its remaining messages visible again
+	stateDeleting                  // waits for the delete of its first message
+	stateEnding                    // ends, and makes its undeleted messages visible again
 
 	numberOfStates
 )
 
 // outcome is the result of an attempt.
 type outcome struct {
-	kind  kind
-	after time.Duration // for deferred and busy; 0 means a back-off
+	kind kind
+	// wait before the next attempt, as set by Defer or by the store; 0 means a back-off
+	after time.Duration
 	err   error
 }
 
-// run holds the messages of one group from one receive, in order. One goroutine handles
-// them.
+// groupBatch has the messages of one group from one receive, in order. One goroutine
+// handles them one after another.
 type groupBatch struct {
 	group    string
 	received time.Time
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	requests chan operatorRequest // from Retry and ParkHead; room for one order
+	requests chan operatorRequest // from Retry and ParkHead; the buffer has room for one request
 
 	// engine.mu guards the following fields.
-	items        []*item // the first is called the head
+	items        []*item // the first is the head of the group
 	state        state
 	headSince    time.Time // when the first message became the head
-	headError    error     // the last failure of the head
-	headKey      string    // key of the head after a failure
-	headAttempts int       // number of attempts of the head
-	superseded   bool      // the group has a newer run, so this one ends after its head
+	headError    error     // error of the head's last attempt, or nil
+	headKey      string    // dedupe key of the head, known after its first attempt
+	headAttempts int       // calls of the handler for the head
+	superseded   bool      // the consumer received the group again, so this batch ends early
 }
 
-// order is an operator's request to a sleeping or blocked run.
+// operatorRequest is a call of Retry or ParkHead for a sleeping or blocked batch.
 type operatorRequest struct {
-	park bool // else retry
+	park bool // true for ParkHead, false for Retry
 	done chan error
 }

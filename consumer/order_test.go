@@ -78,7 +78,7 @@ func TestRetryInHand(t *testing.T) {
 			}
 			return nil
 		})
-		c.Groups = 1 // one handler at a time; a sleeping group does not use it up
+		c.Groups = 1 // one handler at a time; while group a waits for its next attempt, group b is handled
 		c.Visibility, c.Failure.Base, c.Failure.Most = 30*time.Second, 10*time.Minute, 10*time.Minute
 		running := w.run(c, time.Hour)
 		assert.ElementsMatch(w, []string{"a1", "b1"}, w.calls[:2])

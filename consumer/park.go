@@ -30,11 +30,10 @@ const (
 	mostReason     = 1000
 )
 
-// park sends a copy of the first message of a run to the parking queue, again and again
+// park sends a copy of a batch's first message to the parking queue, and repeats the send
 // until SQS has confirmed the copy. Then park ends the claim of the message in the store
-// and returns true. It returns false if the run has to end first. If an operator asked
-// for the parking, park sends the result to the channel done; otherwise this channel is
-// nil.
+// and returns true. It returns false if the batch has to end first. If an operator asked
+// for the parking, park sends the result to the channel done; otherwise done is nil.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
@@ -55,7 +54,9 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 			return true
 		}
 		if answers[0].Fate == attempt.NotStored && answers[0].Next != attempt.Retry {
-			extra = false // the parking queue may accept only smaller messages
+			// the parking queue may refuse the message because the added attributes make it too
+			// large
+			extra = false
 		}
 		e.mu.Lock()
 		b.headError = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))

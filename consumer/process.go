@@ -137,7 +137,7 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 		if o, ok := c.acquireClaim(ctx, it, m); !ok {
 			return o
 		}
-		m, _ = c.decode(it) // Repeated depends on the claim
+		m, _ = c.decode(it) // m.Repeated depends on the claim granted now
 	}
 	if !it.claim.unrecorded {
 		o := c.call(it, func() error { return c.config.Handle(ctx, m) })
@@ -160,8 +160,8 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 	return outcome{kind: handled}
 }
 
-// acquireClaim claims the key of a message. If ok is false, the handler must not run, and
-// the outcome says why.
+// acquireClaim claims the key of a message. If ok is false, the handler must not be
+// called, and the outcome has the reason.
 func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
 	want := c.claimOf(it, m)
 	for range 2 {
@@ -209,9 +209,9 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe calls Config.Probe for an event whose outcome is unknown. If the effect did not
-// happen, probe records this in the store and returns true for again: the caller may
-// claim the key again.
+// probe calls Config.Probe for an event whose outcome is unknown, and records the answer
+// in the store. If the effect did not happen, mayClaim is true, and the caller may claim
+// the key again.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, mayClaim bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -282,7 +282,8 @@ func (c *Consumer[T]) renew(ctx context.Context, it *item) error {
 	return c.config.Store.Extend(ctx, ref, c.config.Visibility)
 }
 
-// handleTx makes claim, effect and record in one transaction.
+// handleTx claims the key, calls Config.HandleTx and records the success, all in one
+// transaction.
 func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outcome {
 	tx, err := c.config.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -291,7 +292,9 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	want.Token, want.Resend = idempotency.NewToken(), true // a repetition is safe: claim and effect commit together
+	// Resend lets this claim replace an earlier one without an outcome. That is safe: a
+	// claim commits only together with its effect, so an unfinished claim had no effect.
+	want.Token, want.Resend = idempotency.NewToken(), true
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
 	switch {
@@ -312,7 +315,9 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 		return outcome{kind: busy, err: err}
 	}
 	if err := tx.Commit(); err != nil {
-		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)} // the next attempt finds out whether the commit succeeded
+		// The commit may have succeeded. With kind busy there is another attempt, whose claim
+		// shows whether the store has recorded the success.
+		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)}
 	}
 	return outcome{kind: handled}
 }

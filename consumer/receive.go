@@ -60,8 +60,8 @@ func (e *engine) receiver() {
 }
 
 // reserve waits until another receive may start, and reserves room for its messages.
-// Config limits the messages and handlers. After messages with a high receive count, the
-// method caution limits the receives further. reserve returns the number of messages to
+// Config limits the messages and handlers. After messages with a high receive count,
+// receiveLimits limits the receives further. reserve returns the number of messages to
 // receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
@@ -82,10 +82,11 @@ func (e *engine) reserve() int {
 	}
 }
 
-// takeIn makes a run of the received messages of each message group, and passes each run
-// to admit. It starts another receiver if the receive was full and no other receiver is
-// idle. It returns false if this receiver should end: the consumer shuts down, or the
-// receive was empty and other receivers remain.
+// takeIn groups the messages that a receive returned by message group, and passes the
+// batch of each group to admit. If SQS returned as many messages as requested (n) and no
+// other receiver is idle, takeIn starts another receiver. It returns false if this
+// receiver should end: the consumer shuts down, or SQS returned no messages and other
+// receivers remain.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*groupBatch
@@ -122,7 +123,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		return false
 	case len(messages) == 0:
 		return e.receivers == 1
-	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // otherwise another receiver waits to start a receive
+	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // 1: only this receiver is not receiving
 		e.addReceiver()
 	}
 	return true

@@ -19,9 +19,9 @@ const (
 	aloneReceives = 3
 )
 
-// acquire waits until a run may call the handler; this is the turn of the run. If acquire
-// returns true, the caller calls the handler and then yield. If acquire returns false,
-// the handler must not be called, because the run or the consumer has to end.
+// acquire waits until a batch may call the handler. If acquire returns true, the caller
+// calls the handler and then yield(). If acquire returns false, the handler must not be
+// called, because the batch or the consumer has to end.
 func (e *engine) acquire(b *groupBatch, it *item) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -65,8 +65,8 @@ func (e *engine) acquire(b *groupBatch, it *item) bool {
 	return false
 }
 
-// yield lets other runs call their handlers after the handler of this run has returned.
-// It sets the state of this run to next.
+// yield is called after the handler of a batch has returned. It sets the state of the
+// batch to next, and lets other batches call their handlers.
 func (e *engine) yield(b *groupBatch, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,7 +75,8 @@ func (e *engine) yield(b *groupBatch, next state) {
 	e.grant()
 }
 
-// handlerEnded counts the handler of a run as ended. The caller holds e.mu.
+// handlerEnded updates the number of running handlers after the handler of b has
+// returned. The caller holds e.mu.
 func (e *engine) handlerEnded(b *groupBatch) {
 	e.running--
 	if e.alone == b {
@@ -83,8 +84,8 @@ func (e *engine) handlerEnded(b *groupBatch) {
 	}
 }
 
-// grant lets waiting runs call their handlers, as far as the limits allow. The caller
-// holds e.mu.
+// grant allows waiting batches to call the handler, as long as fewer than Config.Groups
+// handlers run and no handler must run alone. The caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -117,9 +118,10 @@ func (e *engine) begin(t *waiter) {
 	close(t.granted)
 }
 
-// limitReceives limits the next receives if a received message has a high receive count.
-// Such a message may kill the process. With the limit, such a crash affects fewer other
-// messages. The caller holds e.mu.
+// limitReceives makes the consumer receive fewer messages for a while if a received
+// message has a high receive count. The handler of such a message may have killed a
+// process. If it kills this process, too, fewer other messages are received again. The
+// caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:
@@ -139,8 +141,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers at the given time: a limit of limitReceives
-// ends then.
+// wakeReceiversAt wakes the waiting receivers at the given time, because a limit on the
+// receives (see limitReceives) ends then.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -149,9 +151,9 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// receiveLimits returns the largest number of messages in one receive and the largest number of
-// concurrent receives. Both depend on the receive counts of recent messages (see
-// limitReceives). If no receive may start now, both are 0. The caller holds e.mu.
+// receiveLimits returns the number of messages to ask for in one receive, and the largest
+// number of concurrent receives. Both are lower after a message with a high receive count
+// (see limitReceives). If no receive may start now, both are 0. The caller holds e.mu.
 func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingAlone) > 0 || e.alone != nil:
@@ -168,10 +170,10 @@ func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseBatch sets the state of a run to s and waits for the duration d, or until an
-// operator gives an order. If d is negative, pauseBatch waits without a time limit. goOn is
-// false if the run has to end. park is the operator's order to park the first message, or
-// nil.
+// pauseBatch sets the state of a batch to s and waits for the duration d, or until an
+// operator calls Retry or ParkHead. If d is negative, pauseBatch waits without a time
+// limit. goOn is false if the batch has to end. park is the operator's request to park
+// the first message, or nil.
 func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
 	e.setState(b, s)
@@ -198,9 +200,9 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon gives up the first message of a run that has to end. If the effect happened and
-// only the record of success is missing, abandon returns true: the message may be
-// deleted. Otherwise abandon ends the claim of the message and returns false.
+// abandon reports whether the first message of an ending batch may be deleted. It may if
+// the handler succeeded and only the store's record of the success is missing. Otherwise
+// abandon ends the claim of the message in the store and returns false.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

@@ -90,9 +90,9 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown makes messages visible again only after its last receive. Otherwise a
-// repeated receive, with the attempt ID of a lost answer, would return these messages
-// again.
+// A shutdown makes messages visible again only after the last receive has ended. The
+// shutdown interrupts a receive and repeats it with the same attempt ID; if messages were
+// visible by then, SQS would deliver them to this consumer again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

@@ -41,9 +41,9 @@ type settings struct {
 // another consumer can receive the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
-// processor is the part of a consumer that depends on the type of the events. Each run of
-// messages has a goroutine, which calls process, abandon and describe for the items of
-// the run. A separate goroutine calls renew. The caller holds no lock of the engine.
+// processor is the part of a consumer that depends on the type of the events. Each batch
+// of received messages has a goroutine, which calls process, abandon and describe for its
+// messages. Another goroutine calls renew. No caller holds engine.mu.
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
@@ -75,7 +75,7 @@ type engine struct {
 	cond *sync.Cond // wakes waiting receivers and calls of release
 
 	batches map[*groupBatch]struct{}
-	byGroup map[string][]*groupBatch // the first run is handled; later runs wait for its end
+	byGroup map[string][]*groupBatch // the first batch is handled; the later ones wait for its end
 	count   [numberOfStates]int
 	stats   Stats
 
@@ -154,18 +154,20 @@ func (e *engine) flushLog() {
 	_ = e.log.Flush(ctx) // records that are not written by then are lost
 }
 
-// schedule decides which run may call the handler. engine.mu guards its fields.
+// schedule decides which batch may call the handler. engine.mu guards its fields.
 type schedule struct {
 	running      int
-	alone        *groupBatch // the run that handles while no other handler runs, or nil
+	alone        *groupBatch // no handler starts while the handler of this batch runs; or nil
 	waiting      []*waiter
-	waitingAlone []*waiter // runs that must handle while no other handler runs
+	waitingAlone []*waiter // each waits until no other handler runs
 
-	singleUntil time.Time // until then a receive asks for one message
-	aloneUntil  time.Time // until then receive only while no group is handled
+	// until then, each receive asks for one message only, and at most four run
+	singleUntil time.Time
+	// until then, a receive starts only while all groups in the consumer are blocked
+	aloneUntil time.Time
 }
 
-// turn is a run that waits to call the handler.
+// waiter is a batch that waits until it may call the handler.
 type waiter struct {
 	batch    *groupBatch
 	receives int // receive count of the first message
@@ -180,8 +182,8 @@ type intake struct {
 
 	receivers int
 	polls     int
-	reserved  int // room for the messages of running receives
-	kept      int // received messages that their runs still contain
+	reserved  int // largest number of messages that the running receives may return
+	kept      int // received messages that were neither deleted nor released
 	keptBytes int64
 	paused    bool
 	answered  bool // SQS has answered a receive
@@ -194,17 +196,17 @@ type deletions struct {
 	queue      []*deletion
 	deleting   int // DeleteMessageBatch calls under way
 	timer      *time.Timer
-	unreleased []string // groups whose messages were not released, so they come back later
+	unreleased []string // groups with messages that stay hidden until their visibility timeout ends
 }
 
 // deletion is one message that waits for its delete.
 type deletion struct {
 	item *item
-	done chan bool // true after SQS confirmed the delete; room for one
+	done chan bool // gets one value: true if SQS confirmed the delete, else false
 	try  int
 }
 
-// setState changes the state of a run and updates e.count, the number of runs in each
+// setState changes the state of a batch, and e.count, the number of batches in each
 // state. The caller holds e.mu.
 func (e *engine) setState(b *groupBatch, s state) {
 	e.count[b.state]--
@@ -212,7 +214,8 @@ func (e *engine) setState(b *groupBatch, s state) {
 	b.state = s
 }
 
-// drop removes an item from its run and from the memory in use. The caller holds e.mu.
+// drop removes an item from its batch, and from the number and the bytes of kept
+// messages. The caller holds e.mu.
 func (e *engine) drop(it *item) {
 	it.removed = true
 	b := it.batch
@@ -228,7 +231,7 @@ func (e *engine) drop(it *item) {
 }
 
 // markLost marks a message whose visibility timeout has ended or ends soon. If the
-// message is the first of its run, the context of its handler ends. Otherwise the run
+// message is the first of its batch, the context of its handler ends. Otherwise the batch
 // continues up to this message and then ends. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
@@ -241,7 +244,7 @@ func (e *engine) markLost(it *item) {
 		slog.String("message_group", it.group), slog.String("message_id", it.id()))
 }
 
-// logItem logs a record about a message. Only the goroutine of the message's run calls
+// logItem logs a record about a message. Only the goroutine of the message's batch calls
 // logItem.
 func (e *engine) logItem(level slog.Level, message string, it *item, attributes ...slog.Attr) {
 	if e.log == nil {

@@ -7,13 +7,13 @@ type Stats struct {
 	Received, Handled int64
 	Duplicates        int64 // deliveries of keys with a recorded success
 	Failures          int64 // failed attempts
-	Deferred          int64 // attempts that a handler deferred
-	Waits             int64 // attempts that did not run: the store or another consumer prevented them
+	Deferred          int64 // attempts whose handler returned an error of Defer
+	Waits             int64 // attempts to repeat because of the store, the database, Probe or another consumer
 	Parked, Skipped   int64
 	Blockades         int64 // times that a group was blocked
 	Deleted           int64
 	DeleteRetries     int64
-	Released          int64 // messages made visible again at a shutdown or a loss
+	Released          int64 // messages made visible again: at a shutdown, or after an earlier one was lost
 	Lost              int64 // messages whose visibility timeout ended, or nearly ended, before the delete
 
 	// InHand is the number of received messages that the consumer still keeps, and Bytes
@@ -35,8 +35,8 @@ type BlockedGroup struct {
 	Attempts  int
 	Receives  int
 	Cause     error
-	Since     time.Time // when this message became the first of its group
-	InHand    int       // number of messages of the group in this process
+	Since     time.Time // when the message became the first of its group in this process
+	InHand    int       // received, undeleted messages of the group in this process
 
 	// Blocked is true if the group waits for an operator. If it is false, the group waits
 	// for its next attempt.

@@ -213,10 +213,11 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending run visible again, the last message first, so
-// that another consumer receives all messages of the run together. It first waits for
-// extensions and deletes of these messages. At a shutdown it also waits until no receive
-// is running: a repeated receive would return the released messages again.
+// release makes the messages of an ending batch visible again. The last message comes
+// first, so that another consumer receives all of them together. release first waits
+// until no call extends or deletes one of these messages. At a shutdown it also waits for
+// the end of all receives: a receive that the shutdown interrupted is repeated, and could
+// receive the released messages again.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {

@@ -66,7 +66,7 @@ func TestParallelConsumer(t *testing.T) {
 	assert.Contains(t, violations, "I2:")
 }
 
-// with returns a Run that runs package consumer with a changed configuration.
+// withConfig returns a Run that runs package consumer with a changed configuration.
 func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		wrong := config(e)
@@ -79,8 +79,8 @@ func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// over returns a Run that runs package consumer over a wrapped client. The wrapped client
-// hides some answers of SQS from the consumer.
+// withClient returns a Run that runs package consumer with the client that wrap returns.
+// This client hides some answers of SQS from the consumer.
 func withClient(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
@@ -100,7 +100,7 @@ func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibi
 	return out
 }
 
-// noExtensions drops extensions of the visibility and reports success.
+// noExtensions drops the calls that extend a visibility timeout, and reports success.
 type noExtensions struct{ consumer.Client }
 
 func (c noExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -120,7 +120,8 @@ func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Ch
 	return changed(in), nil
 }
 
-// blindExtensions reports success for an extension of the visibility that failed.
+// blindExtensions reports success for every call that changes a visibility timeout, even
+// if the call failed.
 type blindExtensions struct{ consumer.Client }
 
 func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -128,7 +129,7 @@ func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *s
 	return changed(in), nil
 }
 
-// blindDeletes reports success for a delete that failed.
+// blindDeletes reports success for every delete, even if the delete failed.
 type blindDeletes struct{ consumer.Client }
 
 func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
@@ -144,9 +145,9 @@ func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMess
 // group up to the group's first failure, deletes the handled messages, and relies on
 // SQS to deliver the others again.
 type loop struct {
-	parallel     bool // handles all messages at once
+	parallel     bool // handles all messages of a batch concurrently
 	deletesFirst bool
-	endsAtError  bool // ends at the first error of SQS
+	endsAtError  bool // ends at the first error of SQS or of Handle
 }
 
 func (l loop) run(ctx context.Context, e consumertest.Env) error {

@@ -8,21 +8,25 @@
 //		})
 //	}
 //
-// Every case names the invariant that it checks:
+// A violation that a case reports begins with the number of the broken invariant:
 //
-//	I1  handlers of a group start in order, each after every earlier message was
-//	    deleted, parked or handled
-//	I2  two handlers of a group never overlap, across consumers, unless a
-//	    visibility timeout ended
+//	I1  the handler is called for the messages of a group in order, and only after
+//	    every earlier message was deleted, parked or handled
+//	I2  two handlers of a group never run at the same time, even in two consumers,
+//	    unless a visibility timeout ended
 //	I4  without crashes a message reaches a dead-letter queue only if its handler fails
 //	I5  every handled message is deleted
-//	I6  after Run returned no handler starts, SQS gets no call and no message is in flight
+//	I6  after Run has returned, no handler is called, no call of SQS is made, and no
+//	    message is in flight
 //	I7  a message stays hidden while its handler runs
-//	I8  a handler learns that it lost its message before another handler starts with the message
+//	I8  if a consumer loses a message, the context of its handler ends before another
+//	    handler is called for the message
 //	I9  the number of received, unfinished messages is bounded
-//	I11 a standard queue is refused, or a failed message does not stop the others
+//	I11 for a standard queue, the consumer returns an error, or handles all other
+//	    messages after one has failed
 //	I12 at a quota of 300 calls a second, 10,000 messages are handled in 20 s
 //
-// I3, an effect happens once, depends on the store of a consumer: see HandleTx of
-// package consumer. I10 is about AWS Lambda: see package lambdasqs.
+// The cases do not check I3 and I10. I3 says that an effect happens once. It depends on
+// the store of the consumer: see HandleTx in package consumer. I10 is about AWS Lambda:
+// see package lambdasqs.
 package consumertest

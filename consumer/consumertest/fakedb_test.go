@@ -52,7 +52,7 @@ func (c fakeConnector) Driver() driver.Driver { return nil }
 type fakeConn struct {
 	d    *fakeDB
 	p    *process
-	txID int64 // number of the open transaction
+	txID int64 // identifies the open transaction
 }
 
 func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not supported") }
@@ -102,7 +102,7 @@ func (c *fakeConn) Commit() error {
 		s.ended[effect] = true
 	}
 	s.mu.Unlock()
-	_ = c.Rollback() // discards the staged effects
+	_ = c.Rollback() // the effects are committed, so this only removes the transaction and its lock
 	c.p.w.point(c.p, "after a commit")
 	if c.p.killed.Load() || s.random(50) == 0 {
 		return errors.New("the answer to the commit is lost")
@@ -123,7 +123,7 @@ func (c *fakeConn) Rollback() error {
 // fakeTxStore is an idempotency store for HandleTx. Its methods ClaimTx and CompleteTx
 // keep the records in a fakeDB.
 type fakeTxStore struct {
-	idempotency.Store // serves all calls without a transaction
+	idempotency.Store // for the calls that are not in a transaction
 	d                 *fakeDB
 }
 

@@ -182,8 +182,8 @@ func (s *simulation) maybeKill(p *process, _ string) {
 	p.kill()
 }
 
-// effect is the handler. It is sometimes slow, sometimes fails, and its process is
-// sometimes killed, at any step.
+// handleRandomly is the handler. At random it takes long, fails, or kills its process
+// before or after it adds the message's effect.
 func (s *simulation) handleRandomly(ctx context.Context, p *process, d Delivery) error {
 	span := time.Duration(s.random(300)) * time.Millisecond
 	if s.random(200) == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// TestConsumer runs every case as a subtest. A case fails with the invariants that the
-// consumer broke.
+// TestConsumer runs every case as a subtest. The violations of an invariant are errors of
+// the subtest, but at most three for each invariant.
 func TestConsumer(t *testing.T, run Run) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,7 +104,8 @@ func (w *world) violate(format string, args ...any) {
 	w.fail(format, args...)
 }
 
-// finished checks I5: every message was handled or parked, and was then deleted.
+// finished checks invariant I5: every message was handled or was copied to the parking
+// queue, and was then deleted from the queue.
 func (w *world) finished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -407,7 +408,8 @@ func playMemory(w *world) {
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
-	w.order = map[string][]string{"g": make([]string, 5)} // the messages have no order
+	// position 0 for every message: no message must be handled before another
+	w.order = map[string][]string{"g": make([]string, 5)}
 	for i := range w.order["g"] {
 		w.order["g"][i] = fmt.Sprintf("g/%d", i)
 		w.position[w.order["g"][i]] = 0

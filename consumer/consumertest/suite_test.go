@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// text decodes the bodies of the suite.
+// decodeText uses the whole body as the dedupe key and as the payload.
 func decodeText(body string) (sqsfifo.Envelope[string], error) {
 	return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
 }

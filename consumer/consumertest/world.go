@@ -32,8 +32,8 @@ type Client interface {
 
 // Env describes one process of a case.
 type Env struct {
-	// Client gives access to the queues of the case. After the case has killed the process
-	// of this Env, every call returns an error.
+	// Client gives access to the queues of the case. Some cases simulate the death of the
+	// process; from then on, every call of Client returns an error.
 	Client Client
 
 	QueueURL   string
@@ -63,7 +63,9 @@ type world struct {
 	queue, parking, dead *sqstest.Queue
 	server               *sqstest.Server
 	env                  Env
-	point                func(p *process, name string) // called at each step of a process; may kill the process
+	// called before and after each call of SQS, the store or the database; may kill the
+	// process
+	point func(p *process, name string)
 
 	mu       sync.Mutex
 	position map[string]int          // position of each body in its group
@@ -73,7 +75,9 @@ type world struct {
 	errs     []string
 	starts   int
 
-	endsAtCommit bool           // a message counts as handled when the transaction of its effect commits
+	// a message counts as handled when the handler's transaction commits, not when the
+	// handler returns nil
+	endsAtCommit bool
 	parkedBodies map[string]int // copies in the parking queue
 	deliveries   int
 	most         int // largest number of receives of one message
@@ -141,9 +145,8 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process. The process calls handle for each message. Before each call,
-// (*process).handle checks the order of the group (I1), overlaps (I2) and that Run has
-// not returned (I6).
+// start starts a process. The process calls handle for each message, and before each call
+// it checks some invariants (see (*process).handle).
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -159,11 +162,11 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 	return p
 }
 
-// start is one call of a handler, by a process.
+// handlerCall is a running call of the handler in the process by.
 type handlerCall struct{ by *process }
 
-// kill ends a process without a shutdown. From now on the calls of its goroutines have no
-// effect.
+// kill ends a process without a shutdown. The goroutines of the process may still run,
+// but their calls have no effect from now on.
 func (p *process) kill() {
 	p.killed.Store(true)
 	p.w.mu.Lock()
@@ -206,7 +209,9 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	stop := context.AfterFunc(ctx, func() { // from now on another consumer may handle the group
+	// The context ends if the consumer loses the message. Another consumer may then call a
+	// handler for the group.
+	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over()

@@ -3,15 +3,15 @@
 //
 //	lambda.Start(lambdasqs.New(c, lambdasqs.Options{}))
 //
-// Groups of a batch are handled concurrently, each in order, and a group stops at its
-// first failure. The answer names exactly the failed and the unhandled messages. Set
-// FunctionResponseTypes of the event source mapping to ReportBatchItemFailures:
-// otherwise Lambda ignores the answer and deletes all messages.
+// The message groups of a batch are handled concurrently, each in order, and a group
+// stops at its first failure. The answer to Lambda has exactly the IDs of the failed and
+// the unhandled messages. Set FunctionResponseTypes of the event source mapping to
+// ReportBatchItemFailures: otherwise Lambda ignores the answer and deletes all messages.
 //
 // The types have the JSON form of Lambda's events, so the package needs no module of AWS
 // Lambda. Lambda may deliver a message twice: give the consumer a store. A failed message
-// and the later messages of its group return with a higher receive count; give a redrive
-// policy of the queue a maxReceiveCount of at least 10.
+// and the later messages of its group return with a higher receive count. If the queue
+// has a redrive policy, its maxReceiveCount should be at least 10.
 package lambdasqs
 
 import (
@@ -59,8 +59,7 @@ type ItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Consumer is the part of a consumer that the function needs. *consumer.Consumer
-// implements it.
+// Consumer is the method of a *consumer.Consumer that the Lambda function of [New] calls.
 type Consumer interface {
 	Attempt(ctx context.Context, m types.Message) error
 }
@@ -72,9 +71,10 @@ type VisibilityClient interface {
 
 // Options configures the function of [New]. The zero value is valid.
 type Options struct {
-	// Client makes failed and unhandled messages visible after RetryAfter. Without
-	// Client, a failed group waits for the end of the queue's visibility timeout. The
-	// group also waits if the permission sqs:ChangeMessageVisibility is missing.
+	// Client sets the visibility timeout of failed and unhandled messages to the value of
+	// RetryAfter, so that SQS delivers them soon. Without Client, or without the permission
+	// sqs:ChangeMessageVisibility, they stay hidden until the queue's visibility timeout
+	// ends.
 	Client   VisibilityClient
 	QueueURL string // required with Client
 

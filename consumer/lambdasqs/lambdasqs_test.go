@@ -121,7 +121,8 @@ func check(t *testing.T, groups []int, first [3]int) {
 	}
 }
 
-// A standard queue has no order: one failure names one record.
+// On a standard queue the messages have no order, even with the same group ID. After a
+// failure of one message the others are handled, and the answer has only the failed one.
 func TestStandardQueue(t *testing.T) {
 	f := &failing{}
 	f.fails[0] = true
@@ -146,8 +147,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 type job struct{ N int }
 
 // An event in Lambda's JSON form reaches the handler of a consumer. A repeated delivery
-// does not handle a handled message again. Failed and unhandled messages become visible
-// soon, the last message first.
+// does not handle a handled message again. The visibility timeouts of the failed and the
+// unhandled message are shortened to one second. The call names the last message first,
+// so that SQS delivers both together.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{
