@@ -127,7 +127,8 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 	})
 }
 
-// Close waits for an item for which Admit answers Later, until the context of Close ends.
+// Admit always answers Later for an item, so Close waits for this item. When the context of
+// Close ends, the item is withdrawn.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		it := c.item("a")
@@ -141,8 +142,9 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change makes Admit answer Change once for an item, before its first attempt. The item
-// is changed by the given function, which Revise calls.
+// change sets the test's Admit and Revise functions. Before the first attempt of the item,
+// Admit answers Change once. The dispatcher then calls Revise, which changes the item with
+// the given function.
 func (c *modelSender) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {
@@ -228,8 +230,9 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// The context of an item ends while Admit runs, so the item gets its outcome. The
-// dispatcher then does not call Revise, even if Admit answers Change.
+// The context of an item ends while Admit runs. The item is withdrawn and gets its outcome
+// at once. The answer that Admit returns later has no effect: even after Change, Revise is
+// not called.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelSender) {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait after the second failed attempt in a row. Each
-	// further failure doubles the wait, up to mostBackoff. After the first failure there
-	// is no wait: most failures happen only once, and the pacer slows the requests down
+	// firstBackoff is the longest wait after the second failed attempt of an item. Each
+	// further failure doubles the wait, up to mostBackoff. After the first failure the item
+	// does not wait: most failures happen only once, and the pacer slows the requests down
 	// if many fail.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
@@ -31,11 +31,11 @@ func backoff(failures uint8) time.Duration {
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 }
 
-// batch is one worker's request, in preparation or under way. A groupQueue is the queue of
-// one message group.
+// batch is one request of a worker, in preparation or under way.
 type batch[M any] struct {
-	groups     []*groupQueue[M] // groups of the items; busy until the answer arrives
-	items      []*Item[M]       // items of the request; the items of one group are adjacent
+	// The queues of the items' message groups. They are busy until the answer arrives.
+	groups     []*groupQueue[M]
+	items      []*Item[M] // items of the request; the items of one group are adjacent
 	admissions []Admission
 	admitted   []*Item[M] // the items for which Admit answered Send
 	answers    []attempt.Answer
@@ -70,9 +70,10 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a group into the list of ready groups. If the next attempt of the group has to wait, schedule puts it into the heap of delayed groups
-// instead. A group without an item to send is removed when it is empty (see drop). Before
-// the call the group must be idle and neither in the list nor in the heap.
+// schedule puts a group into the list of ready groups, or into the heap of delayed groups
+// if the next attempt of the group has to wait. If the group has no item to send, schedule
+// removes the group if it is empty (see drop). Before the call the group must be idle (not
+// busy), and neither in the list nor in the heap.
 func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	switch {
 	case g.notBefore.After(now):
@@ -87,8 +88,10 @@ func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	g.queued = true
 }
 
-// endStopped ends the first items of a group, up to the first item with a further attempt
-// (see stopped). It reports whether the group has such an item.
+// endStopped decides the outcomes of the items at the front of a group that must not be
+// sent (any more), for example because the group is paused. The function stopped makes this
+// decision. endStopped ends at the first item that may be sent, and reports whether the
+// group has such an item.
 func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 	for {
 		it := g.firstWaiting()
@@ -139,8 +142,8 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 	return !at.IsZero() && !now.Before(at)
 }
 
-// giveUpAt returns the time from which the sender permits no retry of the item, or the
-// zero time without such a limit.
+// giveUpAt returns the time from which the sender permits no retry of the item
+// (Sender.GiveUpAt). The zero time means that there is no such limit.
 func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	if it.doubt > 0 {
 		return time.Time{} // no limit: a retry may show whether SQS stored the item
@@ -170,7 +173,9 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			if it.phase != waiting { // the sender's Prepare runs for the item
+			// No request contains items of a ready group, so Prepare is running for this
+			// item.
+			if it.phase != waiting {
 				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
@@ -222,7 +227,9 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		if it.phase != waiting { // the sender's Prepare runs for the item
+		// No other request contains items of this group, so Prepare is running for this
+		// item.
+		if it.phase != waiting {
 			break
 		}
 		most = it.atMost(most)
@@ -245,9 +252,11 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	return len(b.items) > first
 }
 
-// mayFollow reports whether an item may be in the same request as earlier items of its
-// group. The result is false for an item without a further attempt. It is also false in a
-// paused group: only the failed item may be sent, as the first of its group.
+// mayFollow reports whether an item may be in a request together with earlier items of its
+// group. It returns false for an item that must not be sent, for example because its
+// context has ended. It also returns false for every item of a paused group: only the
+// failed item of such a group may be sent, and it is always the first of the group in its
+// request.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
@@ -290,7 +299,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
 		if b == nil {
-			continue // take has emptied the ready list
+			// No ready group had an item to send. The call of take() has removed all of
+			// them from the list, so the loop ends.
+			continue
 		}
 		b.began = now
 		d.calls++
@@ -302,8 +313,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 }
 
 // mayCall reports whether a request may start now. A group must be ready, and fewer than
-// InFlight requests must be under way. The wait for further items (Linger) must be over,
-// or unnecessary: no request is under way, the request is full, or Flush or Close runs.
+// InFlight requests must be under way. If another request is under way, a request with room
+// for further items also waits for these items, at most for the time Options.Linger. It
+// does not wait while Flush runs, or after Close.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
@@ -311,8 +323,8 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// startWork starts a worker for each batch that may start, and a reporter if outcomes wait. It
-// sets the timer for the next deadline.
+// startWork starts a worker for each batch that may start, and a reporter if outcomes wait
+// for their report. It sets the timer for the next deadline.
 func (d *Dispatcher[M]) startWork(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++

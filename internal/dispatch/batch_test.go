@@ -111,7 +111,7 @@ func TestLinger(t *testing.T) {
 		}
 		submit(1) // no request is in flight, so the request starts immediately
 		pass(time.Millisecond)
-		submit(3) // waits for more items
+		submit(3) // the request waits for further items (Linger)
 		pass(10 * time.Millisecond)
 		submit(3)
 		pass(100 * time.Millisecond)
@@ -119,7 +119,7 @@ func TestLinger(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []time.Duration{0, 21 * time.Millisecond, 111 * time.Millisecond}, c.starts)
 		submit(2)
-		c.flush() // the items no longer wait for more items
+		c.flush() // Flush ends the wait for further items
 		require.Equal(t, 111*time.Millisecond, c.starts[3])
 		require.Equal(t, []int{1, 6, 10, 2}, []int{len(c.requests[0]), len(c.requests[1]), len(c.requests[2]), len(c.requests[3])})
 	})
@@ -367,8 +367,8 @@ func TestPacing(t *testing.T) {
 	})
 }
 
-// An item submitted with Refused set gets its outcome in the order of its group, and is
-// in no request.
+// An item with the field Refused set gets its outcome in the order of its group, without a
+// request.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

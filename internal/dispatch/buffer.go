@@ -66,7 +66,9 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.waiters.Remove(place)
-	b.admit() // the next waiter may need less room
+	// The first waiter blocks all others. If this caller was the first, the next waiter may
+	// need less room and fit now.
+	b.admit()
 	return context.Cause(ctx)
 }
 
@@ -95,7 +97,7 @@ func (b *buffer) take(bytes int) bool {
 	return true
 }
 
-// leave returns the room of items to the buffer and admits waiters.
+// leave gives the room of items back to the buffer and admits waiters.
 func (b *buffer) leave(items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -26,8 +26,8 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter calls buffer.enter in a new goroutine. It returns when this call waits or has
-// ended.
+// enter starts a goroutine that calls buffer.enter. It returns when buffer.enter has
+// returned or waits for room.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
 		err := q.b.enter(ctx, bytes, nil)
@@ -230,8 +230,8 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Items keep their room in the buffer until they are reported, even refused items and
-// items whose report blocks.
+// Every item keeps its room in the buffer until it was reported. This includes refused
+// items, and items for which the call of Report has not returned.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

@@ -75,9 +75,9 @@ func (c *modelSender) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items reported as stored, although the service stored a later
-// item of their group first. If unnamed is true, reordered leaves out the items reported
-// with Overtaken.
+// reordered returns the items that were reported as stored although the service had stored
+// a later item of their group before them. If unnamed is true, it leaves out the items that
+// were reported with Overtaken, because this report names them.
 func (c *modelSender) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
@@ -112,8 +112,9 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// A queue remains only if its items were withdrawn while the queue was in the ready
-	// list or in the heap.
+	// The queue of a group may only remain if its items were withdrawn while the queue was
+	// in the list of ready groups or in the heap of delayed groups (queued). Such a queue
+	// is empty.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

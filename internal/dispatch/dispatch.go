@@ -1,29 +1,32 @@
-// Package dispatch forms requests from items, starts requests, retries items, and
-// reports outcomes in order.
+// Package dispatch forms requests from items, starts requests, retries items, and reports
+// outcomes in order.
 //
-// A dispatcher owns the queue of each message group (a groupQueue), the buffer, the pacing,
-// the retries, the pauses and every goroutine of a producer. The root package submits
-// items through Reserve and Submit. The dispatcher itself knows groups, keys, sizes,
-// attempts and time. For everything about messages it calls a [Sender], which knows
+// A dispatcher owns the queue of each message group (type groupQueue), the buffer, the
+// pacing, the retries, the pauses and every goroutine of a producer. The root package
+// submits items through Reserve and Submit. The dispatcher itself knows groups, keys,
+// sizes, attempts and time. For everything about messages it calls a [Sender], which knows
 // SQS, telemetry and the type of an event.
 //
 // Order: two requests with the same group are never under way at the same time. With
 // [Options].PerGroup 1 an item is sent after the previous item of its group has its
 // outcome, so the order of a group holds under every fault. With a larger PerGroup a
-// request contains adjacent items of one group, and every item that may have been
-// stored after a later item is reported (Outcome.Overtaken or the reason [Overtaken]).
+// request contains adjacent items of one group. An item may then be stored after a later
+// item of its group. Every item to which this may have happened is reported with
+// Outcome.Overtaken or with the reason [Overtaken].
 //
-// Goroutines, all owned by the [Dispatcher]: at most InFlight workers, each with one
-// request, calls of Prepare, and reporters, which report outcomes. One reporter is enough
-// while reports are quick. While reports block, another reporter runs for each message
-// group that waits for its report, at most one for each item in the buffer. An idle
-// dispatcher has no goroutines; Close waits for all. Timers and ended contexts run short
-// functions that wait only for the lock.
+// Goroutines: the [Dispatcher] owns three kinds. A worker makes one request after another;
+// at most InFlight workers have a request under way. Each call of Prepare has a separate
+// goroutine. A reporter calls Sender.Report for the outcomes. One reporter is enough while
+// Report returns quickly; between two requests, a worker may do its job. While calls of
+// Report block, more reporters run: at most one for each message group with an outcome to
+// report, and so at most one for each item in the buffer. An idle dispatcher has no
+// goroutines; Close waits for all. Timers and ended contexts run short functions that wait
+// only for the lock.
 //
-// Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may
-// be taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit,
-// Send, Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh,
-// Revise and Paused run under mu.
+// Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may be
+// taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit, Send,
+// Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh, Revise and
+// Paused run under Dispatcher.mu.
 package dispatch
 
 import (
@@ -61,45 +64,46 @@ type Sender[M any] interface {
 	Admit(items []*Item[M], admissions []Admission)
 
 	// Prepare does work in advance, so that the next Admit of the items is quick. The
-	// dispatcher calls Prepare if Options.Prepared is not 0. The items are in no request,
-	// and none of them is sent before Prepare returns. Prepare may block for a bounded
-	// time.
+	// dispatcher calls Prepare if Options.Prepared is not 0. While Prepare runs, no request
+	// contains the items. Prepare may block for a bounded time.
 	Prepare(items []*Item[M])
 
 	// Send makes one request with the items and sets answers[i] for items[i]. Meanwhile,
 	// no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item that ends. Conclude is called once for each
-	// item, except after an answer that SQS stored the item: the fate is then known. The
-	// item may still be in a request; the answer to that request no longer changes the
-	// outcome. The fate must stay true: a later Admit must not allow the item to be sent.
+	// Conclude returns the fate of an item when the dispatcher decides the outcome of the
+	// item. Conclude is called once for each item. The exception is an item that SQS stored
+	// according to the answer: its fate is Stored without a call. The item may still be in
+	// a request; the answer to that request no longer changes the outcome. The returned
+	// fate must stay true, so Admit must not let the item be sent afterwards.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that was passed to Conclude, when the item is
-	// in no request any more. Release is not called if the answer to the item's last
-	// request shows that the item is stored. For an item withdrawn during Admit, Release
-	// is called even if Admit then refuses the attempt. Release returns the final fate of
-	// the item. For an item in doubt, over is the time at which a pause of the group may
-	// end, or zero for no such time.
+	// Release is called once for each item that was passed to Conclude, when no request
+	// contains the item any more. Release is not called if the answer to the item's last
+	// request shows that the item is stored. If the item was withdrawn during Admit,
+	// Release is called even if Admit then refuses the attempt. Release returns the final
+	// fate of the item. If the dispatcher pauses the group because the item is in doubt or
+	// altered, over is the time at which the pause ends at the latest. The zero time sets
+	// no such end.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
-	// GiveUpAt returns the time at which the sender gives a failed item up. A time after
-	// the end of RetryFor has no effect. The zero time means never. GiveUpAt is not
-	// called for an item that a request may have stored. GiveUpAt is called under the
-	// dispatcher's lock and must return quickly.
+	// GiveUpAt returns the time from which the sender does not permit a failed item to be
+	// retried. A time after the end of Options.RetryFor has no effect. The zero time means
+	// never. GiveUpAt is not called for an item that SQS may have stored. GiveUpAt is
+	// called under the dispatcher's lock and must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during
 	// its Admit, Prepare or Send.
 	Refresh(it *Item[M])
 
-	// Revise may change Message, Size and Group of an item for which Admit answered
-	// Change. The item is then in no request. If the item was withdrawn meanwhile,
-	// Release is called in place of Revise.
+	// Revise is called for an item for which Admit answered Change. It may change Message,
+	// Size and Group of the item, which is in no request then. If the item was withdrawn
+	// meanwhile, the dispatcher calls Release instead of Revise.
 	Revise(it *Item[M])
 
-	// Paused reports that an item paused its group. Paused is called under the
+	// Paused is called when an item has paused its group. It is called under the
 	// dispatcher's lock.
 	Paused(group string, p *Pause)
 
@@ -107,10 +111,11 @@ type Sender[M any] interface {
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Report reports the outcome of an item. It is called once for each item. The calls
-	// for the items of a group are made in order and one after another. Withdraw is the
-	// exception: it calls Report for its items immediately. Report may block, or end its
-	// goroutine.
+	// Report reports the outcome of an item. It is called once for each item. The calls for
+	// the items of a group are made one after another, in the order of the group. The
+	// exception is [Dispatcher.Withdraw]: it calls Report for its items immediately, even
+	// before earlier items of the group and during their reports. Report may block. It may
+	// also end the goroutine that calls it (runtime.Goexit).
 	Report(it *Item[M])
 }
 
@@ -135,10 +140,10 @@ const (
 	// Stored ends the item without a request, because it is known to be stored.
 	Stored
 
-	// Later delays the item, because the sender cannot decide yet whether the item may
-	// be sent. The item keeps its place in its group, and Admit is called again after
-	// [Item].Delay. The delay does not count as an attempt, but the time for retries
-	// begins.
+	// Later delays the item, because the sender cannot decide yet whether the item may be
+	// sent. The item keeps its place in its group, and Admit is called again after
+	// [Item].Delay. The delay does not count as an attempt, but it counts as time for
+	// retries (Options.RetryFor).
 	Later
 
 	// Change keeps the item for a later request, with another message: the dispatcher
@@ -160,18 +165,22 @@ const (
 	// resumed.
 	PauseOnFailure
 
-	// NeverPause lets every group continue.
+	// NeverPause never pauses a group: the later items are sent after every failure. It
+	// also lets the later items of a [Call] be sent.
 	NeverPause
 )
 
 // Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.
 type Options struct {
-	PerGroup int // items of one group in a request, 1 to 10
-	Prepared int // most items prepared in advance; half of them per Prepare
+	PerGroup int // maximum number of items of one group in a request, 1 to 10
+	// Prepared is the maximum number of items that are prepared in advance by
+	// Sender.Prepare. A call of Prepare gets at most half of this number. 0 means that
+	// Prepare is not called.
+	Prepared int
 	Policy   Policy
 	RetryFor time.Duration // time for retries after the first attempt
 	Linger   time.Duration
-	InFlight int // most concurrent requests
+	InFlight int // maximum number of concurrent requests
 	Items    int // size of the buffer in items
 	Bytes    int // size of the buffer in bytes
 }
@@ -184,13 +193,13 @@ type Dispatcher[M any] struct {
 	began   time.Time // items store times as durations since began
 	buffer  buffer
 
-	mu           sync.Mutex
+	mu           sync.Mutex                // guards the fields below
 	groups       map[string]*groupQueue[M] // queues of the message groups with items
 	spare        *groupQueue[M]            // empty groups for reuse
 	spares       int
-	prepared     int // number of items prepared in advance for a later request
-	ready        groupList[M]
-	delayed      groupHeap[M]
+	prepared     int                 // number of items prepared in advance for a later request
+	ready        groupList[M]        // groups whose next item may be sent
+	delayed      groupHeap[M]        // groups whose next attempt has to wait
 	pauses       map[string][]*Pause // by group, in the order of the failures
 	paused       int64               // number of pauses so far
 	watchers     map[<-chan struct{}]*watcher[M]
@@ -199,31 +208,37 @@ type Dispatcher[M any] struct {
 	requests     uint64 // number of requests so far
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
-	items        int         // number of items without a reported outcome
+	items        int         // number of items whose outcome is not reported yet
 	urgent       int         // running calls of Flush; meanwhile items do not linger
 	closed       bool
 	forced       bool // closed, and the remaining items were withdrawn
 
 	current *epoch
-	epochs  []*epoch      // epochs that waiting calls of Flush have ended
+	epochs  []*epoch      // ended by calls of Flush; may still have unreported items
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
 	toReport  groupList[M] // groups with outcomes that no reporter has taken
 	reporters int
-	records   bool   // an outcome has waited for the store's record
-	reported  uint64 // number of reported outcomes
+	// records becomes true when an outcome first has to wait until the store has recorded
+	// the item (MarkRecording). While it is false, giveUpRecord need not search.
+	records  bool
+	reported uint64 // number of reported outcomes
 
-	freed, freedBytes int // room of reported items not yet returned to the buffer
+	// The number and the bytes of reported items whose room is not yet given back to the
+	// buffer.
+	freed, freedBytes int
 
-	watchdog *time.Timer
-	watching bool
-	seen     uint64 // value of reported at the last run of the watchdog
-	visited  uint64 // items visited by withdrawals; only tests read it
+	watchdog *time.Timer // calls watchReporters
+	watching bool        // the watchdog timer is set
+	// seen is the number of reported outcomes when watchReporters last found outcomes to
+	// report.
+	seen    uint64
+	visited uint64 // number of items that withdrawals have looked at; only tests read it
 
-	timer     *time.Timer // runs when the next request may start
+	timer     *time.Timer // calls wake when the next request may start
 	wakeAt    time.Time   // zero if the timer is not set
-	minute    *time.Timer // of housekeeping
-	minuteSet bool        // minute is set
+	minute    *time.Timer // calls housekeep
+	minuteSet bool        // the timer minute is set
 }
 
 // New returns a dispatcher. The dispatcher starts no goroutine before the first item is
@@ -247,8 +262,8 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 // Reserve takes room for one item in the buffer. Reserve blocks until there is room, the
 // context ends (returning the context's cause) or the dispatcher closes (returning
 // [ErrClosed]). While Reserve blocks, it calls a non-nil refresh once a minute, as the
-// dispatcher calls Sender.Refresh for submitted items. The room is returned after the
-// item's outcome was reported.
+// dispatcher calls Sender.Refresh for submitted items. The room becomes free again after
+// the item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)
 }
@@ -257,12 +272,14 @@ func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) e
 // room.
 func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.room(size)) }
 
-// Cancel returns the room of an item that is not submitted.
+// Cancel gives the room that Reserve or TryReserve took for an item back to the buffer. The
+// item must not be submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room returns the bytes that an item takes in the buffer. An item larger than the
-// buffer takes the whole buffer: the sender refuses such an item, and waiting for more
-// room would never end.
+// room returns the bytes that an item takes in the buffer: its size, but at most the size
+// of the whole buffer. An item larger than the buffer is never sent, because the sender
+// refuses it. Without the maximum, it would wait for room indefinitely and would never get
+// this outcome.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
 // Submit adds items with reserved room to the ends of their groups. If the dispatcher
@@ -317,7 +334,7 @@ type Stats struct {
 	Paused   int     // paused groups
 	Rate     float64 // requests a second allowed by pacing; 0 if unlimited
 
-	// Oldest is the age of the oldest item since Submit, 0 without items.
+	// Oldest is the time since Submit of the oldest item, 0 without items.
 	Oldest time.Duration
 
 	// OldestPause is how long ago the oldest pause began, 0 without one.
@@ -325,8 +342,9 @@ type Stats struct {
 
 	Blocked int // callers of Reserve that wait for room
 
-	// Counts since New.
-	Pauses, Waits int64 // pauses of groups, and callers of Reserve that waited
+	// Pauses is the number of pauses since New, and Waits is the number of calls of Reserve
+	// since New that had to wait for room.
+	Pauses, Waits int64
 }
 
 // Stats returns a snapshot. It visits each group with items.
@@ -342,8 +360,10 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. The oldest item of a group is being reported,
-// or is the first of the group's outcomes, or is the first of the group's undecided items.
+// oldest returns the age of the oldest item. It compares three items of each group: the
+// item whose report is running, the first item whose outcome waits for its report, and the
+// first item in the queue. The oldest item of a group is one of the three, unless
+// giveUpRecord has moved another outcome in front of it.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {
@@ -356,11 +376,12 @@ func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	return now.Sub(d.began) - first
 }
 
-// housekeepEvery is the interval between refreshes of undecided items and sweeps of the
-// sender.
+// housekeepEvery is the interval between two calls of housekeep, which calls Sender.Refresh
+// for the items without an outcome and lets the sender free memory (Sender.Sweep).
 const housekeepEvery = time.Minute
 
-// setMinute sets the timer of housekeeping. The caller holds d.mu.
+// setMinute sets the timer that calls housekeep, unless it is set already. The caller holds
+// d.mu.
 func (d *Dispatcher[M]) setMinute() {
 	if d.minuteSet {
 		return
@@ -373,8 +394,9 @@ func (d *Dispatcher[M]) setMinute() {
 	}
 }
 
-// housekeep refreshes undecided items, ends pauses and frees memory. It releases the lock
-// after every 64 groups, so other calls are quick even with a large buffer.
+// housekeep refreshes the items without an outcome, ends pauses and frees memory. It
+// releases the lock after every 64 groups, so other calls are quick even with a large
+// buffer.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
 	d.minuteSet = false
@@ -386,8 +408,8 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// Refresh an item in a request, too: Admit may leave the item out of the
-				// request.
+				// Items in a request are refreshed, too. If Admit leaves such an item out
+				// of the request, the item waits on for another request.
 				if it.phase <= inFlight {
 					d.sender.Refresh(it)
 				}

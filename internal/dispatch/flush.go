@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// epoch counts the items submitted between two calls of Flush. A Flush waits until all
-// earlier epochs are empty.
+// epoch counts the items submitted between two calls of Flush. A Flush ends the current
+// epoch, and waits until this epoch and all earlier epochs are empty.
 type epoch struct {
-	items  int
-	sealed bool // a Flush has begun since, so new items join a later epoch
-	done   chan struct{}
+	items  int           // items without a reported outcome
+	sealed bool          // a Flush has ended this epoch, so new items join a later one
+	done   chan struct{} // closed when the epoch is sealed and empty
 }
 
 // leaveEpoch removes an item whose outcome was reported from the count of its epoch.
@@ -79,11 +79,12 @@ func (d *Dispatcher[M]) seal() []*epoch {
 // requests that have not returned.
 const Grace = time.Second
 
-// Close refuses new items and waits for the submitted items. When its context ends,
-// Close withdraws the remaining items, so each has an outcome, calls abort to cancel
-// the requests, and waits up to [Grace] for the reports. It returns the number of items
-// whose report is still blocked, and the context's cause if the context ended. Close
-// may be called more than once.
+// Close refuses new items and waits until the outcomes of the submitted items are reported.
+// If its context ends first, Close withdraws the remaining items, so that each of them has
+// an outcome. Close then calls abort to cancel the requests, and waits up to [Grace] for
+// the reports and requests. The result unreported is the number of items that are not
+// reported by then, because a call of Report blocks. err is the context's cause if the
+// context ended first. Close may be called more than once.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
 	d.mu.Lock()

@@ -206,9 +206,9 @@ func TestForcedClose(t *testing.T) {
 	}
 }
 
-// A report blocks indefinitely. When the context of Close has ended, Close waits for
-// Grace, and counts the item with the blocked report and the items of the group that wait
-// for this report.
+// The report of an item blocks indefinitely. When the context of Close ends, Close waits
+// for the time Grace. It then returns the number of items without a finished report: the
+// item whose report blocks, and the later items of its group.
 func TestForcedCloseDuringAReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
@@ -231,8 +231,9 @@ func TestForcedCloseDuringAReport(t *testing.T) {
 	})
 }
 
-// A request does not return. When the context of Close has ended, Close waits for Grace
-// and returns. Each item has its outcome.
+// A request blocks, even after its context has ended. When the context of Close ends, every
+// item gets its outcome. Close waits for the time Grace and then returns, although the
+// request still blocks.
 func TestForcedCloseDuringARequest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})
@@ -279,8 +280,8 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 	})
 }
 
-// A second Close, with a shorter deadline than the first, withdraws the items at the
-// shorter deadline.
+// Close is called a second time, with an earlier deadline than the first call. At the
+// earlier deadline the items are withdrawn.
 func TestASecondClose(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {

@@ -5,30 +5,31 @@ import "time"
 // groupQueue is the queue of one message group, in the order of submission. A retried item
 // keeps its place. A decided item leaves the queue after all earlier items have left it.
 //
-// A queue is in exactly one state: busy with a request, in the ready list, in the heap
-// of delayed groups, or without an item to send. An empty queue is reused for another
+// A queue is in exactly one state: busy with a request, in the list of ready groups, in the
+// heap of delayed groups, or without an item to send. An empty queue is reused for another
 // group.
 type groupQueue[M any] struct {
 	group       string
-	itemList[M]             // undecided items, and decided items that wait for earlier items
+	itemList[M]             // undecided items, and decided items that may not leave yet
 	outcomes    itemList[M] // outcomes that are not reported yet
 	reporting   *Item[M]    // the item whose report is running
 
 	prepared int // items of this group prepared in advance for a later request
 
 	busy         bool // a request contains items of the group
-	queued       bool // in the ready list or the heap
-	reportQueued bool // in Dispatcher.toReport, or taken by a reporter
+	queued       bool // in the list of ready groups or the heap of delayed groups
+	reportQueued bool // in Dispatcher.toReport, or taken from there by a reporter
 
-	notBefore  time.Time // time of the next attempt
+	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	next [listKinds]*groupQueue[M] // next group in each list that has this group
+	// The next group in the list of each kind, if this group is in that list.
+	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the next item to send, or nil. The result is also nil while an
-// earlier item is in a request or in the sender's Prepare, because the order must be
-// kept.
+// firstWaiting returns the next item to send, or nil. The result is nil while an earlier
+// item is in a request or in a call of Prepare, because the items of a group are sent in
+// order.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -40,10 +41,11 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether a later item of the group may have been stored before the
-// given item. This is so if an earlier request may have stored the later item and the
-// fate of the later item is not decided yet. The search ends at the first item without an
-// attempt, because all later items have had no attempt either.
+// inDoubtAfter reports whether SQS may have stored a later item of the group before the
+// given item. This is possible if the later item was in an earlier request, whose answer
+// did not show whether the item was stored, and if its fate is not decided yet. The search
+// ends at the first item without an attempt, because all items after it have had no attempt
+// either.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayPrecede(stored) {
@@ -56,8 +58,9 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayPrecede reports whether an earlier request than the last request of the given item
-// may have stored this item.
+// mayPrecede reports whether SQS may have stored the receiver before the item given as
+// stored. This is possible if the receiver may have been stored by an earlier request than
+// the last request of the given item.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -109,8 +112,8 @@ func (q *itemList[M]) remove(it *Item[M]) {
 	it.prev, it.next = nil, nil
 }
 
-// groupList is a queue of groups, first in, first out. A group may be in one list of each
-// kind.
+// groupList is a queue of groups, first in, first out. There are lists of two kinds
+// (listKind). A group is in at most one list of each kind at a time.
 type groupList[M any] struct {
 	kind       listKind
 	head, tail *groupQueue[M]
@@ -121,8 +124,9 @@ type groupList[M any] struct {
 type listKind int
 
 const (
-	readyGroups listKind = iota // ready groups, or spare groups
-	groupsToReport
+	// The list of ready groups. The list of empty groups for reuse uses the same links.
+	readyGroups    listKind = iota
+	groupsToReport          // list of groups with an outcome to report
 
 	listKinds
 )
@@ -176,7 +180,7 @@ func (h *groupHeap[M]) Pop() any {
 	return g
 }
 
-// mostSpare is the maximum number of empty groups kept for reuse.
+// mostSpare is the maximum number of empty group queues kept for reuse.
 const mostSpare = 1024
 
 // groupQueue returns the queue of a group. If the group has none, groupQueue makes one.
@@ -196,7 +200,8 @@ func (d *Dispatcher[M]) groupQueue(group string) *groupQueue[M] {
 	return g
 }
 
-// drop removes a group if it is empty and idle, and keeps it for reuse.
+// drop deletes the queue of a group from Dispatcher.groups if it is empty and idle. The
+// empty queue is kept for another group, unless mostSpare queues are kept already.
 func (d *Dispatcher[M]) drop(g *groupQueue[M]) {
 	if g.head != nil || g.outcomes.head != nil || g.busy || g.queued || g.reportQueued {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is a message in the dispatcher, from Submit until its outcome is reported. Before
-// Submit, the caller sets the exported fields above Outcome. After Submit only Revise
-// changes these fields.
+// Item is a message in the dispatcher, from Submit until its outcome is reported. The
+// caller sets the fields from Message to Known and then calls Submit. After Submit only
+// Sender.Revise changes these fields, except that the dispatcher finally zeroes Message.
 type Item[M any] struct {
 	// Message belongs to the sender. The dispatcher zeroes Message after reporting the
 	// outcome.
@@ -23,8 +23,8 @@ type Item[M any] struct {
 	// When Context ends, the item gets its outcome immediately. A nil Context never ends.
 	Context context.Context
 
-	// Call identifies the call that submitted the item. It is set if a failure of the item
-	// stops later items of the same call and group.
+	// Call identifies the call that submitted the item together with other items. It is nil
+	// unless a failure of the item stops later items of the same call and group.
 	Call *Call
 
 	// Refused marks an item that will not be sent. Known marks an item that need not be
@@ -39,30 +39,31 @@ type Item[M any] struct {
 
 	// Dispatcher.mu guards the fields below.
 	queue      *groupQueue[M]
-	prev, next *Item[M] // neighbours in the queue, or in groupQueue.outcomes
-	out        bool     // in groupQueue.outcomes, waiting for the report
+	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
+	out        bool     // in groupQueue.outcomes, so the outcome waits for its report
 	epoch      *epoch
 	watcher    *watcher[M]
 	stop       func() bool // stops watching the context
 
-	watchedBefore, watchedAfter *Item[M] // neighbours in the list of items with the same context
+	// Neighbours in the list of the watcher, which has all items with the same context.
+	watchedBefore, watchedAfter *Item[M]
 
 	submitted time.Duration // time of Submit, since d.began
 	first     time.Duration // start of the first attempt, since d.began
 	attempts  int32
 	room      int   // bytes that the item takes in the buffer
 	failures  uint8 // failed attempts in a row
-	limit     uint8 // most items in the next request; 0 for no limit
+	limit     uint8 // maximum number of items in the next request; 0 for no limit
 	phase     phase
 	duplicate bool
-	recording bool           // the report waits for the record in the store
+	recording bool           // the outcome is reported only when the store has recorded it
 	owner     *Dispatcher[M] // nil before Submit
-	idle      bool           // no attempt was under way when the outcome was decided
-	deferred  bool           // Admit answered Later, so the time for retries has begun
-	prepared  bool           // Prepare runs for the item, or has run
+	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
+	deferred  bool           // Admit answered Later or Change, so the time for retries has begun
+	prepared  bool           // Prepare is running for the item, or has returned
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0
-	overtaker uint64         // first ended request that may have stored a later item, or 0
+	overtaker uint64         // lowest number of a request that may have stored a later, ended item, or 0
 
 	delay time.Duration // set by Admit before it answers Later; only the worker reads it
 }
@@ -75,9 +76,10 @@ func (it *Item[M]) Attempts() int { return int(it.attempts) }
 // call Last in Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
-// MarkDuplicate records that an earlier submission stored the event. The sequence number
-// from SQS then says nothing about the order of this item. Sender.Send calls
-// MarkDuplicate.
+// MarkDuplicate records that SQS stored the event for an earlier submission and not for
+// this item. The sequence number in the answer is then the number of the earlier
+// submission, and does not show when SQS stored this item relative to others. Sender.Send
+// calls MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
 // MarkRecording delays the report of a stored item until the store has recorded the item
@@ -86,8 +88,8 @@ func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 // true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
-// IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called
-// on it.
+// IsSubmitted reports whether the item was submitted to a dispatcher. Recorded may only be
+// called on such an item.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait of an item that was marked with MarkRecording, so that its
@@ -114,14 +116,17 @@ func (it *Item[M]) recorded(ok bool) {
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item has to wait for the record in the
-// store. The caller holds the lock. An item in the phase decidedInFlight does not wait:
-// the item already has its outcome, but its request may still call MarkRecording.
+// isRecording reports whether the outcome of an item can only be reported when the store
+// has recorded the item. The caller holds the lock. The result is false in the phase
+// decidedInFlight, because an outcome decided before the answer to the request does not
+// wait for the store. isRecording does not even read the field recording in this phase:
+// Sender.Send may be setting it at the same time (MarkRecording).
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. If the item was already
-// chosen for a request that has not begun, that request will not contain the item, and
-// Outcome.Attempts does not count it. Sender.Conclude calls MarkIdle.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
+// MarkIdle. If the dispatcher has chosen the item for a request in which Send was not
+// called yet, that request is made without the item, and Outcome.Attempts does not count
+// it.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers
@@ -138,8 +143,8 @@ const (
 	waiting         phase = iota // waiting for the first or next request
 	inFlight                     // in a request, or in Prepare
 	decidedInFlight              // outcome decided, but still in a request or in Prepare
-	decided                      // outcome decided; leaves the queue after all earlier items
-	leftQueue                    // no longer in the queue
+	decided                      // outcome decided, but still in the queue (see leave)
+	leftQueue                    // outcome decided, and no longer in the queue
 )
 
 // Outcome is the result of an item.
@@ -163,8 +168,8 @@ type Outcome struct {
 
 	Attempts int
 
-	// Unrecorded means that the item is stored, but the sender's store does not have the
-	// result.
+	// Unrecorded means that SQS stored the item, but when the outcome was reported, the
+	// sender's own store had not recorded this.
 	Unrecorded bool
 }
 
@@ -172,14 +177,16 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered means that the answer to the last attempt ended the item, or that the time
-	// for retries is over. If Admit always answered Later, the item had no attempt.
+	// Answered means that the answer to the last attempt decided the outcome, or that the
+	// item was not retried because the time for retries was over. If Admit answered Later
+	// each time, there was no attempt and no answer.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.
 	Refused
 
-	// Late: another attempt might arrive at SQS after the deduplication interval.
+	// Late: the item was not sent, or not sent again, because this attempt might have
+	// reached SQS after the deduplication interval.
 	Late
 
 	// Paused: an earlier item of the group failed.
@@ -195,8 +202,8 @@ const (
 	Known
 )
 
-// Call identifies the items that one call submitted. If one of them fails, the later
-// items of its group in the call are stopped. The zero value is ready to use.
+// Call identifies the items that one call submitted. If one of them fails, the later items
+// of its group in the call are not sent. The zero value is ready to use.
 type Call struct {
 	stopped map[string]*Pause // the failure that stops each group; guarded by Dispatcher.mu
 }

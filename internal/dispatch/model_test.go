@@ -16,9 +16,11 @@ import (
 
 // parcel is the type of the messages in these tests.
 type parcel struct {
-	n        int    // number of the item, in the order of creation
-	onReport func() // runs in Report; may block or end the goroutine
-	blocking bool   // a caller waits for the item, so Withdraw may report it
+	n        int    // number of the item, counted in the order of creation
+	onReport func() // called by Report; may block or end the goroutine
+	// A caller waits for the outcome of this item and may call Withdraw. The item may then
+	// be reported out of turn.
+	blocking bool
 }
 
 type item = Item[parcel]
@@ -27,9 +29,9 @@ type item = Item[parcel]
 // event.
 const interval = 5 * time.Minute
 
-// modelSender is a sender with a simulated service. For each event, it knows whether
-// the service has stored the event, whether an answer proved this, and when the first
-// attempt without proof began. It checks every call that the dispatcher makes.
+// modelSender is a sender with a simulated service. For each event, it knows whether the
+// service has stored the event, whether an answer proved this, and when the first attempt
+// began after which this was unknown. It checks every call that the dispatcher makes.
 type modelSender struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
@@ -41,7 +43,7 @@ type modelSender struct {
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
 	// If prepare is nil, Prepare returns immediately.
 	prepare func(items []*item)
-	// revise is called for items for which admit answered Change.
+	// Revise calls revise. A test in which admit answers Change must set it.
 	revise func(*item)
 	giveUp func(*item) time.Time
 
@@ -68,11 +70,14 @@ type modelSender struct {
 
 // event is the state of an event, by its key.
 type event struct {
-	by       int // number of the stored item, or -1
+	by       int // number of the item that was stored for the event, -1 if none was
 	sequence string
 	known    attempt.Fate // Stored or Altered, if proved
-	doubt    time.Time    // start of the first attempt without proof
-	flights  int          // attempts under way
+	// The start of the first attempt after which it is unknown whether the event is stored.
+	// Zero if there is no such attempt, or if a later answer proved that the event is
+	// stored.
+	doubt   time.Time
+	flights int // attempts under way
 }
 
 // record is the model sender's record of an item.
@@ -96,7 +101,9 @@ type report struct {
 
 func newModelSender(t testing.TB, o Options) *modelSender {
 	c := &modelSender{
-		t: t, start: time.Now(), sequence: 95, // sequence numbers soon grow from two digits to three
+		// The sequence numbers begin at 96, so that tests compare numbers with two digits
+		// to numbers with three digits.
+		t: t, start: time.Now(), sequence: 95,
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
 	c.d = New(c, o)
@@ -279,8 +286,10 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
+			// If the item was withdrawn during Admit, Conclude has returned its fate. If
+			// the item were sent now, this fate could become wrong.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
-				admissions[i] = TooLate // Conclude has reported a fate, which must stay true
+				admissions[i] = TooLate
 			} else {
 				r.admitted = true
 				c.event(it.Key).flights++
@@ -407,7 +416,7 @@ func (c *modelSender) Release(it *item) (attempt.Fate, time.Time) {
 		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
-	if r.admitted { // the request did not contain the item
+	if r.admitted { // Admit has let the item be sent, but Send was not called
 		r.admitted = false
 		e.flights--
 		delete(c.groups, it.Group)

@@ -11,23 +11,26 @@ import (
 // Pause describes why the items of a group are not sent: an earlier item of the group
 // failed. A Pause is immutable and contains no message or error.
 type Pause struct {
-	Key  string   // key of the failed item's event, which may still be sent
+	// Key is the key of the failed item's event. Items with this key may still be sent.
+	Key  string
 	ID   [16]byte // ID of the event
 	Fate attempt.Fate
-	Code string // from SQS, "" without a code
+	Code string // error code of SQS, "" without a code
 
 	// Since is the time of the failure. Until is the time at which the pause ends
 	// automatically, or zero if the pause has no such end.
 	Since, Until time.Time
 
-	// SameCall means that the group itself is not paused: only the later items of the
-	// same group and the same call are not sent.
+	// SameCall means that the group itself is not paused. Only the later items that the
+	// same call submitted for this group are not sent.
 	SameCall bool
 }
 
 // pause pauses the group of a failed item if the policy demands a pause. If several items
-// of one request fail, the group has one pause for each failed item. These items may then
-// be sent again one after another, in the order of their failures.
+// of one request fail, the group has one pause for each of them. Only an item with the key
+// of the first pause may then be sent. When it is stored, the first pause ends, and the key
+// of the next pause counts. So the failed items are sent again in the order of their
+// failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -46,8 +49,9 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	if !over.IsZero() && !over.After(now) {
 		return
 	}
+	// An item that was not sent because the group was paused does not cause another pause.
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
-		return // the item was not sent because of another pause
+		return
 	}
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
 	d.pauseOf(it.Group, now)
@@ -64,7 +68,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	d.setMinute()
 }
 
-// endPause ends the pause that a failed item caused, because the item is stored now.
+// endPause ends the pause that an item with this event caused when it failed, because the
+// event is stored now.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if pauses := d.pauses[it.Group]; len(pauses) > 0 {
 		d.setPauses(it.Group, slices.DeleteFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }))
@@ -102,7 +107,8 @@ func (d *Dispatcher[M]) endPauses(now time.Time) {
 	}
 }
 
-// oldestPause returns the age of the oldest pause. The caller holds d.mu.
+// oldestPause compares the first pause of each group, and returns the longest time since
+// one of them began. The caller holds d.mu.
 func (d *Dispatcher[M]) oldestPause(now time.Time) (age time.Duration) {
 	for _, pauses := range d.pauses {
 		age = max(age, now.Sub(pauses[0].Since))
@@ -127,7 +133,8 @@ func (d *Dispatcher[M]) ResumeAll() int {
 	return n
 }
 
-// Pauses returns the first pause of each paused group. The caller owns the map.
+// Pauses returns one pause of each paused group. If several items of a group failed, this
+// is the pause whose failed item must be sent first. The caller owns the map.
 func (d *Dispatcher[M]) Pauses() map[string]Pause {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -150,8 +150,8 @@ func TestAPauseStays(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group, and SQS refuses the resend of the item. The group
-// stays paused.
+// An item in doubt pauses its group. SQS refuses the resend of the item, which does not
+// show whether the first attempt stored it. The group therefore stays paused.
 func TestAResendThatFails(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -167,8 +167,9 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. A caller can send them again in order,
-// because the pause permits the first of them.
+// Several items of a group fail in one request. A caller can send them again in order: the
+// pause permits only the first failed item, and then only the next one. A new item is not
+// sent before all of them are stored.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
@@ -183,7 +184,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 			c.submit(resent...)
 			c.flush()
 			for i, it := range resent {
-				if i == 1 { // the other items are still in doubt
+				if i == 1 { // a new item, while two failed items are still in doubt
 					require.Equal(t, Paused, c.outcome(it).Reason)
 					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
 				} else {
@@ -195,8 +196,9 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. Then the event becomes known to be stored. The next
-// submission of the event ends the pause, without a request.
+// An item in doubt pauses its group. Later the sender learns that the event is stored. When
+// the event is submitted again, no request is made, and Release returns the fate Stored.
+// This ends the pause.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -232,8 +234,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// The event of again is in doubt since the submission of first. The item second
-		// pauses the group.
+		// The variables first and again are items with the same event, which is still in
+		// doubt. The group is paused because of the item in the variable second.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
@@ -307,7 +309,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							for j := range items[i+1:] { // if a later item were stored, bad would be overtaken
+							// The later items of the request fail, too. If one of them were
+							// stored, the reason for the outcome of bad would be Overtaken.
+							for j := range items[i+1:] {
 								answers[i+1+j] = failed()
 							}
 							break
@@ -336,9 +340,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Three items are sent in one request and fail; two of them belong to one call. The final
-// failure of the first item stops the other item of its call. The item of no call is sent
-// again.
+// Three items are sent in one request and fail. SQS finally refuses the first item. The
+// third item belongs to the same call as the first, so it is not sent again. The second
+// item does not belong to this call and is sent again.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))

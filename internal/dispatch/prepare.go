@@ -2,11 +2,11 @@ package dispatch
 
 import "time"
 
-// prepare calls the sender's Prepare, in another goroutine, for the next items of a
-// batch's groups. Prepare runs during the current request. This saves time if the items
-// have to wait for the answer to this request. It saves no time if the ready groups fill
-// another request meanwhile; prepare then does nothing. It also does nothing while more
-// than half of Options.Prepared items are prepared.
+// prepare calls the sender's Prepare, in another goroutine, for the items that follow the
+// items of a batch in their groups. Prepare runs while the request of the batch is under
+// way, so these items can be sent sooner after the answer. If the other ready groups have
+// enough items to fill the next request, this saves no time, and prepare does nothing. It
+// also does nothing while more than half of Options.Prepared items are prepared.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -14,7 +14,9 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	last := make([]*Item[M], 0, len(b.groups)) // last item so far of each group that has more items
+	// For each group that may have more items to prepare, last has the last item chosen so
+	// far.
+	last := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {
 			last = append(last, it)
@@ -85,7 +87,9 @@ func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 
 // prepareItems calls the sender's Prepare and then returns the items to their groups.
 func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
-	defer func() { // also runs if the sender ends the goroutine
+	// Prepare may end this goroutine (runtime.Goexit), so the items are returned in a
+	// deferred function.
+	defer func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		now := time.Now()

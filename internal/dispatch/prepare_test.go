@@ -57,7 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// If the ready items of other groups fill a request, Prepare is not called.
+// If other groups have enough items to fill the next request, Prepare is not called for the
+// groups of the current request.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -72,9 +73,9 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// An item with Refused set is not prepared, and neither is a second item with the same
-// event. Later items of these groups are not prepared either, because Prepare keeps the
-// order.
+// In group a, the second item has the same event as the first. In group b, the second item
+// has the field Refused set. Prepare is called neither for these items nor for the third
+// items, because it gets the items of a group in order.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -110,8 +111,8 @@ func TestWithdrawnInPrepare(t *testing.T) {
 	})
 }
 
-// All items of a group are withdrawn while Prepare runs for them. The next item of the
-// group is sent as usual.
+// Prepare runs for all waiting items of a group when their context ends, so they are
+// withdrawn. The next item of the group is sent as usual.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())

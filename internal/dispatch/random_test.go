@@ -25,7 +25,7 @@ type randomProgram struct {
 	mu            sync.Mutex
 	rng           *rand.Rand
 	failureChance float64 // probability of each failure, 0 to 1
-	copyFrom      []*item // items whose event a later item may have again
+	copyFrom      []*item // some later items have the event of one of these items
 	groups        int
 	forced        bool
 	reported      map[*item]chan struct{} // channel of each waiting caller's item, closed by Report
@@ -309,7 +309,9 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			defer cancel() // at the end of caller, because items with this context may still be under way
+			// The items with this context may still be under way, so the context ends only
+			// when this method returns.
+			defer cancel()
 		} else {
 			cancel()
 		}

@@ -9,11 +9,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes the request of a batch, and then further requests until no request may
-// start. Between two requests, work also reports outcomes if no reporter is running,
-// because waking another goroutine would take longer. If a report blocks, the watchdog
-// (watchReporters) starts reporters for the remaining outcomes. If a report ends this
-// goroutine, reportLoop continues in another.
+// work makes the request of a batch, and then further requests until no request may start.
+// Between two requests, work also reports outcomes if no reporter is running, because
+// waking another goroutine would take longer. If a call of Report blocks, the watchdog
+// (watchReporters) starts reporters for the remaining outcomes. If Report ends this
+// goroutine (runtime.Goexit), reportLoop continues in another goroutine.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -22,7 +22,9 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if requesting { // the sender ended the goroutine, so the answers are unknown
+		// If a request was under way, Admit or Send has ended this goroutine
+		// (runtime.Goexit), so the answers are unknown.
+		if requesting {
 			d.record(b, attempt.Troubled)
 		}
 		d.workers--
@@ -134,9 +136,11 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				d.release(it, a.Code, now) // Outcome may be in a report, so it must not change
+				// The outcome may be in a report already, so the answer must not be copied
+				// into it. release gets only the error code.
+				d.release(it, a.Code, now)
 			}
-			it.recording = false // the earlier outcome does not wait for the store
+			it.recording = false // the decided outcome does not wait for the store
 			d.free(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
@@ -173,10 +177,11 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 	return sent
 }
 
-// takeBack undoes the start of an attempt: the item waits in its group again, and the
-// attempt does not count. takeBack is called for an item that Admit left out of a
-// request, and for an item after the sender's Prepare. For an item with an outcome,
-// takeBack calls the sender's Release instead.
+// takeBack undoes the start of an attempt that was not made: the attempt does not count,
+// and notSent decides whether the item waits again. takeBack is called for an item that
+// Admit left out of a request, and for every item that Prepare has finished, because
+// Prepare begins like an attempt. If the outcome of the item was decided meanwhile,
+// takeBack only calls the sender's Release.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -188,8 +193,9 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item that was not sent, by the decision of the sender's Admit.
-// notSent ends the item, puts it off, or lets the sender change it (Revise).
+// notSent handles an item for which Admit did not answer Send. Depending on the answer,
+// notSent ends the item, delays it, lets the sender change it (Revise), or leaves it for
+// the next request.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -225,11 +231,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Overtaken for each item that SQS stored after a later item of the
-// group. Sequence numbers increase within a group. An item with a higher number than a
-// later item was therefore stored after the later item: an earlier request stored the
-// later item, and its answer was lost. A duplicate is left out, because its number comes
-// from an earlier submission.
+// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item of
+// the group. Sequence numbers increase within a group, so an item with a higher number than
+// a later item was stored after it. This happens if an earlier request stored the later
+// item, and the answer to that request was lost. Duplicates are left out, because their
+// numbers come from an earlier submission.
 func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -267,9 +273,9 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item. The sender's Conclude returns the fate. If the
-// item is part of a Call and its fate is not Stored, decide stops the later items of its
-// group in this Call, unless the policy is NeverPause.
+// decide sets the outcome of an item; the fate is the result of Sender.Conclude. If the
+// item is part of a Call and its fate is not Stored, the later items of its group in this
+// Call are not sent, unless the policy is NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -284,9 +290,11 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records a request that may have stored a later item of the group than it.
-// The fate of the later item stays unknown. If a request with a higher number stored the
-// item it, this item counts as overtaken.
+// noteOvertaker records for an item (the receiver) that the given request may have stored a
+// later item of its group. The outcome of the later item is decided already, so its real
+// fate stays unknown. If a request with a higher number stored the receiver, the receiver
+// counts as overtaken. If the receiver is not stored, its field overtaker keeps the lowest
+// such request number.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -298,15 +306,16 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 	}
 }
 
-// isStored reports whether an item was stored by its last attempt and is still in its
-// group.
+// isStored reports whether the last attempt of an item stored it and the item has not left
+// its queue.
 func (it *Item[M]) isStored() bool {
 	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release calls the sender's Release for an item that is in no request. It pauses the
-// group of the item if the policy demands a pause. code is SQS's last error code for the
-// item.
+// release calls the sender's Release for an item that is in no request. If the returned
+// fate is Stored, release ends the pause that the item caused. Otherwise it pauses the
+// group of the item if the policy demands a pause. The parameter code is SQS's last error
+// code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, over := d.sender.Release(it)
 	if fate == attempt.Stored {
@@ -316,9 +325,10 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, over, now)
 }
 
-// leave moves the decided items at the front of a group to the list groupQueue.outcomes, from
-// which they are reported. A stored item stays in the group until it is certain whether
-// SQS stored a later item earlier, because the outcome reports this (Overtaken).
+// leave moves the decided items at the front of a group's queue to the list
+// groupQueue.outcomes, from which they are reported. A stored item stays in the queue while
+// an earlier request may have stored a later item. Only when the fate of the later item is
+// known, Outcome.Overtaken of the stored item is certain.
 func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
@@ -330,8 +340,9 @@ func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 }
 
 // withdraw ends an item because its context has ended, because the context of a call of
-// Close has ended, or because its caller no longer waits. The caller of withdraw then
-// calls leave for the item's group, so that the outcome is reported.
+// Close has ended, or because its caller no longer waits. The item leaves its queue at
+// once, and its outcome waits for the report. The caller of withdraw then calls leave, so
+// that decided items after this item can leave the queue, too.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++

@@ -6,8 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time for which all reporters may be blocked in reports before more
-// reporters are started. A reporter is a goroutine that calls the sender's Report.
+// patience is the time after which more reporters are started, if calls of Report block all
+// reporters. A reporter is a goroutine that calls Sender.Report for one outcome after
+// another.
 const patience = time.Millisecond
 
 // queueOutcome appends a decided item to g.outcomes, the list of outcomes to report. The
@@ -47,9 +48,9 @@ func (g *groupQueue[M]) canReport() bool {
 	return g.outcomes.head != nil && !g.outcomes.head.isRecording()
 }
 
-// giveUpRecord ends the wait of an item's outcome for the record in the store. The
-// outcome moves in front of other outcomes that still wait for a record, so that it can
-// be reported now.
+// giveUpRecord lets the outcome of an item be reported although the store has not recorded
+// the item (MarkRecording). It moves the outcome in front of other outcomes of the group
+// that still wait for the store, so that the outcome can be reported now.
 func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -104,7 +105,9 @@ func (d *Dispatcher[M]) watchReporters() {
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	d.startWork(time.Now()) // a worker blocked in a report cannot start the next request
+	// A worker that has made its request starts the next one, but not while it is blocked
+	// in a call of Report. Start the next request here.
+	d.startWork(time.Now())
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
@@ -131,8 +134,8 @@ func (d *Dispatcher[M]) reportLoop() {
 		if returned {
 			return
 		}
-		// The sender's Report ended this goroutine (runtime.Goexit or a panic). Count
-		// the item as reported, and continue in a new goroutine.
+		// Sender.Report ended this goroutine (runtime.Goexit or a panic). Count the item as
+		// reported, and continue in a new goroutine.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
@@ -148,7 +151,9 @@ func (d *Dispatcher[M]) reportLoop() {
 			it.out = false
 			g.reporting = it
 			if d.freed > 0 {
-				d.setWatchdog() // this report may block
+				// If this call of Report blocks, watchReporters gives the freed room back
+				// to the buffer.
+				d.setWatchdog()
 			}
 			d.mu.Unlock()
 			d.reportItem(it)
@@ -189,12 +194,13 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// freeBatch is the number of items whose room a reporter returns together. A reporter
-// without further outcomes returns the room earlier. Waking a waiting caller for each
-// item would cost more than the report.
+// freeBatch is the number of reported items after which a reporter gives their room back to
+// the buffer, all at once. If no outcomes are left to report, it does so earlier. Giving
+// the room of each item back separately would wake a waiting caller of Reserve each time,
+// which costs more than the report.
 const freeBatch = 64
 
-// returnRoom returns the room of reported items to the buffer.
+// returnRoom gives the room of reported items back to the buffer.
 func (d *Dispatcher[M]) returnRoom() {
 	if d.freed > 0 {
 		d.buffer.leave(d.freed, d.freedBytes)
@@ -202,9 +208,9 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// free is called after a request, for an item with an outcome decided during the request.
-// If the outcome was already reported, free drops the message of the item. Otherwise
-// countReported drops the message later.
+// free is called when a request has ended, for each item whose outcome was decided during
+// the request. The message is no longer needed for the request. If the outcome was already
+// reported, free drops the message. Otherwise countReported drops it after the report.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftQueue
 	if it.epoch == nil { // already reported
@@ -225,10 +231,10 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	d.drop(g)
 }
 
-// Withdraw ends all items of a call because the context of the caller has ended. If call
-// is nil, Withdraw ends only the item given by the parameter item. Withdraw reports the
-// outcomes of these items itself, so the caller never waits for another report, even of
-// the same group.
+// Withdraw ends all items of a call because the context of the caller has ended. If call is
+// nil, Withdraw ends only the item given by the parameter item. Withdraw calls Report for
+// these items itself and out of turn. The caller therefore does not have to wait while a
+// report of an earlier item of the group blocks.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -254,9 +260,9 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(out, false)
 }
 
-// addOutOfTurn adds an item to out, the list of outcomes that Withdraw reports itself.
-// The item has left its group. The report does not wait until the store has recorded the
-// item.
+// addOutOfTurn adds an item to the list out. Withdraw reports the items of this list
+// itself, without waiting for earlier items of their groups. The item has left its queue.
+// Its report does not wait until the store has recorded the item.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
 	if it.isRecording() {
@@ -266,15 +272,16 @@ func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	out.push(it)
 }
 
-// requeue puts a group from which outcomes were removed into the list of groups to report, or
-// drops the group if it is empty.
+// requeue puts a group from which outcomes were removed into the list of groups to report,
+// or drops the group if it is empty.
 func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	if d.queueForReport(g); !g.reportQueued {
 		d.drop(g)
 	}
 }
 
-// takeMatching moves the outcomes for which match returns true from a group to the list out.
+// takeMatching moves the outcomes for which match returns true from a group to the list
+// out.
 func (d *Dispatcher[M]) takeMatching(g *groupQueue[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
 	all := g.outcomes
 	g.outcomes = itemList[M]{}
@@ -298,8 +305,8 @@ func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 		if returned {
 			return
 		}
-		// The function Report of the sender ended this goroutine. A new goroutine
-		// reports the remaining items.
+		// Sender.Report ended this goroutine (runtime.Goexit). A new goroutine reports the
+		// remaining items.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)

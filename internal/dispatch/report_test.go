@@ -165,16 +165,16 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor sets the call of the items, and marks them as items for which a caller
-// waits.
+// waitingFor prepares items for a caller that waits for their outcomes: it sets the Call of
+// the items and the field blocking.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
 	}
 }
 
-// A report of a group blocks. Withdraw still reports the items of a call in this group
-// immediately.
+// The report of an item blocks. For a call with later items of the same group, Withdraw
+// still reports these items immediately.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -259,8 +259,8 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 	})
 }
 
-// Withdraw calls Report, and Report ends the goroutine. The other items of the call are
-// still reported.
+// Withdraw calls Report for the items of a call, and each Report ends its goroutine
+// (runtime.Goexit). All items of the call are still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		call := &Call{}
@@ -300,12 +300,13 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 		require.NoError(t, err)
 		return took
 	}
-	took := cost(16_000) // takes 10 ms; it would take seconds if each Withdraw visited all items
+	// This takes about 10 ms. If each Withdraw visited all items, it would take seconds.
+	took := cost(16_000)
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a sender that does nothing. If the field stop is not nil, Send blocks until
-// the channel is closed.
+// idle is a Sender that does nothing, except that Send waits until the channel stop is
+// closed. If stop is nil, Send does not wait.
 type idle struct{ stop chan struct{} }
 
 func (c *idle) Admit(items []*Item[int], admissions []Admission) {

@@ -31,9 +31,9 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// One request sends three items of a group. The service stores only the second item, and
-// all answers are lost. The next request stores the other two items. Only the first item
-// is reported as overtaken.
+// One request sends the items 0, 1 and 2 of a group. The service stores only item 1, and
+// all answers are lost. The next request stores item 0 and item 2. Only item 0 is reported
+// as overtaken: a later item, item 1, was stored before it.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -47,9 +47,10 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// The first request for two items gets no answer, and the second request stores the first
-// item. The first request may have stored the second item. The first item is therefore
-// not reported until the fate of the second item is known.
+// One request sends two items, and its answers are lost. It may have stored the second
+// item. The next request stores the first item. If the second item was really stored by the
+// first request, it has overtaken the first item. The first item is therefore not reported
+// until the fate of the second item is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelSender) {
@@ -73,7 +74,7 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		script func(*modelSender) []func([]*item, []attempt.Answer)
-		cancel time.Duration // end of the later item's context, 0 for none
+		cancel time.Duration // time after which the context of the later item ends, 0 for never
 	}{
 		"after the earlier one": {script: func(c *modelSender) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(c.store, doubt)}
@@ -122,7 +123,8 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// An item is not reported as overtaken if no later item can have been stored before it.
+// An item is only reported as overtaken if a later item of its group may have been stored
+// before it.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -154,8 +156,10 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// A later item turns out to be a duplicate. An earlier submission stored it, so the
-// earlier items of this submission are not reported as overtaken.
+// The second of three items has the event of an earlier submission, so SQS answers with the
+// earlier sequence number. The first item is stored later than this event, but is not
+// reported as overtaken, because the second item of this submission was not stored before
+// it.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
@@ -174,9 +178,9 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// The third of three items overtakes the first. The second item was stored by another
-// producer, so it has no sequence number to compare. The first item is still reported as
-// overtaken.
+// The third of three items is stored before the first. The second item was stored by
+// another producer, so it has no sequence number. The dispatcher still compares the numbers
+// of the first and the third item, and the first item is reported as overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -216,9 +220,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// The service loses answers, stores parts of requests and fails, at random; contexts end
-// at random. At the end, the model sender checks that every item stored after a later
-// item of its group is reported as overtaken.
+// At random, the service loses answers, stores only parts of requests and fails, and
+// contexts end. At the end, the model sender checks that every item that was stored after a
+// later item of its group is reported as overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -261,9 +265,11 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service random. With probability lose, a request gets no answer, and
-// each entry is then not stored with probability drop plus 0.3. In an answered request, an
-// entry fails with probability fail.
+// unreliable makes the service fail at random. A request gets no answer with the
+// probability lose. Each of its entries is then lost with the probability drop+0.3, and is
+// stored otherwise. In an answered request, an entry fails with the probability fail. An
+// entry may also be refused, or be stored without an answer, with a tenth of the
+// probabilities fail and lose.
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

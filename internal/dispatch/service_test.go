@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// store makes the service store an item. It returns the answer of SQS, with the message
-// ID and the sequence number.
+// store stores an item in the simulated service. It returns the answer of SQS, with the
+// message ID and the sequence number.
 func (c *modelSender) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,8 +22,8 @@ func (c *modelSender) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose makes the service store an item. It returns the answer that the sender gives if
-// SQS's answer is lost.
+// lose stores an item in the simulated service, but the answer gets lost. It returns the
+// answer that a sender then uses: the item is in doubt.
 func (c *modelSender) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
@@ -47,8 +47,9 @@ func (c *modelSender) storeAll(items []*item, answers []attempt.Answer) attempt.
 	return attempt.Passed
 }
 
-// script makes the service call requests[i] for its next request number i. All items of
-// later requests are stored.
+// script sets how the service handles the next requests: the function requests[0] handles
+// the next request, requests[1] the request after it, and so on. All items of later
+// requests are stored.
 func (c *modelSender) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
@@ -66,7 +67,7 @@ func (c *modelSender) script(requests ...func(items []*item, answers []attempt.A
 	}
 }
 
-// each returns an entry for script: every item of the request gets the same answer.
+// each returns a function for script that calls answer for every item of a request.
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

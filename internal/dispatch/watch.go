@@ -13,8 +13,8 @@ type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M] // items with this context, in the order of submission
-	// stop stops the watch. It is nil before begin, and after unwatch has passed it to
-	// the last item.
+	// stop ends the watch of the context. It is nil until begin has started the watch. When
+	// the last item leaves the watcher, unwatch moves stop to this item.
 	stop  func() bool
 	ended bool  // the context has ended; no item is sent any more
 	cause error // the context's cause
@@ -61,9 +61,10 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its group from its watcher. With the last item,
-// the watcher is no longer needed. This item then takes over the watcher's function stop,
-// and reportItem calls the function without a lock.
+// unwatch removes an item that has left its queue from the watcher of its context. If the
+// watcher has no other items, the watch of the context must end. stop does this, but it
+// must not be called under the lock. unwatch therefore moves the function from the watcher
+// to the item, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {
@@ -93,7 +94,9 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	for n := 1; w.first != nil; n++ { // in submission order, which is also the order of each group
+	// The items end in the order of submission. This is also the order of each group,
+	// except for items that Revise has moved to another group.
+	for n := 1; w.first != nil; n++ {
 		it := w.first
 		g := it.queue
 		d.withdraw(it, cause, now)

@@ -72,8 +72,8 @@ func TestAContextThatHasEnded(t *testing.T) {
 	})
 }
 
-// When the context of several items of a group ends, the items are reported in order,
-// even if items with other contexts are between them.
+// Several items of a group have the same context. Items with other contexts may be between
+// them. When the shared context ends, its items are reported in order.
 func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	for name, context200 := range map[string]func(shared, other context.Context, i int) context.Context{
 		"one context": func(shared, _ context.Context, _ int) context.Context { return shared },
@@ -186,7 +186,8 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value is defined so that package context does not treat counted as one of its own types.
+// Value hides the values of the embedded context. Otherwise package context would find its
+// own type there, and would not call AfterFunc of this type.
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {
