@@ -64,10 +64,11 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the defaults of flags with durations. The keys are the names that the flags'
-// tags use. The default of --retry-for is shorter for the command send (send_for): the
-// idempotency store of a journal needs the last part of the deduplication interval, so
-// NewQueue refuses longer retries.
+// limits are the default values of flags with a duration. The keys are the names in the
+// tags of the flags. The command send has a shorter default for --retry-for (send_for)
+// because of its flag --journal: the journal is an idempotency store. With a store, three
+// times must fit into the deduplication interval of five minutes: the retries, the lease
+// of a claim, and the tolerance for clocks. NewQueue refuses a longer --retry-for.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -97,8 +98,9 @@ func commandNode(parent *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// doubleDashes rewrites the command's flags with one dash, the style of Go's commands, to
-// two dashes. Other arguments stay unchanged.
+// doubleDashes accepts flags in the style of Go's commands, with one dash. It changes
+// -json to --json, for example, if the command has a flag with this name. Other arguments,
+// and all arguments after "--", stay unchanged.
 func doubleDashes(node *kong.Node, args []string) []string {
 	known := map[string]bool{"help": true}
 	for _, f := range node.Flags {
@@ -119,8 +121,10 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong in words for users of the command line.
-// named is true if the arguments name a complete command, or if a flag follows the names.
+// plainer rewrites an error of the parser kong in words for users of the command line. The
+// parameter named is true if the arguments begin with the complete name of a command, such
+// as "keys resolve", or if a flag follows the part of the name that they have. Otherwise
+// plainer reports an unexpected argument as an unknown command.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

@@ -64,7 +64,9 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		}
 		var ended *programEndedError
 		if errors.As(err, &ended) && ended.err == nil && answered > 0 {
-			continue // the program ended between two events: start it again
+			// The program under test ended by itself after an earlier event. Start it
+			// again for this event.
+			continue
 		}
 		return err
 	}
@@ -159,7 +161,7 @@ type producerProgram struct {
 }
 
 func startProducer(ctx context.Context, command, environment []string) (*producerProgram, error) {
-	p := &producerProgram{program: exec.CommandContext(ctx, command[0], command[1:]...), answers: make(chan string)} // #nosec G204 -- the command line names it
+	p := &producerProgram{program: exec.CommandContext(ctx, command[0], command[1:]...), answers: make(chan string)} // #nosec G204 -- the user names the program
 	p.program.Env, p.program.Stderr, p.program.WaitDelay = environment, &p.stderr, time.Second
 	separate(p.program)
 	in, err := p.program.StdinPipe()

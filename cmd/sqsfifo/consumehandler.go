@@ -88,7 +88,9 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 }
 
 const (
-	exitPermanent = 65 // EX_DATAERR of sysexits.h
+	// exitPermanent is the exit code of a program for a message that it can never handle:
+	// EX_DATAERR ("data format error") of the C header sysexits.h.
+	exitPermanent = 65
 
 	// startAgain is the pause before the next attempt if the program could not be started.
 	startAgain = 10 * time.Second
@@ -102,10 +104,11 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// The program must end before the visibility timeout, when another consumer may get the
-	// message. If the consumer cannot extend the timeout, it cancels the handler when a
-	// tenth of the timeout remains. Half of this tenth is the time between SIGTERM and
-	// SIGKILL.
+	// The program must end before the visibility timeout of its message ends, because
+	// another consumer may receive the message then. Usually the consumer extends the
+	// timeout. If it cannot, it cancels the handler when a tenth of the timeout remains,
+	// and the program gets SIGTERM. If the program is still running after half of this
+	// remaining time (a twentieth of the timeout), it gets SIGKILL.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out
@@ -114,7 +117,7 @@ func newMessageRunner(command []string, visibility time.Duration, std stdio) *me
 }
 
 func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawMessage]) error {
-	program := exec.CommandContext(ctx, r.command[0], r.command[1:]...) // #nosec G204 -- the command line names it
+	program := exec.CommandContext(ctx, r.command[0], r.command[1:]...) // #nosec G204 -- the user names the program
 	program.Env = append(os.Environ(), messageEnvironment(m)...)
 	program.Stdin = strings.NewReader(m.Body)
 	out, errOut := lineBuffer{to: r.out}, lineBuffer{to: r.err}

@@ -4,6 +4,6 @@ package main
 
 import "os/exec"
 
-// separate does nothing on a system without Unix process groups. The program is then killed
-// when its context ends.
+// separate does nothing, because this system has no Unix process groups and no SIGTERM.
+// When the context of the program ends, the program is killed immediately.
 func separate(*exec.Cmd) {}

@@ -27,8 +27,9 @@ const documentRoot = "../../"
 // address of the test's queue.
 const documentAddress = "127.0.0.1:9324"
 
-// documentDir is the folder of the files in the documents. The test replaces it by a
-// temporary folder.
+// documentDir is the name of a folder in the outputs that the documents show. The test
+// runs the commands in a temporary folder and replaces the name of this folder in their
+// outputs by documentDir.
 const documentDir = "/data"
 
 // elsewhere lists the commands in documents that TestDocument skips. A key is the beginning
@@ -163,8 +164,9 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs one line of a code block marked "sh". The command must succeed; its output
-// is not compared.
+// command runs one line of the document, from a code block marked "sh". The exit code must
+// be 0. The output is not compared. If the line begins with a key of the map elsewhere,
+// the line is not run, and used[key] becomes true.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
 	for beginning, by := range elsewhere {

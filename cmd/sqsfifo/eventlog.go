@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// sortedInMemory is a number of lines. The lines of a log with at most this number may be
-// in any order, because they are sorted in memory. A longer log must already be sorted by
-// time.
+// sortedInMemory is the largest number of lines that openLog sorts in memory. The lines of
+// such a log may be in any order. A log with more lines must already be sorted by time.
 const sortedInMemory = 50_000
 
 // eventLog yields the messages of all files in the order of their times. A replay (flag
@@ -26,10 +25,10 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog opens the files. For each duration d in replays, the log also has a copy of all
-// messages with times later by d. If the files together have at most sortedInMemory lines,
-// the lines may be in any order. Without a file name, or for "-", openLog reads standard
-// input.
+// openLog opens the files. Each duration d in replays adds a copy of every message to the
+// log; the time of the copy is d later than the time of the message. If the files together
+// have at most sortedInMemory lines, the lines may be in any order. Without a file name,
+// or for "-", openLog reads standard input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -169,7 +168,9 @@ type source struct {
 	rest   *lineReader
 	shift  time.Duration
 	replay int32
-	order  int // of two messages with the same time, the source with the lower order is first
+	// If the next messages of two sources have the same time, the source with the lower
+	// order comes first.
+	order int
 
 	batches chan batch
 	spare   chan batch // used batches; parse uses their memory again
@@ -181,7 +182,7 @@ type source struct {
 
 type batch struct {
 	messages []message
-	err      error // error after the last of these messages, such as io.EOF; else nil
+	err      error // error of reading the message after these, such as io.EOF; or nil
 }
 
 const (

@@ -36,7 +36,7 @@ func openJournal(ctx context.Context, path string) (*journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder; name a file", path)
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the command line names it
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, err
 	}

@@ -142,8 +142,9 @@ func (c *keyCmd) one(out *lineWriter, notes io.Writer, d datasetLine) error {
 	return cmp.Or(out.flush(), findingsIf(differs))
 }
 
-// plainKey replaces the name of a component in an error by the name of its flag, or of its
-// member in the input.
+// plainKey shortens an error about a part of the dataset, such as its source_uri, to
+// "FIELD: RULE". It replaces the name QueryParameters of a Go field by the names that a
+// user knows: the JSON member query_parameters and the flag --query-parameter.
 func plainKey(err error) error {
 	var key *sdk.InvalidError
 	if errors.As(err, &key) {

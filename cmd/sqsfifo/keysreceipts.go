@@ -16,8 +16,8 @@ import (
 // common.
 type sentMessage struct{ bodyHash, group string }
 
-// sentReceipts maps each message that is in the queue, according to a receipt, to its
-// message ID and sequence number.
+// sentReceipts has the messages that SQS stored, as their receipts prove. The value for a
+// message is its message ID and sequence number in the receipt.
 type sentReceipts map[sentMessage]idempotency.Result
 
 // of looks up the message of a key's record. It returns the result from the message's
@@ -49,7 +49,9 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		case i >= successes || l.Drift: // drift: SQS has a body with another hash than body_hash
+		// Skip receipts of failed events. Also skip a receipt with drift: SQS has an
+		// earlier body for this key, and not the body with the hash body_hash.
+		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))
 		default:

@@ -59,10 +59,10 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve, with the values of fence and attempts from the command's
-// first read of the key. Each claim of the key increases its fence, and each attempt the
-// number of attempts. If a later read has other values, the key was tried again, and the
-// command does not resolve it.
+// keyTarget is a key to resolve. fence and attempts are values of the key's record when
+// the command read it first. Each claim of the key increases fence, and each attempt
+// increases attempts. If the command finds other values later, a process has tried the key
+// again, and the command does not resolve the key.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -128,7 +128,8 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-// ending returns the outcome to record, as the flags describe it.
+// ending returns the outcome that the flags describe, for example a completed send with
+// the message ID of --message-id. The command records this outcome for the keys.
 func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	if c.As == string(idempotency.ResolutionNoEffect) {
 		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil
@@ -143,8 +144,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. Without key IDs and with receipts, it leaves out
-// each unresolved key without a receipt. The result missing is the number of these keys.
+// targets returns the keys to resolve. If the user gave receipts and no key IDs, these are
+// the unresolved keys with a receipt; the result missing is the number of unresolved keys
+// without a receipt. In all other cases missing is 0.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})

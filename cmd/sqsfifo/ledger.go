@@ -31,9 +31,10 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify reads and verifies the file. It also verifies that the file has a seal for each of
-// the anchors, the seal numbers and hashes noted earlier (heads). For an altered file the
-// error is a [*ledger.TamperError].
+// verify reads the file and verifies the ledger in it. An anchor is a head that the user
+// kept earlier: the number and the hash of a seal. For each anchor, the file must have the
+// seal with this number and this hash. If the file was altered, the error is a
+// [*ledger.TamperError].
 func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
@@ -109,7 +110,7 @@ type verifiedLine struct {
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // number of the last seal equal to a --head, or 0
+	Anchored int64       `json:"anchored"` // largest number of a seal that a --head confirms; 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

@@ -22,9 +22,10 @@ type provenanceLine struct {
 	BodyHash     string    `json:"body_hash"`
 }
 
-// outboxLine is a row exported from an outbox: the time of the first send, and the message
-// as JSON. The archive of package outbox has a different form: settled_at, the time in
-// microseconds when the outcome was recorded, in place of the first send.
+// outboxLine is a row exported from an outbox: the time of the first attempt to send, and
+// the message as JSON. A row from the archive of package outbox has another form: it has
+// no first_attempt, and its member settled_at is the time in microseconds when the outcome
+// was recorded.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
@@ -34,14 +35,16 @@ type outboxLine struct {
 // reader skips such lines.
 var errNotSent = errors.New("never sent")
 
-// message is a message of the log with the place of its line.
+// message is a prepared message of the log. Its place is the file and line that it was
+// read from.
 type message struct {
 	sqstest.PreparedMessage
 	place
 }
 
-// place is a line of a file. The field replay is the number of the replay that sends the
-// line again, from 1, or 0 for the log itself.
+// place is a line of a file. The field replay is 0 for a message of the log itself. For a
+// copy of the message that a replay sends later, it is the number of the replay: 1 for the
+// first.
 type place struct {
 	file, replay int32
 	line         int32
@@ -64,7 +67,9 @@ func newLineReader(name string, file int32, r io.Reader, prepare preparer) *line
 	return &lineReader{name: name, file: file, lines: messageline.NewReader(r, 64<<10), prepare: prepare}
 }
 
-// next returns the file's next message that was sent, or io.EOF at the end.
+// next returns the next message of the file. It skips lines about messages that were never
+// sent, for example because the producer refused them. At the end of the file the error is
+// io.EOF.
 func (l *lineReader) next() (message, error) {
 	for {
 		t, err := l.lines.Next()
@@ -123,8 +128,9 @@ func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	if r.BodyHash == "" {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
 	}
-	// In place of the unknown body, the message gets this body. Two of these bodies differ
-	// if and only if the original bodies differ.
+	// The record does not contain the body of the message. The simulation uses this object
+	// as a substitute. It contains the hash of the real body, so the substitutes of two
+	// messages differ if and only if the real bodies differ.
 	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
 	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
 }

@@ -122,7 +122,7 @@ type receipts struct {
 
 	flushed time.Time
 
-	room chan struct{} // semaphore: one element for each event in groups
+	room chan struct{} // semaphore: one element for each event in the map groups
 }
 
 // mostWaiting is the largest number of events whose receipts are not printed yet.
@@ -183,7 +183,8 @@ func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
 	s.finishLocked()
 }
 
-// drop ends the event without a receipt. Later receipts of the group no longer wait for it.
+// drop marks the event of the slot as an event without a receipt. Receipts of later events
+// in the group no longer wait for this event.
 func (s *slot) drop() {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()

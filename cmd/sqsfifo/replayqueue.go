@@ -135,8 +135,9 @@ type queueReportLine struct {
 	Left       int    `json:"left"`
 }
 
-// replay sends the messages of the source queue, prints each message's result as the flags
-// ask, and then the report.
+// replay sends the messages of the source queue. It prints the result of each message if
+// --json or --dry-run is set. At the end it prints the report, but not after a dry run
+// without --json.
 func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueConfig) error {
 	p := newProgress(std.err, 0, c.Quiet)
 	out, done := newLineWriter(std.out), 0
@@ -161,7 +162,9 @@ func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueCo
 		q.Logger = slog.New(slog.NewTextHandler(noteWriter{p}, &slog.HandlerOptions{Level: slog.LevelError}))
 	}
 	if c.DryRun {
-		q.Logger = nil // a dry run deletes no message, so every group is logged as blocked
+		// A dry run deletes no messages, so RunQueue would log every group as blocked.
+		// Without a logger it logs nothing.
+		q.Logger = nil
 	}
 	report, err := replay.RunQueue(ctx, q)
 	p.finish()

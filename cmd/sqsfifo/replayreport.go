@@ -40,7 +40,7 @@ type resultLine struct {
 	EventID        string         `json:"event_id"`
 	Outcome        replay.Outcome `json:"outcome"`
 	Planned        replay.Label   `json:"planned"`
-	AtSend         string         `json:"at_send,omitempty"` // position in the deduplication window at the send; empty for an untried message
+	AtSend         string         `json:"at_send,omitempty"` // replay.Label at the time of the send; "" if the message was never tried
 	Reason         string         `json:"reason,omitempty"`
 	MessageID      string         `json:"message_id,omitempty"`
 	SequenceNumber string         `json:"sequence_number,omitempty"`

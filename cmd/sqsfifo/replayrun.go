@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// replayFlags are the flags of "replay run" about the sending.
+// replayFlags are the flags of "replay run" except the name of the plan.
 type replayFlags struct {
 	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
 	Queue  queueFlags  `embed:"" group:"Queue:"`
@@ -167,7 +167,7 @@ func (c *replayRunCmd) send(ctx context.Context, std stdio) (err error) {
 
 func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (err error) {
 	client, calls := replay.CountCalls(target.client)
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // the value 0 would mean the producer's default
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // at least 1 ns, because 0 means the producer's default
 	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
 	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
@@ -186,7 +186,9 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	w.progress.finish()
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
-	if errors.As(err, &wrong) || errors.As(err, &field) { // with these errors, replay.Run returns no report
+	// If the error is one of these, replay.Run has returned an empty report, so do not
+	// print the report.
+	if errors.As(err, &wrong) || errors.As(err, &field) {
 		return flagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {

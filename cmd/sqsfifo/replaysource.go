@@ -42,7 +42,8 @@ func (f sourceFlags) check() error {
 	return nil
 }
 
-// open returns the source of the flags and a function to close it.
+// open opens the source of messages that the flags name, for example a file or a database.
+// It returns the source and a function to close it.
 func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, error) {
 	if err := f.check(); err != nil {
 		return nil, nil, err

@@ -12,8 +12,8 @@ import (
 )
 
 // writePlanTable writes the summary of a plan as text: the number of items for each action
-// and label. The label is the item's age relative to the deduplication window: for example,
-// SQS suppresses an item with the label "inside".
+// and label (see replay.Label). The label says how SQS would treat an item at the time of
+// the plan: for example, SQS would suppress an item with the label "inside".
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)
@@ -24,10 +24,11 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the number of items for each outcome, and for each reason of a
-// skipped item. Between the plan and the send, the deduplication window of an item may have
-// ended, so an item has two labels such as "inside" (see replay.Label). The table has the
-// number of items for each pair of labels.
+// writeReportTable writes the number of items for each outcome, and the number of skipped
+// items for each reason. An item has two labels (see replay.Label): one from the plan and
+// one from the time of its send. They differ, for example "inside" and "outside", if the
+// deduplication window of the item ended between the plan and the send. The table also has
+// the number of items for each pair of labels.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

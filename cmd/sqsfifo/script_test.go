@@ -28,21 +28,22 @@ type queueKey struct{}
 // The scripts in testdata/script show each command in a shell. In addition to
 // testscript's commands they have
 //
-//	queue [option ...]   serves a queue, whose URL is $QUEUE_URL, and an empty one at
-//	                     $PARKING_URL; the options are no-content-based, group-scope,
-//	                     discard and dead-letters
+//	queue [option ...]   serves a queue with the URL $QUEUE_URL, and an empty queue with
+//	                     the URL $PARKING_URL; the options are no-content-based,
+//	                     group-scope, discard and dead-letters
 //	advance TIME         moves the clock of the queue
 //	stored N             fails unless N messages are stored
 //	foreign N            sends N messages of another sender
-//	lose-answers N       lets the queue store and not answer, N times
+//	lose-answers N       makes the queue do the next N requests, but lose the answers
 //	exits N COMMAND ...  runs a command and fails unless its exit code is N
 //	outbox DB [GROUP:N]  makes an outbox with N messages of each group, added ten
 //	                     minutes ago
-//	tried DB GROUP N AGO says that the messages of a group up to position N may have
-//	                     been sent some time ago
+//	tried DB GROUP N AGO changes the outbox: an attempt to send the messages of a group up
+//	                     to position N began some time ago
 //	keys DB [STATE:KEY]  makes an idempotency store with a key in each STATE, see
 //	                     makeKeys
-//	postgres             makes a schema, whose database is $POSTGRES
+//	postgres             creates an empty schema in a PostgreSQL database; $POSTGRES is
+//	                     the URL of the database with this schema
 //
 // The condition [postgres] means that a PostgreSQL server answers. The conditions
 // [python] and [node] mean that the interpreter is installed. The variables $PYTHON and

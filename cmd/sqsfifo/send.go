@@ -119,8 +119,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// Normally sending.run has closed the queue before, and after an earlier return there
-	// are no events. So this Close does not wait.
+	// sending.run closes the queue before it returns. This Close is for a return before
+	// sending.run: there are no events yet, so it does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.PauseOnFailure}
 	if c.RetryFor == 0 {
-		d.RetryFor = 1 // the value 0 would mean the producer's default
+		d.RetryFor = 1 // one nanosecond: 0 would mean the producer's default
 	}
 	if c.Order == "runs" {
 		d.Order = sqsfifo.Runs
@@ -155,8 +155,9 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer that sends messages from input.Builder unchanged. It cannot
-// build messages from events.
+// passOn returns a producer that only sends messages built by an input.Builder, and does
+// not change them. The producer itself cannot make a message from an event, because its
+// function Identify always returns an error.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

@@ -211,7 +211,7 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	for line := range bytes.Lines(out) {
 		var r receiptLine
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // the kill cut off the last line
+			break // the command was killed while it wrote this line
 		}
 		require.NoError(t, json.Unmarshal(line, &r))
 		got[r.DedupeKey] = r.Outcome
@@ -236,7 +236,9 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		kill := 2 + rand.Int64N(int64(events/15)) // at least 2: the first request comes before the journal exists
+		// Kill the command after this number of requests to the queue: at least 2, because
+		// the command makes the first request before it creates the journal.
+		kill := 2 + rand.Int64N(int64(events/15))
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)
 		}
@@ -292,8 +294,8 @@ func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 		N     int    `json:"n"`
 		Group string `json:"group"`
 	}
-	// The command used another URL of the same queue. The journal must recognise the
-	// events under this URL, too.
+	// The command "sqsfifo send" used another URL of the same queue. The journal must
+	// recognise the events in spite of the different URL.
 	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
 		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
 		Identify: func(e event) (sqsfifo.Identity, error) {

@@ -91,12 +91,13 @@ func (s *sending) run(ctx context.Context) error {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the time limit of wait. The method read may be blocked on standard input
-// for any time, and the command does not wait for more input.
+// readerMayTake is the longest time for which the function wait waits for the method read.
+// That method may be blocked on standard input for any time, and the command must be able
+// to end without more input.
 const readerMayTake = 100 * time.Millisecond
 
-// wait returns the error of the method read, or nil if read is still running after
-// readerMayTake.
+// wait returns the error of the method read, received from the channel. If the method is
+// still running after readerMayTake, wait returns nil.
 func wait(read <-chan error) error {
 	select {
 	case err := <-read:
@@ -106,12 +107,15 @@ func wait(read <-chan error) error {
 	}
 }
 
-// finish waits for the submitted events, prints the remaining receipts and the summary, and
-// returns all errors, or errFindings if an event failed or a line was skipped.
+// finish waits for the submitted events, and prints the remaining receipts and the
+// summary. It returns all errors, joined into one. If there are no errors, but an event
+// failed or a line was skipped, it returns errFindings.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
-	if ctx.Err() == nil { // after a signal, closeErr is about withdrawn events, which have receipts
+	// After a signal, closeErr only says that Close withdrew events. Their receipts say
+	// the same, so leave closeErr out.
+	if ctx.Err() == nil {
 		errs = append(errs, closeErr)
 	}
 	s.progress.finish()
@@ -140,8 +144,9 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit returns the context for closing the queue, which waits for the submitted events.
-// A signal ends ctx. The new context ends later, after the time --grace.
+// limit returns a context for Queue.Close, which waits for the submitted events until the
+// context ends. A signal to the command ends ctx, and the returned context ends later,
+// when the time --grace has passed.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace, cancel) })
@@ -181,8 +186,8 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 	return nil
 }
 
-// sendAll submits the events to the producer. It ends when the channel events is closed or
-// the context reading ends. reading belongs to the method read.
+// sendAll submits the events to the producer. It ends when the channel events is closed,
+// or when the context in the parameter reading ends. The method read has the same context.
 func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
 	for {
 		select {
@@ -203,8 +208,8 @@ func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) err
 	}
 }
 
-// report prints the receipt of an event. If the journal could not record the event, report
-// ends the command with an error and prints no receipt.
+// report prints the receipt of an event. If the journal (--journal) could not record the
+// event, report prints no receipt, and the command ends with an error.
 func (s *sending) report(slot *slot, r sqsfifo.Receipt, err error) {
 	switch {
 	case s.journal && err == nil && r.Unrecorded:

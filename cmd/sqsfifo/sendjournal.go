@@ -14,10 +14,10 @@ import (
 // journals.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal and returns it as the store of a producer. Each
-// concurrent producer needs a different owner name in the store. Only one process can open
-// a journal, so the path is a unique name. The hash of the path is used, because the length
-// of a name is limited. The function end closes the journal.
+// openSendJournal opens the journal at the path and returns it as the store of a producer.
+// The function end closes the journal. Concurrent producers must have different owner
+// names in their store. The name here is a hash of the path: it is unique, because only
+// one process at a time can open a journal. The path itself may be too long for a name.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -224,7 +224,8 @@ func TestEndlessBody(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
-// When the server ends, the contexts of its requests end before the connections are closed.
+// When the server is stopped, it first cancels the contexts of the running requests, with
+// the cause of the stop. Only then it closes their connections.
 func TestServeCancelsRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

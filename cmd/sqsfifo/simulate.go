@@ -195,8 +195,10 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe returns the text of an outcome, like Outcome.String. To name another message,
-// Outcome.String prints its index; describe prints its number, file and line.
+// describe returns the text of an outcome. The text is like that of Outcome.String, with
+// one difference. If the outcome refers to another message, such as the original of a
+// duplicate, Outcome.String prints the index of that message; describe prints its number,
+// file and line.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))

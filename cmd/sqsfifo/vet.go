@@ -31,7 +31,8 @@ type vetCmd struct {
 	Package []string `arg:"" optional:"" help:"Packages as for the go command; without one it is that in the current folder."`
 }
 
-// ruleSet has the flags of the analyzer that select and change rules.
+// ruleSet has the flags of the analyzer that turn rules on or off, or change what they
+// report.
 type ruleSet struct {
 	Disable   string   `placeholder:"RULE,..." help:"Rules that are not reported, or all."`
 	Enable    string   `placeholder:"RULE,..." help:"Rules whose infos are reported as well, or all."`
@@ -131,12 +132,14 @@ type known struct {
 	stale    []vet.Known
 }
 
-// findings runs the analysis. It returns the report without the findings that are in the
-// baseline, and the result of the comparison.
+// findings runs the analysis. If there is a baseline file, findings removes the findings
+// that the baseline accepts from the report. The result known describes this comparison.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
-	if f.Baseline != "" { // first, because errors in the baseline need no analysis
+	// Read the baseline before the analysis, which takes longer: an error in the baseline
+	// then ends the command immediately.
+	if f.Baseline != "" {
 		var err error
 		if baseline, err = vet.ReadBaseline(f.Baseline); err != nil {
 			return nil, found, err
@@ -226,10 +229,11 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags of the analyzer as flags of "go vet". The go command
-// caches results by flags, so a flag with its default value is omitted: the result is the
-// same as without the flag. To check a value, forTool sets the analyzer's own flag. These
-// flags belong to the whole process, so forTool first sets each to its default.
+// forTool returns the given flags of the analyzer as flags of "go vet". It omits a flag
+// with its default value, because the go command caches results by flags, and the result
+// without the flag is the same. forTool also checks the values: it sets the analyzer's own
+// flag to the value, and a wrong value is an error. The analyzer's flags belong to the
+// whole process, so forTool first sets each of them to its default.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

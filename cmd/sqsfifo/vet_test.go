@@ -20,8 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inModule changes the working folder to a new module. The module has two packages with
-// findings, and stubs in place of this module and of the AWS SDK.
+// inModule creates a Go module and changes the working folder to it. Two packages of the
+// module have findings. The module imports stubs, and not the real packages of sqsfifo and
+// of the AWS SDK.
 func inModule(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
