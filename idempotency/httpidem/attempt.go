@@ -15,7 +15,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	defer cancel()
 	state := &run{claimed: claimed}
 	e.ran, e.seen.Decision = true, claimed.Decision
-	e.seen.Ended = e.without(claimed, unknown)
+	e.seen.Ended = e.statusWithoutResult(claimed, unknown)
 	e.written = &recorder{header: e.w.Header().Clone(), body: &e.response}
 	if e.written.header == nil {
 		e.written.header = http.Header{}
@@ -29,7 +29,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 			e.refuteAtPanic(ctx, claimed)
 		}
 	}()
-	e.next.ServeHTTP(e.written, e.again(context.WithValue(ctx, runKey{}, state)))
+	e.next.ServeHTTP(e.written, e.withFreshBody(context.WithValue(ctx, runKey{}, state)))
 	returned = true
 	e.late = ctx.Err() != nil
 	e.written.WriteHeader(http.StatusOK) // has no effect if the handler has set a status
@@ -37,7 +37,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
 	switch e.judgement {
 	case refuted:
-		e.seen.Ended = e.without(claimed, refuted)
+		e.seen.Ended = e.statusWithoutResult(claimed, refuted)
 		return idempotency.Result{}, idempotency.NotDone(errRefuted)
 	case unknown:
 		return idempotency.Result{}, errUnknown
@@ -49,7 +49,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 // The method without returns the key's status after a run that has no result to store.
 // The status is Failed if the operation had no effect, and Running if its outcome is in
 // doubt. The parameter v says whether this run is known to have had no effect.
-func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
+func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback of the transaction removes the effect of this run. But if Prior.Status
 	// is Running, an earlier run of the same operation may have had an effect, so the
 	// outcome of the operation stays unknown.
@@ -63,14 +63,14 @@ func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcom
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Policy.Config().StoreTimeout)
 	defer cancel()
 	if e.session.Finish(ctx, claimed.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"})) == nil {
-		e.seen.Ended = e.without(claimed, refuted)
+		e.seen.Ended = e.statusWithoutResult(claimed, refuted)
 	}
 }
 
 // result encodes the handler's answer as the result for the store. If the body is too
 // large, the result has no body.
 func (e *exchange) result() (idempotency.Result, error) {
-	kept := answer{status: e.written.status, header: e.stored(e.written.sent), length: e.written.length}
+	kept := answer{status: e.written.status, header: e.keptHeaders(e.written.sent), length: e.written.length}
 	e.session.smaller = func() (idempotency.Result, error) {
 		kept.retained, kept.body = false, nil
 		b, err := kept.encode()

@@ -34,9 +34,9 @@ func (b *budget) take(n int64) bool {
 // buffer holds bytes that count in the budget. The field held is the number of reserved
 // bytes; cap(data) never exceeds held.
 type buffer struct {
-	budget *budget
-	held   int64
-	data   []byte
+	budget   *budget
+	reserved int64
+	data     []byte
 }
 
 // reserve takes n more bytes of budget.
@@ -44,7 +44,7 @@ func (b *buffer) reserve(n int64) bool {
 	if !b.budget.take(n) {
 		return false
 	}
-	b.held += n
+	b.reserved += n
 	return true
 }
 
@@ -54,11 +54,11 @@ func (b *buffer) Write(p []byte) (int, error) {
 	// Double the number of reserved bytes, to avoid frequent copies. If twice the number
 	// is less than need, or if the budget has not that many free bytes, reserve exactly
 	// need bytes in all.
-	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
+	if need > b.reserved && (2*b.reserved < need || !b.reserve(b.reserved)) && !b.reserve(need-b.reserved) {
 		return 0, errNoMemory
 	}
 	if need > int64(cap(b.data)) {
-		grown := make([]byte, len(b.data), min(max(need, 2*int64(cap(b.data)), 512), b.held))
+		grown := make([]byte, len(b.data), min(max(need, 2*int64(cap(b.data)), 512), b.reserved))
 		copy(grown, b.data)
 		b.data = grown
 	}
@@ -69,6 +69,6 @@ func (b *buffer) Write(p []byte) (int, error) {
 // release returns all reserved bytes to the budget. The caller must no longer use data.
 func (b *buffer) release() {
 	b.data = nil
-	b.budget.free.Add(b.held)
-	b.held = 0
+	b.budget.free.Add(b.reserved)
+	b.reserved = 0
 }

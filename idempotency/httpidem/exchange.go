@@ -120,14 +120,14 @@ func (e *exchange) refuse(p problem, err error) error {
 }
 
 // The method again returns the request with a new body that has the same bytes.
-func (e *exchange) again(ctx context.Context) *http.Request {
+func (e *exchange) withFreshBody(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(e.request.data)), int64(len(e.request.data)), nil
 	return r
 }
 
 // The method stored returns the headers of h that are stored and replayed.
-func (e *exchange) stored(h http.Header) http.Header {
+func (e *exchange) keptHeaders(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {
 		if name = http.CanonicalHeaderKey(name); e.headers[name] {

@@ -242,8 +242,8 @@ func TestBuffers(t *testing.T) {
 					if n != len(p) && (err == nil || n != 0) {
 						t.Errorf("wrote %d of %d, %v", n, len(p), err)
 					}
-					if free := shared.free.Load(); free < 0 || int64(cap(b.data)) > b.held || b.held > total {
-						t.Errorf("%d free, cap %d, held %d", free, cap(b.data), b.held)
+					if free := shared.free.Load(); free < 0 || int64(cap(b.data)) > b.reserved || b.reserved > total {
+						t.Errorf("%d free, cap %d, held %d", free, cap(b.data), b.reserved)
 					}
 				}
 				if !bytes.Equal(b.data, want.Bytes()) {

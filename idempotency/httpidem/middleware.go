@@ -56,11 +56,11 @@ func (e *exchange) serve(keys []string) error {
 	if p, err := e.readBody(); err != nil {
 		return e.refuse(p, err)
 	}
-	return e.once()
+	return e.claimAndRun()
 }
 
 // The method once claims the key. Then it runs the handler, or answers without running it.
-func (e *exchange) once() error {
+func (e *exchange) claimAndRun() error {
 	policy := e.config.Policy.Config()
 	start := time.Now()
 	// The outcome must be recorded even if the client has left.
@@ -74,13 +74,13 @@ func (e *exchange) once() error {
 			err = errors.New("httpidem: Config.Begin returned a nil context or transaction, and no error")
 		}
 		if err != nil {
-			_ = e.session.finish()
+			_ = e.session.rollBack()
 			return e.refuse(storeUnavailable, err)
 		}
 	}
 	// This deferred call runs before cancel, because some transactions end with ctx, and
 	// a transaction must still be open to be rolled back.
-	defer func() { _ = e.session.finish() }()
+	defer func() { _ = e.session.rollBack() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {
 		return e.refuse(storeUnavailable, err)
@@ -90,7 +90,7 @@ func (e *exchange) once() error {
 	got, err := guard.Do(ctx, request, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
 		return e.run(ctx, deadline, claimed)
 	})
-	undo := e.session.finish() // roll back before a slow client reads the answer
+	undo := e.session.rollBack() // roll back before a slow client reads the answer
 	switch {
 	case e.ran:
 		err = e.answerRun(err)

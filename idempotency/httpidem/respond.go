@@ -27,7 +27,7 @@ func (e *exchange) answerRun(err error) error {
 			}, err)
 		}
 		e.seen.Ended, e.seen.Retained = idempotency.Succeeded, e.session.retained
-	} else if err = e.session.failure; err != nil {
+	} else if err = e.session.finishErr; err != nil {
 		e.seen.Ended = idempotency.Running
 	}
 	if e.judgement == unknown && e.late && e.written.status < http.StatusInternalServerError {
@@ -98,7 +98,7 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second)
 	if e.config.Rules.StatusURL != nil {
-		if url := e.config.Rules.StatusURL(e.again(e.r.Context()), e.key); url != "" {
+		if url := e.config.Rules.StatusURL(e.withFreshBody(e.r.Context()), e.key); url != "" {
 			e.seen.Status = http.StatusAccepted
 			e.w.Header().Set("Retry-After", seconds(wait))
 			answer{status: http.StatusAccepted, header: http.Header{"Location": {url}}}.send(e.w)
@@ -114,7 +114,7 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 // replay sends the stored answer.
 func (e *exchange) replay(got idempotency.Answer) error {
 	e.seen.Decision = idempotency.Duplicate
-	if err := e.config.Authorize(e.again(e.r.Context()), got.Record); err != nil {
+	if err := e.config.Authorize(e.withFreshBody(e.r.Context()), got.Record); err != nil {
 		return e.refuse(problem{Type: NotAuthorized, Status: http.StatusForbidden, Title: "The stored answer may not be read"}, err)
 	}
 	a, err := decodeAnswer(got.Result.Response)
@@ -124,7 +124,7 @@ func (e *exchange) replay(got idempotency.Answer) error {
 			Detail: "The request was carried out once. It does not run again under this key.",
 		}, err)
 	}
-	a.header = e.stored(a.header)
+	a.header = e.keptHeaders(a.header)
 	if !a.retained {
 		a = withoutBody(a)
 		e.seen.Problem = NotRetained

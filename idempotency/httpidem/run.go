@@ -99,13 +99,13 @@ type Transaction interface {
 // session is the idempotency.Store of one request. It calls a store or a transaction.
 type session struct {
 	idempotency.Store
-	tx       Transaction
-	smaller  func() (idempotency.Result, error)
-	retained bool  // the result includes the body of the answer
-	ended    bool  // Complete was called
-	finished bool  // the transaction was rolled back
-	commit   error // the error of Complete, or nil
-	failure  error // error of the last Finish whose ending had no result, or nil
+	tx             Transaction
+	smaller        func() (idempotency.Result, error)
+	retained       bool  // the result includes the body of the answer
+	completeCalled bool  // Complete was called
+	rolledBack     bool  // the transaction was rolled back
+	completeErr    error // the error of Complete, or nil
+	finishErr      error // error of the last Finish whose ending had no result, or nil
 }
 
 // Claim implements idempotency.Store.
@@ -128,10 +128,10 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 	case !completed && s.tx != nil:
 		return nil
 	case !completed:
-		s.failure = s.Store.Finish(ctx, ref, t)
-		return s.failure
-	case s.ended:
-		return s.commit // a commit cannot be repeated
+		s.finishErr = s.Store.Finish(ctx, ref, t)
+		return s.finishErr
+	case s.completeCalled:
+		return s.completeErr // a commit cannot be repeated
 	}
 	complete := func(r idempotency.Result) error {
 		if s.tx != nil {
@@ -147,17 +147,17 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		}
 	}
 	if s.tx != nil {
-		s.ended, s.commit = true, err
+		s.completeCalled, s.completeErr = true, err
 	}
 	return err
 }
 
 // finish rolls the transaction back unless it was committed. Later calls have no effect.
-func (s *session) finish() error {
+func (s *session) rollBack() error {
 	tx := s.tx
-	if tx == nil || s.finished || s.ended && s.commit == nil {
+	if tx == nil || s.rolledBack || s.completeCalled && s.completeErr == nil {
 		return nil
 	}
-	s.finished = true
+	s.rolledBack = true
 	return tx.Rollback()
 }

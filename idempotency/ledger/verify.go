@@ -37,28 +37,28 @@ const MaxFaults = 100
 // hashes and compares the anchors, which are heads kept by the caller. The error is the
 // first [*TamperError] of Report.Faults, or an error from the sequence of lines. The
 // report covers the ledger up to the error.
-func Verify(lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
-	return VerifyAfter(Head{}, lines, anchors...)
+func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
+	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
 // VerifyAfter is like [Verify] for lines after the head, for example of a second export
 // that continues the first. The zero Head means the beginning.
-func VerifyAfter(after Head, lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
-	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, anchors: slices.DeleteFunc(slices.Clone(anchors), func(h Head) bool { return h.N == 0 })}
-	slices.SortStableFunc(v.anchors, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.checkAnchors(0) // compare the anchors of seals up to this head
+func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
+	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
+	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
+	v.compareKeptHeads(0) // compare the keptHeads of seals up to this head
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
 		case err == nil:
-			err = v.line(l)
+			err = v.readLine(l)
 		case errors.As(err, &fault) && l.Entry != nil: // a malformed row of a database
 			v.add(fault)
 			v.malformed[l.Entry.Place] = true
-			err = v.line(l)
+			err = v.readLine(l)
 		}
 		if err != nil {
-			v.entries(true) // check the entries that were read before the error
+			v.checkEntries(true) // check the entries that were read before the error
 			if first := v.first(); first != nil {
 				err = first
 			}
@@ -68,11 +68,11 @@ func VerifyAfter(after Head, lines iter.Seq2[Line, error], anchors ...Head) (Rep
 			return v.report, v.first()
 		}
 	}
-	v.entries(false)
-	if len(v.anchors) > 0 {
+	v.checkEntries(false)
+	if len(v.keptHeads) > 0 {
 		v.add(&TamperError{
 			Kind: Truncated, Seal: v.report.Head.N + 1,
-			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", v.anchors[len(v.anchors)-1].N, v.report.Head.N),
+			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", v.keptHeads[len(v.keptHeads)-1].N, v.report.Head.N),
 		})
 	}
 	return v.report, v.first()
@@ -95,31 +95,31 @@ func (v *verifier) first() error {
 }
 
 type verifier struct {
-	report   Report
-	anchors  []Head // not yet compared, sorted by seal number
-	last     *Seal  // last checked seal
-	open     *Seal  // seal of the current entries
-	openLine int    // line number of the seal open
-	skip     bool   // the seal open is altered, so its entries are not checked
-	rows     []Line // entries of the seal open
-	leaves   []Leaf // leaves of the seal being read (field open), without those of dropped entries
+	report      Report
+	keptHeads   []Head // not yet compared, sorted by seal number
+	last        *Seal  // last checked seal
+	current     *Seal  // seal of the current entries
+	currentLine int    // line number of the seal open
+	skipEntries bool   // the seal open is altered, so its entries are not checked
+	rows        []Line // entries of the seal open
+	leaves      []Leaf // leaves of the seal being read (field open), without those of dropped entries
 
 	malformed map[Place]bool // places of rows whose faults were already reported
 }
 
-func (v *verifier) line(l Line) error {
+func (v *verifier) readLine(l Line) error {
 	switch {
 	case l.Seal != nil:
-		v.entries(false)
-		v.seal(l)
+		v.checkEntries(false)
+		v.checkSeal(l)
 		return nil
 	case l.Entry == nil:
 		return errors.New("ledger: a line is either a seal or an entry")
-	case v.open == nil:
+	case v.current == nil:
 		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
 	}
-	if len(v.rows) <= len(v.open.Leaves)+MaxSealed { // more rows are not needed to find the fault
+	if len(v.rows) <= len(v.current.Leaves)+MaxSealed { // more rows are not needed to find the fault
 		v.rows = append(v.rows, l)
 	}
 	return nil
@@ -127,14 +127,14 @@ func (v *verifier) line(l Line) error {
 
 // seal checks a seal against the previous seal. The entries of an altered seal are not
 // checked.
-func (v *verifier) seal(l Line) {
+func (v *verifier) checkSeal(l Line) {
 	s := l.Seal
 	kind, n, rule := v.sealFault(s)
 	if kind != 0 {
 		v.add(&TamperError{Kind: kind, Seal: n, Line: l.Number, Rule: rule})
 	}
-	v.open, v.openLine, v.rows, v.leaves = s, l.Number, v.rows[:0], slices.Clone(s.Leaves)
-	v.skip = kind != 0 && n == s.N
+	v.current, v.currentLine, v.rows, v.leaves = s, l.Number, v.rows[:0], slices.Clone(s.Leaves)
+	v.skipEntries = kind != 0 && n == s.N
 }
 
 // sealFault returns the kind, seal number and rule of a seal's fault, or kind 0.
@@ -164,12 +164,12 @@ func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 
 // The method entries checks the entries of v.open, the current seal. If partial is true,
 // more entries of the seal may follow.
-func (v *verifier) entries(partial bool) {
-	if v.open == nil {
+func (v *verifier) checkEntries(partial bool) {
+	if v.current == nil {
 		return
 	}
 	swapped := map[int64]bool{} // seqs of reported swaps
-	for i := 0; !v.skip && !v.full() && i < max(len(v.rows), len(v.leaves)); {
+	for i := 0; !v.skipEntries && !v.full() && i < max(len(v.rows), len(v.leaves)); {
 		if i == len(v.rows) && partial {
 			return
 		}
@@ -201,18 +201,18 @@ func (v *verifier) entries(partial bool) {
 	if partial {
 		return
 	}
-	v.report.Head = v.open.Head()
+	v.report.Head = v.current.Head()
 	v.report.Seals++
 	v.report.Entries += int64(len(v.rows))
-	v.last, v.open, v.rows = v.open, nil, v.rows[:0]
-	v.checkAnchors(v.openLine)
+	v.last, v.current, v.rows = v.current, nil, v.rows[:0]
+	v.compareKeptHeads(v.currentLine)
 }
 
 // mismatch returns the fault of the i-th entry of v.open, the current seal.
 func (v *verifier) mismatch(i int) *TamperError {
-	s := v.open
+	s := v.current
 	found := func(kind Kind, seq int64, rule string) *TamperError {
-		e := &TamperError{Kind: kind, Seal: s.N, Seq: seq, Line: v.openLine, Rule: rule}
+		e := &TamperError{Kind: kind, Seal: s.N, Seq: seq, Line: v.currentLine, Rule: rule}
 		if i < len(v.rows) {
 			e.Line = v.rows[i].Number
 		}
@@ -266,9 +266,9 @@ func (v *verifier) mismatch(i int) *TamperError {
 
 // checkAnchors compares the anchor of the last verified seal, if any, with the head of
 // this seal. It then drops the anchors of this seal and of earlier seals.
-func (v *verifier) checkAnchors(line int) {
-	for len(v.anchors) > 0 && v.anchors[0].N <= v.report.Head.N {
-		switch a := v.anchors[0]; {
+func (v *verifier) compareKeptHeads(line int) {
+	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
+		switch a := v.keptHeads[0]; {
 		case a == v.report.Head:
 			v.report.Anchored = a.N
 		case a.N == v.report.Head.N:
@@ -277,6 +277,6 @@ func (v *verifier) checkAnchors(line int) {
 				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Anchored),
 			})
 		}
-		v.anchors = v.anchors[1:]
+		v.keptHeads = v.keptHeads[1:]
 	}
 }

@@ -12,7 +12,7 @@ import (
 // records in known were read before the transaction, so before a refusal by Quota admit
 // reads the record again. It allows the claim if the claim does not begin a new
 // operation. If own is true, the store began tx; otherwise a caller did.
-func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding, own bool) ([]claimOf, error) {
+func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
 	if err != nil {
@@ -73,7 +73,7 @@ func beginsNew(found idempotency.Record, c claimOf) bool {
 
 // room returns the number of rows that the store can still add. It logs a warning if the
 // claims leave less than a tenth of Capacity.
-func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (int64, error) {
+func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState) (int64, error) {
 	if s.config.Capacity == 0 {
 		return int64(len(firsts)), nil
 	}
@@ -96,7 +96,7 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known m
 // quotas returns, for each scope, the number of operations that may begin. The map has
 // only the scopes in which one of the claims begins an operation. Without a quota the map
 // is nil. In the store's own transactions, a valid tally of a scope replaces the count.
-func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding, own bool) (map[string]int64, error) {
+func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
 	}
@@ -110,9 +110,9 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			s.tallies.forget(scope) // the caller decides when, and whether, tx commits
-		} else if left, ok := s.tallies.take(scope, n, s.age()); ok {
-			quotas[scope] = left
+			s.allowances.remove(scope) // the caller decides when, and whether, tx commits
+		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
+			quotas[scope] = remaining
 			continue
 		}
 		scopes = append(scopes, scope)
@@ -130,7 +130,7 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known
 		n := unfinished[scope]
 		quotas[scope] = s.config.Quota - n
 		if own {
-			s.tallies.counted(scope, n, s.config.Quota-n-want[scope], age, age-start)
+			s.allowances.setAfterCount(scope, n, s.config.Quota-n-want[scope], age, age-start)
 		}
 	}
 	return quotas, nil

@@ -27,14 +27,14 @@ func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool)
 		}
 		return nil
 	}
-	held, err := s.hold(ctx, tx, at.now, seen)
+	operations, err := s.revokeResends(ctx, tx, at.now, seen)
 	if err != nil {
 		return fmt.Errorf("sqlstore: the clock was set back by %v: %w", time.Duration(seen-at.now)*time.Microsecond, err)
 	}
 	s.seen.Store(at.now)
 	s.stats.clockSteps.Add(1)
 	s.config.Logger.Error("sqlstore: the clock of the store was set back; operations in progress are unresolved unless their claimants finish them",
-		"by", time.Duration(seen-at.now)*time.Microsecond, "operations", held)
+		"by", time.Duration(seen-at.now)*time.Microsecond, "operations", operations)
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 
 // hold revokes the permission to resend from every operation in progress, except a
 // permission without an end. It returns the number of all operations in progress.
-func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int64, err error) {
+func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
 	}
@@ -63,7 +63,7 @@ func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int6
 	if !s.config.Ledger {
 		return affected(tx.ExecContext(ctx, update))
 	}
-	entries, err := summaries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack }, update+fmt.Sprintf(` RETURNING %d, `, now)+summary)
+	entries, err := returnedEntries(ctx, tx, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, clock.SetBack }, update+fmt.Sprintf(` RETURNING %d, `, now)+summaryColumns)
 	if err != nil {
 		return 0, err
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // summary lists a record's ledger columns, in scanSummary order.
-const summary = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
+const summaryColumns = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
 
 // entryColumns lists the columns of a ledger row that follow its position, in the order
 // of entryArgs.
-const entryColumns = `recorded_at, event, ` + summary + `, run_again, note, hash`
+const entryColumns = `recorded_at, event, ` + summaryColumns + `, run_again, note, hash`
 
 // entryOf returns a record's ledger entry, without an event.
 func entryOf(r idempotency.Record) ledger.Entry {
@@ -84,7 +84,7 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 
 // summaries executes a statement whose rows have the columns of scanSummary: the time, and
 // then the columns of summary. It calls complete for each entry.
-func summaries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
+func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
 		complete(&entry)

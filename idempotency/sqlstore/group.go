@@ -23,7 +23,7 @@ type item struct {
 	claims   []claimOf // nil for an ending
 	outcomes []idempotency.Outcome
 	indexes  []int // claim indexes in the original call
-	held     []int // indexes of renewals to repeat; see the method renew
+	renewals []int // indexes of renewals to repeat; see the method renew
 	granted  bool  // a claim was granted and committed
 
 	ending *endingOf // nil for claims
@@ -135,14 +135,14 @@ func (s *Store) start() {
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
-		conn.keep = true // other connections remain for readers
+		conn.reuse = true // other connections remain for readers
 	}
 	for {
 		// Yield once, so that goroutines about to submit an item join this group. A timer
 		// in place of the yield would make a lone caller wait.
 		runtime.Gosched()
 		s.mu.Lock()
-		group := s.take()
+		group := s.takeGroup()
 		if len(group) == 0 {
 			conn.free() // free the connection before Close returns
 			s.running--
@@ -152,7 +152,7 @@ func (s *Store) commit() {
 		}
 		s.mu.Unlock()
 
-		left, err := s.write(group, &conn)
+		waiting, err := s.write(group, &conn)
 
 		s.mu.Lock()
 		s.lastErr = err
@@ -163,7 +163,7 @@ func (s *Store) commit() {
 		}
 		s.start() // items waiting for these keys may fill more than one group
 		s.mu.Unlock()
-		for _, it := range left {
+		for _, it := range waiting {
 			close(it.done)
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Store) commit() {
 // a key of an item, the item stays in the queue. All later items with a key of this item
 // also stay; otherwise a batch with many keys could wait indefinitely. The caller holds
 // s.mu.
-func (s *Store) take() (group []*item) {
+func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
 	waiting := map[idempotency.KeyID]bool{}
@@ -184,11 +184,11 @@ func (s *Store) take() (group []*item) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
-		held := it.ending != nil && ending[it.ending.id]
+		mustWait := it.ending != nil && ending[it.ending.id]
 		for id := range it.ids {
-			held = held || s.inFlight[id] || waiting[id]
+			mustWait = mustWait || s.inFlight[id] || waiting[id]
 		}
-		if held {
+		if mustWait {
 			for id := range it.ids {
 				waiting[id] = true
 			}
@@ -212,8 +212,8 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is the state of one key, as known to the goroutine that writes its claims.
-type finding struct {
+// keyState is the state of one key, as known to the goroutine that writes its claims.
+type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
 	// refused is the reason to refuse a claim that the record allows. InProgress: another
@@ -225,7 +225,7 @@ type finding struct {
 // write executes a group's calls and sets each outcome or error. It returns the items
 // whose callers still wait, and the database error. The other items needed no write;
 // their callers already have the answers.
-func (s *Store) write(group []*item, conn *connection) (left []*item, err error) {
+func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
 	known, err := s.readFirst(ctx, group)
@@ -241,15 +241,15 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 			endings = append(endings, it)
 		}
 	}
-	left = group
+	waiting = group
 	// Usually the loop runs one transaction. A transaction executes at most one claim of
 	// each key. If the group has further claims of a key that need a write, the loop runs
 	// another transaction.
 	for first := true; ; first = false {
-		firsts := openClaims(group, known, s.config.Quota)
+		firsts := decideClaims(group, known, s.config.Quota)
 		if first { // answer claims that need no write before the transaction
-			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
-				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isOpen)
+			waiting = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
+				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isUndecided)
 				if answered {
 					close(it.done)
 				}
@@ -259,34 +259,34 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 			endings = nil
 		}
 		if len(firsts) == 0 && len(endings) == 0 {
-			return left, nil
+			return waiting, nil
 		}
 		if err := s.transaction(ctx, conn, endings, firsts, known); err != nil {
-			for _, it := range left {
+			for _, it := range waiting {
 				switch {
 				case it.ending == nil && it.granted:
 					it.err = fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, err)
-				case it.ending != nil && first || slices.ContainsFunc(it.outcomes, isOpen):
+				case it.ending != nil && first || slices.ContainsFunc(it.outcomes, isUndecided):
 					it.err = err
 				}
 			}
-			return left, err
+			return waiting, err
 		}
 	}
 }
 
-func isOpen(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
+func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
 // readFirst reads the records of the claimed keys. It skips keys that a recent Lookup did
 // not find, because these keys are probably new.
-func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*finding, error) {
+func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*keyState, error) {
 	var ids []idempotency.KeyID
-	known := map[idempotency.KeyID]*finding{}
+	known := map[idempotency.KeyID]*keyState{}
 	for _, it := range group {
 		for _, c := range it.claims {
 			if known[c.id] == nil {
-				known[c.id] = &finding{}
-				if !s.unseen.take(c.id) {
+				known[c.id] = &keyState{}
+				if !s.missing.remove(c.id) {
 					ids = append(ids, c.id)
 				}
 			}
@@ -299,26 +299,26 @@ func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.K
 			return nil, err
 		}
 		for id, r := range records {
-			*known[id] = finding{record: r, exists: true}
+			*known[id] = keyState{record: r, exists: true}
 		}
 	}
 	return known, nil
 }
 
-// openClaim is the i-th claim of an item.
-type openClaim struct {
+// undecidedClaim is the i-th claim of an item.
+type undecidedClaim struct {
 	*item
 	i int
 }
 
-// openClaims decides each claim by the record and the refusal of its key in known. A
-// claim without a write gets its outcome. Of the claims that need a write, openClaims
+// decideClaims decides each claim by the record and the refusal of its key in known. A
+// claim without a write gets its outcome. Of the claims that need a write, decideClaims
 // returns the first claim of each key.
-func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64) (firsts []openClaim) {
+func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota int64) (firsts []undecidedClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {
 		for i, c := range it.claims {
-			if !isOpen(it.outcomes[i]) || seen[c.id] {
+			if !isUndecided(it.outcomes[i]) || seen[c.id] {
 				continue
 			}
 			f := known[c.id]
@@ -332,12 +332,12 @@ func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64
 				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.OverQuota, Quota: quota}
 			case f.refused == idempotency.InProgress:
 				if d == idempotency.Renewed {
-					it.held = append(it.held, i)
+					it.renewals = append(it.renewals, i)
 				}
 				it.outcomes[i] = idempotency.NewOutcome(idempotency.InProgress, owned(f.record), c.Claim)
 			default:
 				seen[c.id] = true
-				firsts = append(firsts, openClaim{it, i})
+				firsts = append(firsts, undecidedClaim{it, i})
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func TestTake(t *testing.T) {
 		if tc.inFlight != "" {
 			s.inFlight[claimsOf(tc.inFlight).claims[0].id] = true
 		}
-		group := s.take()
+		group := s.takeGroup()
 		var got []int
 		for i, it := range tc.queue {
 			if slices.Contains(group, it) {

@@ -24,7 +24,7 @@ func (h hider) key(k idempotency.Key) idempotency.Key {
 
 // hiding returns the hider for the configuration, or nil without a secret, and removes the
 // secret from the configuration.
-func hiding(c *Config) (hider, error) {
+func newHider(c *Config) (hider, error) {
 	if c.LedgerSecret == nil {
 		return nil, nil
 	}

@@ -32,10 +32,10 @@ import (
 //
 // A Ledger is safe for concurrent use.
 type Ledger struct {
-	db      *sql.DB
-	dialect Dialect
-	engine  engine
-	hides   bool // the engine hides keys
+	db        *sql.DB
+	dialect   Dialect
+	engine    engine
+	hidesKeys bool // the engine hidesKeys keys
 }
 
 // OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
@@ -64,7 +64,7 @@ func (s *Store) Ledger() *Ledger {
 	if !s.config.Ledger {
 		return nil
 	}
-	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hides: s.hides}
+	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hidesKeys: s.hidesKeys}
 }
 
 // openLedger marks the database as having a ledger. If hides is true, openLedger also
@@ -73,7 +73,7 @@ func (s *Store) Ledger() *Ledger {
 //
 // Without [Config.Ledger], openLedger sets no mark, and rejects a database that has a
 // ledger.
-func (s *Store) openLedger(ctx context.Context, hides bool) error {
+func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
 		kept, err := hasMark(ctx, db, "ledger")
@@ -83,13 +83,13 @@ func (s *Store) openLedger(ctx context.Context, hides bool) error {
 		return err
 	}
 	marks := `('ledger', 1)`
-	if hides {
+	if hidesKeys {
 		marks += `, ('ledger_secret', 1)`
 	}
 	if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES `+marks+` ON CONFLICT (name) DO NOTHING`); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
-	if !hides {
+	if !hidesKeys {
 		if err := checkHiding(ctx, db); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	if !l.hides { // another store with a secret may have opened the database since l was opened
+	if !l.hidesKeys { // another store with a secret may have opened the database since l was opened
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
 		}
@@ -162,12 +162,12 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 // heads that the caller kept outside of the database. The error is a [*ledger.TamperError]
 // for the first fault, or a database error; the report contains up to [ledger.MaxFaults]
 // faults. Verify does not read entries waiting for a seal.
-func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Report, error) {
-	from, err := l.start(ctx)
+func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.Report, error) {
+	from, err := l.trimmedHead(ctx)
 	if err != nil {
 		return ledger.Report{}, err
 	}
-	report, err := ledger.VerifyAfter(from, l.Lines(ctx, from), anchors...)
+	report, err := ledger.VerifyAfter(from, l.Lines(ctx, from), keptHeads...)
 	report.Trimmed = from.N
 	return report, err
 }
@@ -186,7 +186,7 @@ func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Rep
 // invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	whole, last := after, after // heads of the last complete seal and of the seal being written
+	complete, last := after, after // heads of the last complete seal and of the seal being written
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
 		if err != nil {
@@ -206,18 +206,18 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 		}
 		if err == nil && line.Seal != nil { // the previous seal's entries are complete
 			if err = out.Flush(); err == nil {
-				whole, last = last, line.Seal.Head()
+				complete, last = last, line.Seal.Head()
 			}
 		}
 		if err == nil {
 			b, err = write(line, b)
 		}
 		if err != nil {
-			return whole, errors.Join(err, out.Flush())
+			return complete, errors.Join(err, out.Flush())
 		}
 	}
 	if err := out.Flush(); err != nil {
-		return whole, fmt.Errorf("sqlstore: ledger: export: %w", err)
+		return complete, fmt.Errorf("sqlstore: ledger: export: %w", err)
 	}
 	return last, errors.Join(faults...)
 }
@@ -228,7 +228,7 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 // unsealed entry, if any, is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
-		start, err := l.endOf(ctx, after)
+		start, err := l.positionAfter(ctx, after)
 		if err != nil {
 			yield(ledger.Line{}, err)
 			return
@@ -266,7 +266,7 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 }
 
 // endOf returns the position of the first entry after a head.
-func (l *Ledger) endOf(ctx context.Context, after ledger.Head) (position, error) {
+func (l *Ledger) positionAfter(ctx context.Context, after ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {
 		return position{}, err

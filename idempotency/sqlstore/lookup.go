@@ -46,7 +46,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			continue
 		}
 		if !ok && s.config.Capacity == 0 { // with Capacity, a claim must read first whether its key is new
-			s.unseen.add(ids[i])
+			s.missing.add(ids[i])
 		}
 		if now.IsZero() {
 			var err error

@@ -46,7 +46,7 @@ RETURNING k.key_id`
 
 // postgresFinishEntry is postgresFinish that also returns the time and the record's ledger
 // columns.
-var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
+var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summaryColumns, ", ", ", k.")
 
 func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
 	if len(endings) == 0 {

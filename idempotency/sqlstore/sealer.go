@@ -95,10 +95,10 @@ func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 // Run seals and exports heads until ctx ends, then returns nil. Run logs errors and
 // continues.
 func (k *Sealer) Run(ctx context.Context) error {
-	var kept ledger.Head
+	var exported ledger.Head
 	for ctx.Err() == nil {
 		if head, err := k.Seal(ctx); err == nil {
-			kept = k.keep(ctx, head, kept)
+			exported = k.exportHead(ctx, head, exported)
 		} else if !errors.Is(err, ErrOtherSealer) && ctx.Err() == nil {
 			k.config.Logger.Error("ledger: not sealed", "holder", k.config.Holder, "error", err)
 		}
@@ -116,14 +116,14 @@ func (k *Sealer) Run(ctx context.Context) error {
 
 // keep passes head to the Sink unless head equals kept, the last head that the Sink
 // took. It returns the last head that the Sink took.
-func (k *Sealer) keep(ctx context.Context, head, kept ledger.Head) ledger.Head {
-	if head == kept {
-		return kept
+func (k *Sealer) exportHead(ctx context.Context, head, exported ledger.Head) ledger.Head {
+	if head == exported {
+		return exported
 	}
 	if k.config.Sink != nil {
 		if err := k.config.Sink(ctx, head); err != nil {
 			k.config.Logger.Error("ledger: the head was not kept", "head", head, "error", err)
-			return kept
+			return exported
 		}
 	}
 	k.config.Logger.Info("ledger: sealed", "head", head)

@@ -21,8 +21,8 @@ type sqlite struct {
 	ledger     bool
 	hide       hider // hides the keys of ledger entries; may be nil
 	statements *statements
-	drawn      clock.Largest // greatest fence reserved by this store, committed or not
-	hit        atomic.Bool   // the last read of the database found a row
+	lastFence  clock.Largest // greatest fence reserved by this store, committed or not
+	foundRows  atomic.Bool   // the last read of the database found a row
 }
 
 func (*sqlite) placeholder(i int) string { return fmt.Sprintf("?%d", i) }
@@ -45,7 +45,7 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		// This query takes a third of the time, because drivers describe each column even
 		// of an empty result.
 		q = e.statements
-		if !e.hit.Load() {
+		if !e.foundRows.Load() {
 			var one int64
 			err := q.QueryRowContext(ctx, query.exists, args...).Scan(&one)
 			if errors.Is(err, sql.ErrNoRows) {
@@ -55,7 +55,7 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 				return nil, fmt.Errorf("sqlstore: read: %w", err)
 			}
 		}
-		defer func() { e.hit.Store(len(found) > 0) }()
+		defer func() { e.foundRows.Store(len(found) > 0) }()
 	}
 	found = make(map[idempotency.KeyID]idempotency.Record, len(ids))
 	err = sqldb.Each(ctx, q, func(rows *sql.Rows) error {
@@ -88,13 +88,13 @@ func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err e
 	defer draw.Close()
 	at.now = e.time().UnixMicro()
 	var last, oldest int64
-	if err := draw.QueryRowContext(ctx, max(e.drawn.Load()+1, at.now), max(n, 1)).Scan(&last, &oldest, &at.seen); err != nil {
+	if err := draw.QueryRowContext(ctx, max(e.lastFence.Load()+1, at.now), max(n, 1)).Scan(&last, &oldest, &at.seen); err != nil {
 		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	if err := schema.CheckOldest(oldest); err != nil {
 		return at, err
 	}
-	e.drawn.Raise(last)
+	e.lastFence.Raise(last)
 	at.fence = last - int64(max(n, 1)) + 1
 	return at, nil
 }

@@ -76,10 +76,10 @@ type Store struct {
 	engine     engine
 	weak       []*idempotency.InvalidError
 	committers int
-	hides      bool // the ledger hides keys
+	hidesKeys  bool // the ledger hidesKeys keys
 	statements *statements
-	unseen     unseen
-	tallies    tallies
+	missing    missing
+	allowances allowances
 	options    *sql.TxOptions // of group transactions
 
 	mu       sync.Mutex
@@ -189,7 +189,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Dialect == PostgreSQL && c.Clock != nil {
 		return nil, wrong("Config.Clock", "set", "PostgreSQL has its own clock; leave it nil")
 	}
-	hide, err := hiding(&c)
+	hide, err := newHider(&c)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, hides: hide != nil, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}, opened: time.Now()}
+	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, hidesKeys: hide != nil, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}, opened: time.Now()}
 	s.idle.L = &s.mu
 	if c.Dialect == SQLite {
 		clock := c.Clock
@@ -354,18 +354,18 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.held. Each is a renewal by the current claimant,
+// renew repeats the claims listed in it.renewals. Each is a renewal by the current claimant,
 // and failed because another claimant was claiming the same key at that time. A current
 // claimant therefore never gets InProgress for a renewal.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
-	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {
+	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {
 		if err := pause(ctx, wait); err != nil {
 			return nil, fmt.Errorf("sqlstore: %w: %w: %w", idempotency.ErrAmbiguous, idempotency.ErrBusy, err)
 		}
 		var indexes []int
 		var again []idempotency.Claim
-		for _, i := range it.held {
+		for _, i := range it.renewals {
 			indexes = append(indexes, it.indexes[i])
 			again = append(again, it.claims[i].Claim)
 		}

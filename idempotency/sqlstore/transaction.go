@@ -13,17 +13,17 @@ import (
 // transaction executes endings and claims, of distinct keys, in a single commit. It then
 // sets the results of the calls, and updates the records in known. An error not wrapping
 // ErrAmbiguous means that nothing was changed.
-func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
+func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer func() {
-		if err != nil || !c.keep {
+		if err != nil || !c.reuse {
 			c.free()
 		}
 		if err != nil {
-			s.tallies.forgetAll()
+			s.allowances.removeAll()
 		}
 	}()
 	own, err := conn.BeginTx(ctx, s.options)
@@ -47,7 +47,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	if err != nil {
 		return err
 	}
-	s.tallies.ended(transitions, ends, s.config.Quota)
+	s.allowances.addCompleted(transitions, ends, s.config.Quota)
 	claims, err := s.admit(ctx, tx, firsts, known, true)
 	if err != nil {
 		return err
@@ -79,14 +79,14 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		c := o.claims[o.i]
 		r, made := byID[c.id]
 		if !made {
-			continue // refused by admit: the next call of openClaims sets the outcome
+			continue // refused by admit: the next call of decideClaims sets the outcome
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
 		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.InProgress && d.Granted() {
 			f.refused = idempotency.InProgress
 			if d == idempotency.Renewed {
-				o.held = append(o.held, o.i)
+				o.renewals = append(o.renewals, o.i)
 			}
 		}
 		o.outcomes[o.i] = idempotency.NewOutcome(r.decision, owned(r.record), c.Claim)
@@ -99,9 +99,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 // next transaction reuses the connection. On SQLite the connection's cached pages then
 // stay valid, unless another connection has written.
 type connection struct {
-	db   *sql.DB
-	conn *sql.Conn
-	keep bool
+	db    *sql.DB
+	conn  *sql.Conn
+	reuse bool
 }
 
 func (c *connection) get(ctx context.Context) (_ *sql.Conn, err error) {

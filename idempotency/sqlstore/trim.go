@@ -18,7 +18,7 @@ func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64,
 	if exported.N == 0 {
 		return 0, wrong("exported", "the beginning", "pass the head that Export returned")
 	}
-	end, err := l.endOf(ctx, exported)
+	end, err := l.positionAfter(ctx, exported)
 	if err != nil {
 		return 0, err
 	}
@@ -57,7 +57,7 @@ func (l *Ledger) trimmed(ctx context.Context) (n int64, err error) {
 
 // start returns the head before the ledger's first entry. After a trim it is the head of
 // the last seal whose entries were deleted; otherwise it is the zero Head.
-func (l *Ledger) start(ctx context.Context) (ledger.Head, error) {
+func (l *Ledger) trimmedHead(ctx context.Context) (ledger.Head, error) {
 	n, err := l.trimmed(ctx)
 	if err != nil || n == 0 {
 		return ledger.Head{}, err

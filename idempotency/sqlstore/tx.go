@@ -40,9 +40,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	known := map[idempotency.KeyID]*finding{id: {record: records[id]}}
+	known := map[idempotency.KeyID]*keyState{id: {record: records[id]}}
 	_, known[id].exists = records[id]
-	firsts := openClaims([]*item{it}, known, s.config.Quota)
+	firsts := decideClaims([]*item{it}, known, s.config.Quota)
 	if len(firsts) == 0 {
 		return it.outcomes[0], nil
 	}
@@ -52,7 +52,7 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 		return idempotency.Outcome{}, err
 	}
 	if len(admitted) == 0 {
-		openClaims([]*item{it}, known, s.config.Quota)
+		decideClaims([]*item{it}, known, s.config.Quota)
 		return it.outcomes[0], nil
 	}
 	results, err := s.claimInTx(ctx, tx, fence, admitted)
