@@ -46,9 +46,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// The method without returns the key's status after a run that has no result to store.
-// The status is Failed if the operation had no effect, and Running if its outcome is in
-// doubt. The parameter v says whether this run is known to have had no effect.
+// statusWithoutResult returns the key's status after a run that has no result to store:
+// Failed if the operation had no effect, and Running if its outcome is in doubt. The
+// parameter v says whether this run is known to have had no effect.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback of the transaction removes the effect of this run. But if Prior.Status
 	// is Running, an earlier run of the same operation may have had an effect, so the

@@ -31,8 +31,8 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// buffer holds bytes that count in the budget. The field held is the number of reserved
-// bytes; cap(data) never exceeds held.
+// buffer holds bytes whose memory was reserved in the budget. The field reserved is the
+// number of reserved bytes; cap(data) never exceeds it.
 type buffer struct {
 	budget   *budget
 	reserved int64

@@ -119,14 +119,15 @@ func (e *exchange) refuse(p problem, err error) error {
 	return err
 }
 
-// The method again returns the request with a new body that has the same bytes.
+// withFreshBody returns the request with the given context and an unread body of the same
+// bytes.
 func (e *exchange) withFreshBody(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(e.request.data)), int64(len(e.request.data)), nil
 	return r
 }
 
-// The method stored returns the headers of h that are stored and replayed.
+// keptHeaders returns the headers of h that are stored and replayed.
 func (e *exchange) keptHeaders(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {

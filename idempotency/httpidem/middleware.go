@@ -59,7 +59,7 @@ func (e *exchange) serve(keys []string) error {
 	return e.claimAndRun()
 }
 
-// The method once claims the key. Then it runs the handler, or answers without running it.
+// claimAndRun claims the key. Then it runs the handler, or answers without running it.
 func (e *exchange) claimAndRun() error {
 	policy := e.config.Policy.Config()
 	start := time.Now()

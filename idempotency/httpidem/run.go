@@ -96,16 +96,17 @@ type Transaction interface {
 	Rollback() error
 }
 
-// session is the idempotency.Store of one request. It calls a store or a transaction.
+// session is the idempotency.Store of one request, given to its Guard. It passes calls on
+// to the transaction if Config.Begin is set, and otherwise to the embedded Store.
 type session struct {
 	idempotency.Store
 	tx             Transaction
 	smaller        func() (idempotency.Result, error)
 	retained       bool  // the result includes the body of the answer
-	completeCalled bool  // Complete was called
-	rolledBack     bool  // the transaction was rolled back
-	completeErr    error // the error of Complete, or nil
-	finishErr      error // error of the last Finish whose ending had no result, or nil
+	completeCalled bool  // Transaction.Complete was called and must not be called again
+	rolledBack     bool  // Transaction.Rollback was called
+	completeErr    error // error of Transaction.Complete, or nil
+	finishErr      error // error of the last Store.Finish that recorded a failure or a release
 }
 
 // Claim implements idempotency.Store.
@@ -117,8 +118,8 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 }
 
 // Finish implements idempotency.Store. In a transaction, Finish stores a result and
-// commits. Without a result Finish does nothing in a transaction, and the method finish
-// later rolls it back.
+// commits. If the ending has no result, Finish does nothing in a transaction, and
+// rollBack() later rolls the transaction back.
 //
 // If the store refuses a result of at most idempotency.MaxResponse bytes as too large,
 // Finish tries once more with the smaller result that s.smaller returns.
@@ -131,7 +132,7 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		return s.completeErr // a commit cannot be repeated
+		return s.completeErr // Guard repeats an unconfirmed Finish, but a commit can be tried only once
 	}
 	complete := func(r idempotency.Result) error {
 		if s.tx != nil {
@@ -152,7 +153,8 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 	return err
 }
 
-// finish rolls the transaction back unless it was committed. Later calls have no effect.
+// rollBack rolls the transaction back unless it was committed. Later calls have no
+// effect.
 func (s *session) rollBack() error {
 	tx := s.tx
 	if tx == nil || s.rolledBack || s.completeCalled && s.completeErr == nil {

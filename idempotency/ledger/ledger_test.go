@@ -104,7 +104,7 @@ func TestVerify(t *testing.T) {
 		t.Error("lines after another head were accepted")
 	}
 	if _, err := ledger.VerifyAfter(head(lines, 1), each(lines[4:]), other); err == nil {
-		t.Error("a beginning that is not the anchor was accepted")
+		t.Error("a beginning that is not the kept head was accepted")
 	}
 }
 
@@ -142,14 +142,14 @@ func TestTampering(t *testing.T) {
 		return lines
 	}
 	for _, tc := range []struct {
-		name     string
-		change   func([]ledger.Line) []ledger.Line
-		anchors  []int64
-		kind     ledger.Kind
-		seal     int64
-		seq      int64
-		other    int64
-		anchored int64
+		name      string
+		change    func([]ledger.Line) []ledger.Line
+		keptHeads []int64
+		kind      ledger.Kind
+		seal      int64
+		seq       int64
+		other     int64
+		anchored  int64
 	}{
 		{name: "content", change: edit(2, func(e *ledger.Entry) { e.Dataset.CARELabel = "public" }), kind: ledger.Altered, seal: 1, seq: 2},
 		{name: "content and hash", change: edit(2, func(e *ledger.Entry) { e.Note = "x"; e.Hash = e.Sum() }), kind: ledger.Altered, seal: 1, seq: 2},
@@ -175,7 +175,7 @@ func TestTampering(t *testing.T) {
 			e.Note = "x"
 			e.Hash = e.Sum()
 			return reseal(l, 4)
-		}, anchors: []int64{1, 3}, kind: ledger.Altered, seal: 3, anchored: 1},
+		}, keptHeads: []int64{1, 3}, kind: ledger.Altered, seal: 3, anchored: 1},
 		{name: "entry dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 2, 3) }, kind: ledger.Dropped, seal: 1, seq: 2},
 		{name: "last entry of a seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 3, 4) }, kind: ledger.Dropped, seal: 1, seq: 3},
 		{name: "last entry dropped", change: func(l []ledger.Line) []ledger.Line { return l[:10] }, kind: ledger.Dropped, seal: 3, seq: 8},
@@ -238,20 +238,20 @@ func TestTampering(t *testing.T) {
 			l[0].Seal.Previous = ledger.Hash{1}
 			return rehash(l[:4], 0)
 		}, kind: ledger.Altered, seal: 1},
-		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, anchors: []int64{3}, kind: ledger.Truncated, seal: 2},
-		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, anchors: []int64{1}, anchored: 1},
+		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{3}, kind: ledger.Truncated, seal: 2},
+		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{1}, anchored: 1},
 		{name: "tail cut, without a head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }},
-		{name: "everything cut", change: func([]ledger.Line) []ledger.Line { return nil }, anchors: []int64{2}, kind: ledger.Truncated, seal: 1},
+		{name: "everything cut", change: func([]ledger.Line) []ledger.Line { return nil }, keptHeads: []int64{2}, kind: ledger.Truncated, seal: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var anchors []ledger.Head
-			for _, n := range tc.anchors {
-				anchors = append(anchors, head(build(3, 1, 4), n))
+			var keptHeads []ledger.Head
+			for _, n := range tc.keptHeads {
+				keptHeads = append(keptHeads, head(build(3, 1, 4), n))
 			}
 			lines := tc.change(build(3, 1, 4))
-			report, err := ledger.Verify(each(lines), anchors...)
+			report, err := ledger.Verify(each(lines), keptHeads...)
 			var fromFile error
-			if _, fromFile = ledger.Verify(ledger.Read(bytes.NewReader(file(t, lines))), anchors...); (fromFile == nil) != (err == nil) {
+			if _, fromFile = ledger.Verify(ledger.Read(bytes.NewReader(file(t, lines))), keptHeads...); (fromFile == nil) != (err == nil) {
 				t.Errorf("from a file: %v; not from a file: %v", fromFile, err)
 			}
 			if report.Anchored != tc.anchored {
@@ -279,13 +279,13 @@ func TestTampering(t *testing.T) {
 func FuzzVerify(f *testing.F) {
 	lines := build(3, 1, 4)
 	whole := file(f, lines)
-	anchor := head(lines, 2)
+	keptHead := head(lines, 2)
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add(bytes.Replace(whole, []byte("restricted"), []byte("public"), 1))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		report, err := ledger.Verify(ledger.Read(bytes.NewReader(b)), anchor)
+		report, err := ledger.Verify(ledger.Read(bytes.NewReader(b)), keptHead)
 		if err == nil && (report.Anchored != 2 || !bytes.HasPrefix(append(bytes.TrimSuffix(b, []byte("\n")), '\n'), file(t, lines[:6]))) {
 			t.Errorf("another ledger was accepted: %+v", report)
 		}

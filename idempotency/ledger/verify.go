@@ -10,23 +10,25 @@ import (
 
 // Report is the result of a verification.
 type Report struct {
-	// Head is the head of the last verified seal. Keep Head for the next verification.
+	// Head is the number and the hash of the last seal that was checked. Keep it outside
+	// of the database, and pass it to the next verification.
 	Head Head
 
 	Seals, Entries int64
 
-	// Trimmed is the number of the last seal that was exported and deleted, or 0 if the
-	// ledger is complete. An anchor is a head kept by the caller. An anchor of this seal
-	// or of a later seal proves that the ledger continues the exported part.
+	// Trimmed is the number of the last seal whose entries were exported and deleted, or
+	// 0 if the ledger is complete. If the caller passes the head of this seal or of a
+	// later one, and Verify confirms it, the rest of the ledger continues the exported
+	// part, because the hash of each seal depends on all earlier seals.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Anchored is the number of the last seal confirmed by an anchor, or 0. An anchor is
-	// a head kept by the caller. Seals up to Anchored are unchanged since the caller read
-	// that head; later seals are only consistent with each other.
+	// Anchored is the largest number of a seal whose head was passed to Verify and
+	// confirmed, or 0. Up to this seal the ledger is unchanged since the caller read the
+	// head; later seals are only consistent with each other.
 	Anchored int64
 }
 
@@ -34,25 +36,27 @@ type Report struct {
 const MaxFaults = 100
 
 // Verify checks a whole ledger, from [Read] or from a store. It recomputes the ledger's
-// hashes and compares the anchors, which are heads kept by the caller. The error is the
-// first [*TamperError] of Report.Faults, or an error from the sequence of lines. The
-// report covers the ledger up to the error.
+// hashes and compares them with keptHeads: heads (each the number and hash of a seal)
+// that the caller has kept outside of the database. The error is the first [*TamperError]
+// of Report.Faults, or an error from the sequence of lines. The report covers the ledger
+// up to the error.
 func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify] for lines after the head, for example of a second export
-// that continues the first. The zero Head means the beginning.
+// VerifyAfter is like [Verify], but the lines begin after the seal with the head after.
+// Use it for example for a second export that continues a first. The zero Head means that
+// the lines begin with the first seal.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.compareKeptHeads(0) // compare the keptHeads of seals up to this head
+	v.compareKeptHeads(0) // a kept head may be that of the seal before the first line
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
 		case err == nil:
 			err = v.readLine(l)
-		case errors.As(err, &fault) && l.Entry != nil: // a malformed row of a database
+		case errors.As(err, &fault) && l.Entry != nil: // not a valid entry, from a store's rows
 			v.add(fault)
 			v.malformed[l.Entry.Place] = true
 			err = v.readLine(l)
@@ -96,15 +100,15 @@ func (v *verifier) first() error {
 
 type verifier struct {
 	report      Report
-	keptHeads   []Head // not yet compared, sorted by seal number
-	last        *Seal  // last checked seal
-	current     *Seal  // seal of the current entries
-	currentLine int    // line number of the seal open
-	skipEntries bool   // the seal open is altered, so its entries are not checked
-	rows        []Line // entries of the seal open
-	leaves      []Leaf // leaves of the seal being read (field open), without those of dropped entries
+	keptHeads   []Head // heads to compare, not compared so far, by seal number
+	last        *Seal  // last seal whose entries were checked
+	current     *Seal  // seal whose entries are being read, or nil
+	currentLine int    // line number of current
+	skipEntries bool   // current is altered, so its entries are not checked
+	rows        []Line // entries read after current
+	leaves      []Leaf // Leaves of current; if an entry is missing, its leaf is removed
 
-	malformed map[Place]bool // places of rows whose faults were already reported
+	malformed map[Place]bool // places of invalid rows, whose faults were already reported
 }
 
 func (v *verifier) readLine(l Line) error {
@@ -119,14 +123,16 @@ func (v *verifier) readLine(l Line) error {
 		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
 	}
-	if len(v.rows) <= len(v.current.Leaves)+MaxSealed { // more rows are not needed to find the fault
+	// An altered file may have any number of entries after a seal. Keep only as many as
+	// are needed to find the fault.
+	if len(v.rows) <= len(v.current.Leaves)+MaxSealed {
 		v.rows = append(v.rows, l)
 	}
 	return nil
 }
 
-// seal checks a seal against the previous seal. The entries of an altered seal are not
-// checked.
+// checkSeal checks a seal against the previous seal. If the seal is altered, its entries
+// will not be checked.
 func (v *verifier) checkSeal(l Line) {
 	s := l.Seal
 	kind, n, rule := v.sealFault(s)
@@ -162,13 +168,13 @@ func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 	return 0, 0, ""
 }
 
-// The method entries checks the entries of v.open, the current seal. If partial is true,
-// more entries of the seal may follow.
+// checkEntries compares the rows read so far with the leaves of the seal v.current, which
+// list its entries. If partial is true, more entries of the seal may follow.
 func (v *verifier) checkEntries(partial bool) {
 	if v.current == nil {
 		return
 	}
-	swapped := map[int64]bool{} // seqs of reported swaps
+	swapped := map[int64]bool{} // Seq of entries already reported as swapped
 	for i := 0; !v.skipEntries && !v.full() && i < max(len(v.rows), len(v.leaves)); {
 		if i == len(v.rows) && partial {
 			return
@@ -208,7 +214,8 @@ func (v *verifier) checkEntries(partial bool) {
 	v.compareKeptHeads(v.currentLine)
 }
 
-// mismatch returns the fault of the i-th entry of v.open, the current seal.
+// mismatch returns a description of what is wrong at index i: the row read does not match
+// the leaf of the seal v.current, or one of the two is missing.
 func (v *verifier) mismatch(i int) *TamperError {
 	s := v.current
 	found := func(kind Kind, seq int64, rule string) *TamperError {
@@ -264,8 +271,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// checkAnchors compares the anchor of the last verified seal, if any, with the head of
-// this seal. It then drops the anchors of this seal and of earlier seals.
+// compareKeptHeads compares the kept head of the last checked seal, if there is one, with
+// the head found. It then drops the kept heads of this seal and of earlier seals.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {

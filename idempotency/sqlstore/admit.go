@@ -7,11 +7,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims allowed by Capacity and Quota; firsts has at most one claim of
-// each key. For a refused claim, admit sets the field refused of the key in known. The
-// records in known were read before the transaction, so before a refusal by Quota admit
-// reads the record again. It allows the claim if the claim does not begin a new
-// operation. If own is true, the store began tx; otherwise a caller did.
+// admit returns the claims that Capacity and Quota allow; firsts has at most one claim of
+// each key. For each other claim, admit sets the field refused of the key's state in
+// known. These states were read before the transaction. Therefore, before it refuses a
+// claim because of the quota, admit reads the key's record again: a claim that begins no
+// new operation is allowed. If own is true, the store began tx; otherwise a caller did.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -95,7 +95,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 
 // quotas returns, for each scope, the number of operations that may begin. The map has
 // only the scopes in which one of the claims begins an operation. Without a quota the map
-// is nil. In the store's own transactions, a valid tally of a scope replaces the count.
+// is nil. In a transaction begun by the store (own is true), quotas uses the allowance of
+// a scope if it has a valid one. Otherwise it counts the unfinished operations in the
+// database.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
@@ -110,7 +112,9 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			s.allowances.remove(scope) // the caller decides when, and whether, tx commits
+			// A caller began tx, and may commit or roll back at any later time. The
+			// allowance would miss these operations until then, so drop it.
+			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining
 			continue

@@ -5,40 +5,46 @@ import (
 	"time"
 )
 
-// allowances remembers how many operations of a scope may still begin, in place of a count
-// before each transaction. A store allows itself a sixteenth of the remaining operations,
-// for at most a second. If that is less than minAllowance, the store counts each time.
+// allowances saves counting the unfinished operations of a scope in each transaction.
+// After a count, the store keeps an allowance for the scope: the number of operations
+// that it may begin before it counts again. The allowance is a sixteenth of the
+// operations that may still begin within the quota. It is valid for a second if it is at
+// least minAllowance; otherwise the store counts again in the next transaction, with one
+// exception.
 //
-// Counting a large scope takes long: about 0.3 ms for 1,000 unfinished operations. A
-// count of slowCount or more therefore always has a allowance, valid for twenty times the
-// duration of the count, so that counting takes about 5 % of the time.
+// The exception is a scope with at least slowCount unfinished operations, because
+// counting them is slow (about 0.3 ms for 1,000). Its allowance may be smaller, and is
+// then valid for twenty times as long as the count took, at most a second. Counting thus
+// takes about 5 % of the time.
 //
-// For each scope, the unfinished operations and the allowance of the store that counted last
-// add up to at most the quota. The allowance of each other store adds at most a sixteenth of
-// the quota.
+// If a single store uses the database, the unfinished operations of a scope never exceed
+// the quota. Each further store may exceed it by a sixteenth of the quota, because the
+// store does not know what the others begin until it counts again.
 type allowances struct {
 	mu      sync.Mutex
 	byScope map[string]allowance
 }
 
 type allowance struct {
-	remaining int64         // operations that this store may begin
-	full      bool          // the count reached the quota
-	endsAt    time.Duration // age of the store at which the allowance ends
+	remaining int64         // operations that this store may still begin
+	full      bool          // no operation could begin after the transaction that counted
+	endsAt    time.Duration // end of the allowance, as a time since the store was opened
 }
 
 const (
-	allowanceDivisor = 16  // divisor of the remaining operations
-	minAllowance     = 32  // smallest share that is valid for a second
-	slowCount        = 500 // smallest count that always has a allowance
+	allowanceDivisor = 16  // an allowance is a sixteenth of what the quota leaves
+	minAllowance     = 32  // smallest allowance that is valid for a whole second
+	slowCount        = 500 // from this number of unfinished operations on, counting is slow
 
-	// maxAllowances is the maximum number of allowances. At the limit, counted forgets all
-	// allowances.
+	// maxAllowances is the maximum number of allowances kept. When setAfterCount reaches
+	// it, all allowances are dropped.
 	maxAllowances = 8192
 )
 
-// take reserves up to want operations of a scope and returns their number. It returns
-// false if the caller must count.
+// reserve takes operations out of the allowance of a scope. It returns the number taken:
+// want, or fewer if the scope has reached the quota. It returns false if the scope has no
+// valid allowance or too small a one; the caller must then count the unfinished
+// operations. The age is the time since the store was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,8 +59,10 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 	return n, true
 }
 
-// counted remembers a count. After the caller's claims, left more operations may begin
-// within the quota. The count took the given time.
+// setAfterCount sets the allowance of a scope after its unfinished operations were
+// counted. The parameter count is their number. After the claims of the counting
+// transaction, mayBegin further operations may begin within the quota. The count ended at
+// the given age of the store and took the time took.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
@@ -73,7 +81,8 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// ended adds the operations completed by this store to the allowances of their scopes.
+// addCompleted adds each operation that this store completes to the allowance of its
+// scope. An allowance never exceeds a sixteenth of the quota.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,14 +98,15 @@ func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64)
 	}
 }
 
-// forget removes the allowance of a scope.
+// remove drops the allowance of a scope.
 func (t *allowances) remove(scope string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byScope, scope)
 }
 
-// forgetAll removes all allowances, because a transaction failed after its changes of them.
+// removeAll drops all allowances. The store calls it after a failed transaction, which
+// may have changed the allowances for operations that did not begin or end.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Stores that share a scope begin and complete operations at random. One store never
-// exceeds the quota. Each further store adds at most a sixteenth of the quota. Completed
-// operations make room even if they began in another store.
+// Several stores begin and complete operations of one scope at random. With one store,
+// the unfinished operations never exceed the quota. Each further store may exceed it by a
+// sixteenth of the quota. A completed operation makes room even if another store began
+// it.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}
@@ -55,8 +56,9 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// A tally of at least minAllowance operations ends after a second. A smaller tally ends
-// twenty times the duration of its count later, and exists only for a large count.
+// An allowance of at least minAllowance is valid for a second. A smaller allowance is
+// kept only if the count was at least slowCount, and is valid for twenty times as long as
+// the count took.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {
@@ -74,7 +76,7 @@ func TestAllowanceEnds(t *testing.T) {
 		{slowCount, share - 1, time.Millisecond, 19 * time.Millisecond, 10, 10, true},
 		{slowCount, share - 1, time.Millisecond, 20 * time.Millisecond, 10, 0, false},
 		{slowCount, share - 1, time.Minute, time.Second, 10, 0, false},
-		{slowCount, 0, time.Minute, 0, 5, 0, true}, // the scope is full
+		{slowCount, 0, time.Minute, 0, 5, 0, true}, // no operation may begin: refuse without another count
 		{slowCount - 1, 0, time.Minute, 0, 5, 0, false},
 	} {
 		var a allowances
@@ -85,8 +87,9 @@ func TestAllowanceEnds(t *testing.T) {
 	}
 }
 
-// In a full scope, each operation that this store completes makes room for another one.
-// Endings of other scopes, and endings without an effect, make no room.
+// The scope "a" has reached its quota. Each operation that this store completes in the
+// scope then makes room for a new one. Completed operations of another scope, and endings
+// that changed no record or completed nothing, make no room.
 func TestAllowanceOfFullScope(t *testing.T) {
 	var a allowances
 	a.setAfterCount("a", 1000, 0, 0, time.Minute)

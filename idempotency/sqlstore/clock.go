@@ -9,13 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock compares a transaction's time with the largest time seen by the store. After
-// a backward step it is unknown how long ago the operations in progress began. The method
-// hold then forbids their resend without an operator. Operations with ResendFor Forever
-// are exempt. Leases keep their remaining length.
+// watchClock compares a transaction's time with the largest time seen by the store. If
+// the clock was set back, it is unknown how long ago the operations in progress began.
+// revokeResends() then changes their records so that only an operator can permit a second
+// run. Operations with ResendFor Forever are not changed. Leases keep their remaining
+// length.
 //
 // If own is true, the store began the transaction; otherwise a caller did. About once a
-// second, a transaction of the store records the time.
+// second, a transaction begun by the store records the time in the database.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {
@@ -47,8 +48,10 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// hold revokes the permission to resend from every operation in progress, except a
-// permission without an end. It returns the number of all operations in progress.
+// revokeResends is for a clock that was set back from seen to now. It clears ResendUntil
+// in the records of all operations in progress, so that a second run needs an operator's
+// decision; a ResendUntil of Forever stays. Each lease keeps the length that it had left
+// at the time seen. revokeResends returns the number of all operations in progress.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err
@@ -82,6 +85,6 @@ func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence in
 
 // started describes the start of a transaction.
 type started struct {
-	fence     int64 // first reserved fence, on SQLite
-	now, seen int64 // current time; largest time recorded in the database
+	fence     int64 // first fence reserved for the transaction; 0 on PostgreSQL
+	now, seen int64 // database's current time and the largest time recorded in it, in microseconds
 }

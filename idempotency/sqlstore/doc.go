@@ -49,12 +49,14 @@
 // until it ends: keep it short, and make ClaimTx its first statement. The machine's clock
 // determines lease expiry.
 //
-// A backward clock step of more than five seconds makes operations in progress
-// unresolved: the time since first attempts is unknown, so claiming them requires an
-// operator. Current claimants may still finish. To detect a step, the store compares the
-// clock with the largest time in the writes of all processes and in this store's reads.
-// The store cannot detect a step taken while no process used the store if the clock still
-// shows a later time than the last one seen.
+// If the clock is set back by more than five seconds, operations in progress become
+// unresolved: the time since their first attempts is unknown, so claiming them requires
+// an operator. Current claimants may still finish. To detect this, the store compares the
+// clock with the largest time so far: the times in the writes of all processes, and the
+// times of this store's reads. If no process uses the store while the clock is set back,
+// and the clock has passed the largest time again by the next use, the store cannot
+// detect it.
 //
-// An acknowledged write survives power loss if the storage keeps acknowledged data.
+// A write survives a loss of power after it was acknowledged, if the disk keeps the data
+// that it has reported as written.
 package sqlstore

@@ -10,14 +10,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// summary lists a record's ledger columns, in scanSummary order.
+// summaryColumns lists the columns that a ledger entry copies from the key's record, in
+// the order of scanSummary.
 const summaryColumns = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
 
-// entryColumns lists the columns of a ledger row that follow its position, in the order
-// of entryArgs.
+// entryColumns lists the columns of table idempotency_ledger in the order of entryArgs,
+// except the columns epoch, xid and seq, which give the row's position.
 const entryColumns = `recorded_at, event, ` + summaryColumns + `, run_again, note, hash`
 
-// entryOf returns a record's ledger entry, without an event.
+// entryOf returns a ledger entry with the content of a record. The caller sets
+// Entry.Event.
 func entryOf(r idempotency.Record) ledger.Entry {
 	e := ledger.Entry{
 		At: r.ReadAt, Key: r.Key, Generation: r.Generation, Fence: r.Fence, Attempts: r.Attempts, Status: statusText(r.Status),
@@ -65,8 +67,8 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary scans one row. The first columns go to the pointers in before. The next
-// columns are the time and the columns of summary.
+// scanSummary reads a ledger entry from a row. The first columns go to the pointers in
+// before. The next columns are the entry's time and the columns listed in summaryColumns.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -82,8 +84,9 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// summaries executes a statement whose rows have the columns of scanSummary: the time, and
-// then the columns of summary. It calls complete for each entry.
+// returnedEntries executes a statement that changes records and returns a row for each:
+// its time, and then the columns listed in summaryColumns. From each row it makes a
+// ledger entry and calls complete with it.
 func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
@@ -105,24 +108,26 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is the place of a ledger row, with the ledger's epoch. A new epoch begins, for
-// example, when the ledger moves to another database server.
+// position is the full order of a ledger row: by epoch, then by ledger.Place. The
+// database's transaction numbers (in ledger.Place) start again after a move to another
+// server, for example. A new epoch then begins.
 type position struct {
 	epoch int64
 	ledger.Place
 }
 
-// ledgerRow is a row of the ledger table. If the row is not a valid entry, the field rule
-// names the broken rule; otherwise rule is empty.
+// ledgerRow is a row of the ledger table. If the row is not a valid entry, rule is the
+// broken rule; otherwise rule is empty.
 type ledgerRow struct {
 	position
 	entry ledger.Entry
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. A ledger.Entry cannot represent every value
-// that a column may have, and the entry's hash would not cover such a value. For such a
-// value scanEntry sets the field rule: the row is not a valid entry.
+// scanEntry reads the columns of an entry. Some values of the columns do not fit into a
+// ledger.Entry, for example a hash of another length, so the entry's hash could not cover
+// them. A row with such a value is not a valid entry: scanEntry describes the value in
+// ledgerRow.rule and returns no error.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry

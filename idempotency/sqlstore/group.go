@@ -9,28 +9,29 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// maxGroup limits the claims and endings of a transaction, because each caller waits for
-// the whole transaction. The claims of one call are never divided.
+// maxGroup limits the number of claims and endings (calls of Finish or Extend) of one
+// transaction, because each caller waits for the whole transaction. The claims of one
+// call are never divided.
 const maxGroup = 1024
 
 // maxGroupBytes limits the total of the bodies and responses of a group, in bytes,
 // because the statements contain all of them. A single item may exceed the limit.
 const maxGroupBytes = 4 << 20
 
-// item is a call that waits for its transaction: claims, or one ending (Finish or
-// Extend).
+// item is a queued call that waits for its transaction: a batch of claims, or one ending
+// (a call of Finish or Extend).
 type item struct {
-	claims   []claimOf // nil for an ending
+	claims   []claimOf // nil if the call is an ending
 	outcomes []idempotency.Outcome
-	indexes  []int // claim indexes in the original call
-	renewals []int // indexes of renewals to repeat; see the method renew
+	indexes  []int // index of each claim in the first call; see renew()
+	renewals []int // claims to repeat: current claimant, but key locked; see renew()
 	granted  bool  // a claim was granted and committed
 
-	ending *endingOf // nil for claims
-	busy   bool      // not ended: another transaction was writing the record
+	ending *endingOf // nil if the call has claims
+	busy   bool      // the ending was not made: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
-	taken bool // the method take removed it from the queue; guarded by Store.mu
+	taken bool // no longer in the queue; guarded by Store.mu
 	done  chan struct{}
 	err   error
 }
@@ -104,7 +105,7 @@ func (s *Store) await(ctx context.Context, it *item) error {
 	}
 	defer s.mu.Unlock()
 	select {
-	case <-it.done: // both channels were ready
+	case <-it.done: // the call ended at the same time as ctx
 		return refusal(it.err)
 	default:
 		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, s.timedOut(ctx))
@@ -130,12 +131,14 @@ func (s *Store) start() {
 	}
 }
 
-// commit writes groups from the queue, one transaction after another, until the method
-// take returns no item.
+// commit writes groups from the queue, one transaction after another, until takeGroup()
+// returns no item.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
-		conn.reuse = true // other connections remain for readers
+		// Keep the connection between transactions: the pool has further connections for
+		// reads.
+		conn.reuse = true
 	}
 	for {
 		// Yield once, so that goroutines about to submit an item join this group. A timer
@@ -161,7 +164,9 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		s.start() // items waiting for these keys may fill more than one group
+		// Items that waited for the keys of this group may now be taken, and may be too
+		// many for one transaction: let another goroutine help.
+		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
 			close(it.done)
@@ -169,11 +174,12 @@ func (s *Store) commit() {
 	}
 }
 
-// take removes the items of the next transaction from the queue, in order: up to maxGroup
-// and maxGroupBytes, and at most one ending for each key. If another goroutine is writing
-// a key of an item, the item stays in the queue. All later items with a key of this item
-// also stay; otherwise a batch with many keys could wait indefinitely. The caller holds
-// s.mu.
+// takeGroup removes the items of the next transaction from the queue, in order: up to
+// maxGroup and maxGroupBytes, and at most one ending (a call of Finish or Extend) for
+// each key. If another goroutine is writing one of an item's keys, the item stays in the
+// queue. Later items that share a key with it also stay. Otherwise they could keep
+// writing that key, and an item with many keys might never find all of its keys free. The
+// caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -216,15 +222,15 @@ func (s *Store) takeGroup() (group []*item) {
 type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
-	// refused is the reason to refuse a claim that the record allows. InProgress: another
-	// transaction writes the row. Full and OverQuota: a limit is reached. Undecided:
-	// nothing prevents the claim.
+	// refused is a reason to refuse a claim, even if the rules of idempotency.Decide
+	// would grant it. InProgress: another transaction is writing the row. Full and
+	// OverQuota: Capacity or Quota is reached. Undecided: there is no such reason.
 	refused idempotency.Decision
 }
 
-// write executes a group's calls and sets each outcome or error. It returns the items
-// whose callers still wait, and the database error. The other items needed no write;
-// their callers already have the answers.
+// write executes a group's calls and sets each outcome or error. It returns the database
+// error, and the items whose callers still wait. To the other callers it has already
+// given the answers, because their claims needed no write.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -247,7 +253,8 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 	// another transaction.
 	for first := true; ; first = false {
 		firsts := decideClaims(group, known, s.config.Quota)
-		if first { // answer claims that need no write before the transaction
+		// Some claims need no write. Answer them now, before the transaction.
+		if first {
 			waiting = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
 				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isUndecided)
 				if answered {
@@ -305,15 +312,16 @@ func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.K
 	return known, nil
 }
 
-// undecidedClaim is the i-th claim of an item.
+// undecidedClaim is a claim without an outcome so far: claims[i] of the item.
 type undecidedClaim struct {
 	*item
 	i int
 }
 
-// decideClaims decides each claim by the record and the refusal of its key in known. A
-// claim without a write gets its outcome. Of the claims that need a write, decideClaims
-// returns the first claim of each key.
+// decideClaims decides each claim of the group that has no outcome yet. For each key, the
+// map known has the record, and possibly a reason to refuse claims (the field refused).
+// If a claim needs no write, decideClaims sets its outcome. Of the claims that need a
+// write, it returns the first claim of each key.
 func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota int64) (firsts []undecidedClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

@@ -19,8 +19,8 @@ func endingOfKey(value string) *item {
 	return newEnding(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
 }
 
-// The method take returns the items that fit, in order. It leaves items whose keys are
-// being written, and later items with the same keys: they do not overtake a waiting item.
+// takeGroup returns the items that fit, in order. It leaves items whose keys are being
+// written, and later items with the same keys: they do not overtake a waiting item.
 func TestTake(t *testing.T) {
 	many := make([]string, maxGroup-1)
 	for i := range many {

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// hider replaces the scope and the value of a ledger entry's key. A nil hider changes
-// nothing. A hider is a function, so that printing a Store with %+v does not show the
-// secret.
+// hider replaces the scope and the value of a ledger entry's key by hashes made with
+// [Config.LedgerSecret]. A nil hider changes nothing. hider is a function, so that the
+// secret does not appear when a Store is printed with %+v.
 type hider func(idempotency.Key) idempotency.Key
 
 func (h hider) key(k idempotency.Key) idempotency.Key {
@@ -22,8 +22,8 @@ func (h hider) key(k idempotency.Key) idempotency.Key {
 	return h(k)
 }
 
-// hiding returns the hider for the configuration, or nil without a secret, and removes the
-// secret from the configuration.
+// newHider returns the hider for the configuration, or nil without a secret, and removes
+// the secret from the configuration.
 func newHider(c *Config) (hider, error) {
 	if c.LedgerSecret == nil {
 		return nil, nil
@@ -52,7 +52,9 @@ func checkHiding(ctx context.Context, q queryer) error {
 	return err
 }
 
-// hasMark reports whether openLedger has set the mark in the database.
+// hasMark reports whether table idempotency_meta has a row with the name. openLedger()
+// adds such rows: "ledger" if the database has a ledger, "ledger_secret" if its keys are
+// hidden.
 func hasMark(ctx context.Context, q queryer, name string) (bool, error) {
 	var n int64
 	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = '`+name+`'`).Scan(&n); err != nil {

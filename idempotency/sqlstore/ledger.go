@@ -35,7 +35,7 @@ type Ledger struct {
 	db        *sql.DB
 	dialect   Dialect
 	engine    engine
-	hidesKeys bool // the engine hidesKeys keys
+	hidesKeys bool // the scope and value of the keys in new entries are hidden
 }
 
 // OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
@@ -67,12 +67,13 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hidesKeys: s.hidesKeys}
 }
 
-// openLedger marks the database as having a ledger. If hides is true, openLedger also
-// marks the ledger as having hidden keys. If hides is false, it rejects a database whose
-// ledger has hidden keys. On PostgreSQL it then calls beginEpoch.
+// openLedger prepares the database for the store's [Config.Ledger]. With a ledger it
+// records in the database that there is one and, if hidesKeys is true, that its keys are
+// hidden. If hidesKeys is false and the ledger has hidden keys, openLedger returns an
+// error. Otherwise, on PostgreSQL, it calls beginEpoch.
 //
-// Without [Config.Ledger], openLedger sets no mark, and rejects a database that has a
-// ledger.
+// Without [Config.Ledger], openLedger records nothing, and returns an error if the
+// database has a ledger.
 func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -121,8 +122,9 @@ func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 }
 
 // AppendTx is like Append, but in the caller's transaction: the remarks are stored if tx
-// commits, together with the caller's other changes. On SQLite call AppendTx as the first
-// statement of tx or after ClaimTx.
+// commits, together with the caller's other changes. On SQLite, AppendTx must be the
+// first statement of tx or follow ClaimTx, because SQLite may refuse the first write of a
+// transaction that has already read.
 func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Remark) error {
 	for _, r := range remarks {
 		if err := r.Check(); err != nil {
@@ -132,7 +134,9 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	if !l.hidesKeys { // another store with a secret may have opened the database since l was opened
+	// Since l was opened, a store with a secret (Config.LedgerSecret) may have opened the
+	// database. From then on all entries must have hidden keys, and l cannot hide them.
+	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
 		}
@@ -148,7 +152,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	return l.engine.append(ctx, tx, entries)
 }
 
-// Head returns the number and the hash of the last seal.
+// Head returns the head of the ledger: the number and the hash of its last seal.
 func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	s, rule, err := lastSeal(ctx, l.db)
 	if err == nil && rule != "" {
@@ -157,11 +161,12 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	return s.Head(), err
 }
 
-// Verify reads the ledger from its start, or after [Ledger.Trim] from the last removed
-// seal. It checks the ledger's consistency, and that the ledger continues the anchors:
-// heads that the caller kept outside of the database. The error is a [*ledger.TamperError]
-// for the first fault, or a database error; the report contains up to [ledger.MaxFaults]
-// faults. Verify does not read entries waiting for a seal.
+// Verify reads the ledger and checks all its hashes. It begins at the start of the
+// ledger, or at the seal to which [Ledger.Trim] has deleted. The keptHeads are heads
+// (each the number and the hash of a seal) that the caller has stored outside of the
+// database; Verify checks that the ledger still has these seals. The error is a
+// [*ledger.TamperError] for the first fault, or a database error; the report contains up
+// to [ledger.MaxFaults] faults. Verify does not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.Report, error) {
 	from, err := l.trimmedHead(ctx)
 	if err != nil {
@@ -186,7 +191,9 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	complete, last := after, after // heads of the last complete seal and of the seal being written
+	// The writer out may end in the middle of a seal's entries: last is the head of the
+	// last seal written, complete is the head of the seal before it.
+	complete, last := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
 		if err != nil {
@@ -204,7 +211,7 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 			faults = append(faults, err)
 			continue
 		}
-		if err == nil && line.Seal != nil { // the previous seal's entries are complete
+		if err == nil && line.Seal != nil { // a new seal: all entries of the last one were written
 			if err = out.Flush(); err == nil {
 				complete, last = last, line.Seal.Head()
 			}
@@ -222,10 +229,10 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 	return last, errors.Join(faults...)
 }
 
-// Lines yields the seals after a head, each followed by its entries. For an invalid
-// entry, Lines yields a line with the entry's place only, and a [*ledger.TamperError].
-// Lines ends after any other error, including an invalid seal. On SQLite the first
-// unsealed entry, if any, is the last line.
+// Lines yields the seals after the seal of the given head, each followed by its entries.
+// For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
+// [*ledger.TamperError]. Lines ends after any other error, including an invalid seal. On
+// SQLite the first unsealed entry, if any, is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)
@@ -250,8 +257,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// On SQLite each transaction seals its own entries, so another program added any
-		// unsealed row. Yield the first such row.
+		// On SQLite each transaction seals its own entries. If an entry without a seal
+		// exists here, another program added it: yield the first such entry.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)
@@ -265,7 +272,7 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// endOf returns the position of the first entry after a head.
+// positionAfter returns the position at which the entries after the seal of a head begin.
 func (l *Ledger) positionAfter(ctx context.Context, after ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {

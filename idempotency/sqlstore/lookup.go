@@ -45,7 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		if !ok && s.config.Capacity == 0 { // with Capacity, a claim must read first whether its key is new
+		// If Capacity is set, do not remember the key: its claim must read first, because
+		// a full store refuses only keys without a row.
+		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
 		if now.IsZero() {
@@ -115,7 +117,9 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 			if i > 0 {
 				where.WriteString(", ")
 			}
-			args = append(args, status.String()) // never "released": Absent matches nothing
+			// The row of a released claim has the text "released", and Absent.String() is
+			// "absent". A filter by Absent therefore selects nothing.
+			args = append(args, status.String())
 			where.WriteString(s.engine.placeholder(len(args)))
 		}
 		where.WriteString(")")

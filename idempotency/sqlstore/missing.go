@@ -6,17 +6,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// unseen holds keys not found by a lookup and not claimed since. Such a key is very
-// likely new, so its claim skips the read before the write. If the key has a row by now,
-// the claim's transaction finds the row.
+// missing holds keys that [Store.Lookup] did not find and that were not claimed since.
+// Such a key is very likely new, so its claim skips the read before the write. If the key
+// has a row by now, the claim's transaction finds the row.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum number of unseen keys. It is larger than the number of events
-// in a producer's buffer. At the limit, add forgets all keys; the claim of a forgotten
-// key only costs another read.
+// maxMissing is the maximum number of keys in missing, more than the number of events in
+// a producer's buffer. At the limit, add() drops all keys. A claim of a dropped key reads
+// before it writes, which is slower and has the same result.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {
@@ -28,7 +28,7 @@ func (m *missing) add(id idempotency.KeyID) {
 	m.ids[id] = struct{}{}
 }
 
-// take reports whether the key is unseen, and forgets the key.
+// remove removes the key, and reports whether the key was in the set.
 func (m *missing) remove(id idempotency.KeyID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

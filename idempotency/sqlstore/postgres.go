@@ -16,9 +16,11 @@ import (
 // statements express the rules of package idempotency in SQL. Three points are not
 // obvious:
 //
-//   - Each claim or ending takes an advisory transaction lock of its key without
-//     waiting. A caller's transaction with the lock therefore delays no other
-//     transaction, and groups with the same keys in different orders cannot deadlock.
+//   - Each claim or ending tries to take an advisory transaction lock of its key. If
+//     another transaction has the lock, it does not wait: a claim is InProgress, and an
+//     ending is tried again later. A caller's transaction with the lock therefore delays
+//     no other transaction, and groups with the same keys in different orders cannot
+//     deadlock.
 //   - A statement cannot see rows committed after its start. The claim statement returns
 //     the rows of the granted claims. For all other claims, a second statement of the same
 //     transaction reads the rows.
@@ -195,7 +197,9 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		if d.Granted() { // allowed by the rules, but another transaction holds the lock
+		// The record now found would allow this claim, and the claim statement did not
+		// grant it: another transaction had the key's lock.
+		if d.Granted() {
 			d = idempotency.InProgress
 		}
 		out[i] = claimed{decision: d, record: r}
@@ -221,7 +225,7 @@ func claimArrays(claims []claimOf) []any {
 }
 
 // duration returns d in microseconds, rounded up so that positive durations never become
-// zero. Forever becomes a value beyond the distance to year 10000.
+// zero. Forever becomes a number so large that any time plus it lies after the year 9999.
 func duration(d time.Duration) int64 {
 	if d == idempotency.Forever {
 		return math.MaxInt64 / 4

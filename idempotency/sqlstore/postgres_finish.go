@@ -44,8 +44,8 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresFinishEntry is postgresFinish that also returns the time and the record's ledger
-// columns.
+// postgresFinishEntry is the statement postgresFinish with more columns in its result:
+// the time of the change, and the columns that the ledger entry copies from the record.
 var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summaryColumns, ", ", ", k.")
 
 func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
@@ -107,14 +107,14 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// A valid ending that changed no row is busy: another transaction holds the key's
-		// lock.
+		// The statement did not make the ending, but by the record now found it is
+		// allowed. So another transaction had the key's lock: try again later.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
 
-// kindOf returns an ending's name in postgresFinish.
+// kindOf returns the text for a kind of ending in the parameter kind of postgresFinish.
 func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"

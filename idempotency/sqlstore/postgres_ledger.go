@@ -11,11 +11,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgresAppend inserts entries into the ledger. The table generates their transaction
-// numbers and sequence numbers. The entries of all transactions with numbers below column
-// horizon of idempotency_sealer are already sealed. If the current transaction's number
-// is below the horizon, the statement inserts nothing, and the method append returns an
-// error.
+// postgresAppend inserts entries into the ledger. The table adds the number of the
+// current transaction and a sequence number. Column horizon of table idempotency_sealer
+// is the limit up to which the ledger is sealed: no entry of a transaction with a smaller
+// number may be added. If the number of the current transaction is smaller (for example
+// after the database was restored to another server), the statement inserts nothing, and
+// append() returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -51,7 +52,8 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit)
 }
 
-// unsealed returns nil: a row without a seal is normal on PostgreSQL.
+// unsealed returns nothing. On SQLite it finds rows that another program added; on
+// PostgreSQL every new row waits for its seal, so a row without a seal proves nothing.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
 // beginEpoch begins a ledger epoch if the database was restored to another server, or if
@@ -74,9 +76,10 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The sealer's row stays locked until the commit. If the process is suspended inside
-	// this transaction, no other sealer can work. If the process is suspended between
-	// transactions, the sealer may have lost its lease when it continues.
+	// The row of table idempotency_sealer stays locked until the commit. If this process
+	// is suspended during the transaction, the lock keeps other sealers from working in
+	// between. If it is suspended between two transactions, another sealer may take over,
+	// and this statement finds no row.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -97,9 +100,10 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// Read the horizon in a statement before reading entries. All transactions with
-	// numbers below the horizon have ended, so the next statement sees their rows. Later
-	// transactions get larger numbers.
+	// The horizon is the smallest number of a transaction that has not ended. Read it in
+	// a statement before reading entries: all transactions with smaller numbers have
+	// ended, so the next statement sees their rows. Later transactions get larger
+	// numbers.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err
@@ -111,10 +115,10 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers a single epoch. Usually the seal of the current epoch ends at the
-	// horizon, and the seal of an earlier epoch ends with the epoch. A seal with
-	// ledger.MaxSealed entries ends after its last entry, because more entries may
-	// follow.
+	// A seal covers rows of a single epoch. There are three cases. If ledger.MaxSealed
+	// rows of the epoch were found, more may follow, so the seal ends directly after the
+	// last row found. Otherwise it covers the rest: of the current epoch up to the
+	// horizon, or of an earlier epoch to its end.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more
@@ -128,7 +132,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 		if row.rule == "" && row.entry.Sum() != row.entry.Hash {
 			row.rule = "its content does not have its hash"
 		}
-		if row.rule != "" { // the row gets no seal, so Verify reports it
+		// The row is not a valid entry. Leave it out of the seal: Verify then reports it
+		// as inserted.
+		if row.rule != "" {
 			k.config.Logger.Error("ledger: a row is not an entry, and was not sealed", "transaction", row.Transaction, "seq", row.Seq, "rule", row.rule)
 			continue
 		}
@@ -154,7 +160,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	return s.Head(), more, tx.Commit()
 }
 
-// unsealedRows reads rows of ended transactions after the last seal.
+// unsealedRows reads rows that come after the last seal and belong to transactions that
+// have ended.
 func unsealedRows(ctx context.Context, tx *sql.Tx, last ledger.Seal, epoch, horizon int64) ([]ledgerRow, error) {
 	return readRows(ctx, tx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
 WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch < $4::bigint OR epoch = $4::bigint AND xid < $5::bigint) ORDER BY epoch, xid, seq LIMIT $6::bigint`,

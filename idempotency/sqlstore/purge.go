@@ -20,8 +20,9 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 // Purge deletes only the rows of expired records, and of released records whose expiry
 // time has passed or is missing. It works in transactions of up to 500 rows until it
 // finds no row to delete or ctx ends, and returns the number of deleted rows. On
-// PostgreSQL it skips rows locked by other transactions. A purged key restarts at
-// generation 1; its fences continue to grow. More frequent calls keep the table smaller.
+// PostgreSQL it skips rows locked by other transactions. If a purged key is claimed
+// again, its Generation is 1, and its fence is greater than before. More frequent calls
+// keep the table smaller.
 func (s *Store) Purge(ctx context.Context) (purged int64, err error) {
 	for {
 		if err := s.usable(ctx); err != nil {

@@ -53,8 +53,8 @@ var schema = &sqldb.Schema{
 
 // Column names follow the key specification of the Kansas Frontier Matrix (KFM) and the
 // design contract of idempotency keys. Times are microseconds since 1970. The CHECK of
-// column status has no IN list, because SQLite would build a table from the list for each
-// row.
+// column status compares with OR and not with IN: for an IN list, SQLite would build a
+// temporary table for each row that it checks.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
   scope             {bytes} NOT NULL,
@@ -152,13 +152,15 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// After a restore of the database to another server, transaction numbers restart. Table
-// idempotency_sealer therefore stores the server's identifier and the ledger's epoch on
-// this server. Within the epoch, all transactions with numbers below column horizon have
-// ended.
+// The ledger is ordered by the server's transaction numbers. They start again if the
+// database is restored to another server. Table idempotency_sealer therefore has the
+// identifier of the server, and an epoch that grows with each change of the server.
+// Column horizon is a transaction number: in this epoch, all transactions with smaller
+// numbers have ended.
 //
-// The clock is a function, so all statements read the same clock; a test may replace it.
-// The sequence has no cache, so its numbers grow across sessions.
+// idempotency_clock is a function, so that all statements read the same clock and a test
+// may replace it. The sequence idempotency_fence has no cache: with a cache, each session
+// would take a block of numbers, and later numbers could be smaller.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -1,9 +1,9 @@
 package sqlstore
 
-// second is the second schema step. Programs of version 1 take smaller fences than
-// version 2 and ignore backward clock steps, so this step ends their writes. On
-// PostgreSQL it renames the sequence: taking a fence then fails in a program of version
-// 1.
+// second is the second schema step. Programs of version 1 do not detect that a clock was
+// set back, and take smaller fences than programs of version 2. The step therefore makes
+// their writes fail. On PostgreSQL it renames the sequence of fences, which programs of
+// version 1 then do not find.
 //
 // In table idempotency_meta, row "clock" stores the largest time seen by the store; row
 // "trimmed" stores the number of the seal up to which entries were deleted.

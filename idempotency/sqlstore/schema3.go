@@ -1,18 +1,21 @@
 package sqlstore
 
 // The third schema step adds an index of the unfinished operations by scope, for
-// Config.Quota. Programs of version 2 maintain the index without knowing it.
+// Config.Quota. Programs of version 2 can still write, because the database maintains the
+// index.
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 
-	// The index keeps an entry of each completed operation until the next vacuum. An index
-	// scan marks these entries, and later index scans skip them; a bitmap scan reads all of
-	// them. Without statistics PostgreSQL prefers a bitmap scan, and for a scope with a large
-	// part of the table a scan of the table. The function therefore allows only index scans.
-	// PostgreSQL keeps the function's plan for the session.
+	// The index keeps an entry of each completed operation until the next vacuum. An
+	// index scan marks these entries, and later index scans skip them; a bitmap scan
+	// reads all of them. For a table without statistics PostgreSQL would choose a bitmap
+	// scan, and for a scope with a large part of the table it would scan the whole table.
+	// The function therefore allows only index scans. PostgreSQL keeps the function's
+	// plan for the session.
 	//
-	// Column created_at makes index entries different. PostgreSQL merges equal entries into
-	// lists, and an index scan marks a list only if all its operations are completed.
+	// The index includes created_at, so that its entries differ from each other.
+	// PostgreSQL would merge equal entries into one list, and an index scan marks a list
+	// only if all its operations are completed.
 	postgresThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope, created_at) WHERE status = 'in_progress';
 
 CREATE FUNCTION idempotency_unfinished(scopes bytea[], most bigint) RETURNS TABLE (tenant bytea, unfinished bigint) LANGUAGE plpgsql STABLE

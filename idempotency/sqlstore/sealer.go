@@ -31,13 +31,14 @@ type SealerConfig struct {
 	// longer than Interval. Zero means the longer of 10 s and three Intervals.
 	Lease time.Duration
 
-	// Sink stores a head in a place that writers of the database cannot change. Run calls
-	// Sink from one goroutine with the ledger's current head, and may skip earlier heads.
-	// After an error Run calls Sink again after an Interval, with the current head. If
-	// Sink is nil, heads are only logged.
+	// Sink stores a head of the ledger (the number and hash of its last seal) in a place
+	// that writers of the database cannot change. Run calls Sink from one goroutine with
+	// the current head, and may skip earlier heads. After an error Run calls Sink again
+	// after an Interval, with the current head. If Sink is nil, heads are only logged.
 	Sink func(context.Context, ledger.Head) error
 
-	// Logger receives a record for each head and each error. Nil disables logging.
+	// Logger receives a record for each new head of the ledger (the number and hash of
+	// its last seal), and for each error. Nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -114,8 +115,8 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// keep passes head to the Sink unless head equals kept, the last head that the Sink
-// took. It returns the last head that the Sink took.
+// exportHead calls SealerConfig.Sink with head, unless head equals exported, which is the
+// last head that Sink stored. It returns the last head that Sink has stored.
 func (k *Sealer) exportHead(ctx context.Context, head, exported ledger.Head) ledger.Head {
 	if head == exported {
 		return exported

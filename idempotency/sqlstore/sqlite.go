@@ -21,8 +21,8 @@ type sqlite struct {
 	ledger     bool
 	hide       hider // hides the keys of ledger entries; may be nil
 	statements *statements
-	lastFence  clock.Largest // greatest fence reserved by this store, committed or not
-	foundRows  atomic.Bool   // the last read of the database found a row
+	lastFence  clock.Largest // largest fence taken by this store, committed or not
+	foundRows  atomic.Bool   // whether the last read outside a transaction found a row
 }
 
 func (*sqlite) placeholder(i int) string { return fmt.Sprintf("?%d", i) }
@@ -41,9 +41,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most keys of new events have no row, so ask first with a query of one column.
-		// This query takes a third of the time, because drivers describe each column even
-		// of an empty result.
+		// Most keys of new events have no row, so ask first whether any row exists, with
+		// a query of one column. It takes a third of the time of the full query, because
+		// drivers prepare each column of a result, even of an empty one.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64
@@ -77,9 +77,10 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 // begin writes before reading. The transaction therefore behaves like BEGIN IMMEDIATE,
 // however the driver begins it.
 //
-// A fence exceeds all committed fences and all fences drawn by this store, and is at
-// least the time in microseconds. A fence seen by a caller before rollback is therefore
-// never drawn again, even by another process, unless the clock was set back.
+// A new fence exceeds all committed fences and all fences taken by this store, and is at
+// least the time in microseconds. A caller may see a fence and then roll back; this fence
+// is never taken again by this store. Another process takes a later time for its fence,
+// and so a larger fence, unless the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -164,10 +165,10 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete stores results without reading the records. This works if the ending's claim
-// is the last claim of its key and has not ended. complete returns the indexes of the
-// other endings. With a ledger it returns all indexes, because ledger entries need data
-// of the record.
+// complete makes completions without reading the records first. One UPDATE is enough if
+// the claim is the last claim of its key and has not ended. complete returns the indexes
+// of all endings that it did not make. With a ledger these are all endings, because a
+// ledger entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

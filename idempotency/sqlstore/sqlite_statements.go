@@ -53,7 +53,7 @@ const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token 
 type sqliteRead struct {
 	n      int
 	text   string
-	exists string // returns a row if any of the keys has a row
+	exists string // query that returns a row if any of the keys has one
 }
 
 // sqliteReads lists the queries that are prepared. Larger reads are not prepared.

@@ -33,9 +33,11 @@ type Config struct {
 	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
 	// operations of the scope are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
-	// transactions may exceed Quota like Capacity. If several stores share the database, each
-	// further store may exceed Quota by a sixteenth, because a store counts the operations of
-	// a scope about once a second while 512 or more may begin.
+	// transactions may exceed Quota like Capacity. If several stores share the database,
+	// each store after the first may also exceed Quota by up to a sixteenth. The reason:
+	// a store does not count the unfinished operations of a scope in each transaction.
+	// While many more may begin, it counts about once a second, and lets up to a
+	// sixteenth of them begin in between.
 	Quota int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -76,7 +78,7 @@ type Store struct {
 	engine     engine
 	weak       []*idempotency.InvalidError
 	committers int
-	hidesKeys  bool // the ledger hidesKeys keys
+	hidesKeys  bool // the scope and value of keys are hidden in the ledger
 	statements *statements
 	missing    missing
 	allowances allowances
@@ -85,8 +87,8 @@ type Store struct {
 	mu       sync.Mutex
 	queue    []*item
 	running  int                        // number of running goroutines of commit
-	lastErr  error                      // of the last write, nil on success
-	inFlight map[idempotency.KeyID]bool // keys of groups being written
+	lastErr  error                      // error of the last group, or nil
+	inFlight map[idempotency.KeyID]bool // keys in transactions now being written
 	closed   bool
 	idle     sync.Cond // uses mu; signaled when a goroutine of commit ends
 
@@ -120,10 +122,11 @@ type engine interface {
 	// waits for no other transaction.
 	rememberTime() string
 
-	// claim executes claims of distinct keys, if any.
+	// claim makes the claims, which are of distinct keys. There may be none.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// finish executes endings of distinct keys, if any.
+	// finish makes the endings, which are calls of Finish and Extend for distinct keys.
+	// There may be none.
 	finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error)
 
 	// append writes ledger entries.
@@ -157,7 +160,7 @@ type claimOf struct {
 
 type claimed struct {
 	decision idempotency.Decision
-	record   idempotency.Record // as granted or as found
+	record   idempotency.Record // record after a granted claim, otherwise the record found
 	inserted bool               // a row was inserted
 }
 
@@ -256,7 +259,7 @@ func (s *Store) Close() error {
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
 	Groups      int64 // transactions, each with the claims and endings of concurrent calls
-	Claims      int64 // claims that reached a transaction
+	Claims      int64 // claims made in a transaction; others were answered after a read
 	Transitions int64
 	Reads       int64 // read-only statements
 
@@ -354,9 +357,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.renewals. Each is a renewal by the current claimant,
-// and failed because another claimant was claiming the same key at that time. A current
-// claimant therefore never gets InProgress for a renewal.
+// renew repeats the claims listed in it.renewals. With each of them the current claimant
+// renews its own claim; it failed because another transaction had the key's lock. renew
+// repeats them until the lock is free or ctx ends. A current claimant therefore never
+// gets InProgress for its own operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

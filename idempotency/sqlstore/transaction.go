@@ -79,7 +79,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		c := o.claims[o.i]
 		r, made := byID[c.id]
 		if !made {
-			continue // refused by admit: the next call of decideClaims sets the outcome
+			continue // admit() refused it: decideClaims() will set its outcome
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
@@ -95,9 +95,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	return nil
 }
 
-// connection is the database connection of one goroutine of commit. If keep is set, the
-// next transaction reuses the connection. On SQLite the connection's cached pages then
-// stay valid, unless another connection has written.
+// connection is the database connection of one goroutine of commit(). If reuse is true,
+// the next transaction uses the same connection. On SQLite the connection's cached pages
+// then stay valid, unless another connection has written.
 type connection struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -132,7 +132,8 @@ func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	return s.engine.grow(ctx, tx, inserted)
 }
 
-// record writes the changes by endings and claims to the ledger.
+// record adds an entry to the ledger for each change made by an ending or a granted
+// claim.
 func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil

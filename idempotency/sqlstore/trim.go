@@ -8,12 +8,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Trim deletes entries up to an exported seal, and earlier seals, and returns the number
-// of deleted entries. Afterwards [Ledger.Verify] and [Ledger.Export] begin after that
-// seal. Pass a head returned by Export, only after verifying and storing the exported
-// file: Trim cannot check that. Each transaction deletes up to 5,000 rows; after an
-// error, call Trim again. Trim requires DELETE rights on ledger tables; application roles
-// should not have those rights.
+// Trim deletes the entries up to the seal of an exported head, and all earlier seals. It
+// returns the number of deleted entries. Afterwards [Ledger.Verify] and [Ledger.Export]
+// begin after that seal. The argument must be a head returned by Export; first verify the
+// exported file and store it safely. Trim cannot check that the file exists. Each
+// transaction deletes up to 5,000 rows; after an error, call Trim again. Trim requires
+// DELETE rights on ledger tables; application roles should not have those rights.
 func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64, err error) {
 	if exported.N == 0 {
 		return 0, wrong("exported", "the beginning", "pass the head that Export returned")
@@ -22,8 +22,8 @@ func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64,
 	if err != nil {
 		return 0, err
 	}
-	// From now on the triggers allow the deletion of entries up to the end of this seal,
-	// and of all earlier seals.
+	// This row permits the deletions below: the triggers of the two tables allow
+	// deletions only up to the seal with the number in row "trimmed".
 	if _, err := l.db.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed' AND value < %[1]d`, exported.N)); err != nil {
 		return 0, fmt.Errorf("sqlstore: ledger: trim: %w", err)
 	}
@@ -55,8 +55,8 @@ func (l *Ledger) trimmed(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// start returns the head before the ledger's first entry. After a trim it is the head of
-// the last seal whose entries were deleted; otherwise it is the zero Head.
+// trimmedHead returns the head (number and hash) of the seal to which Trim has deleted.
+// The ledger's first entry follows this seal. Without a trim it returns the zero Head.
 func (l *Ledger) trimmedHead(ctx context.Context) (ledger.Head, error) {
 	n, err := l.trimmed(ctx)
 	if err != nil || n == 0 {

@@ -13,9 +13,10 @@ import (
 // before tx ends: on PostgreSQL other callers get InProgress immediately, on SQLite they
 // wait.
 //
-// With the token of the current claim, c may renew that claim. While another caller's
-// attempt to claim the key prevents the renewal, ClaimTx tries again. If ctx ends first,
-// ClaimTx returns [idempotency.ErrBusy].
+// The current claimant may call ClaimTx with its token to renew its claim. If another
+// caller tries to claim the key at that moment, its transaction has the key's lock, and
+// ClaimTx tries again. If ctx ends before the lock is free, ClaimTx returns
+// [idempotency.ErrBusy].
 //
 // On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
 // plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
@@ -68,8 +69,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx executes a single claim. If the claim renews the current claim, and another
-// caller's attempt to claim the key prevents this, claimInTx tries again until ctx ends.
+// claimInTx makes the claim, which is the only element of claims. If its claimant already
+// has the key's claim, and another transaction has the key's lock, claimInTx tries again
+// until ctx ends.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
