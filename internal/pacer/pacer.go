@@ -1,18 +1,23 @@
 // Package pacer decides when the next request to SQS may start. It lowers the rate of
 // requests when SQS throttles, and searches for the highest rate that SQS accepts.
 //
-// A quota of SQS limits the calls a second, but the answer to a throttled call does not
+// A quota of SQS limits the calls per second, but the answer to a throttled call does not
 // contain the limit, and one throttle does not prove a limit. A Pacer therefore changes
-// nothing until clearly more answers are throttles than chance explains. Then it searches
-// for the highest rate without throttles and stays just below this rate.
+// nothing until there are clearly more throttles than chance explains. Then it searches for
+// the highest rate without throttles and stays just below this rate.
 //
-// A Pacer does not limit the number of calls in flight. It does not react while less than
-// about 3 % of the calls are throttled, or less than half of the calls fail.
+// A Pacer does not limit the number of calls in flight. It lowers the rate only if more
+// than about 3 % of the calls are throttled, or if more than half of the calls fail because
+// of the service or the connection.
 //
-// A stray throttle is a throttle without a quota. Stray throttles make a Pacer too slow. In
-// simulations of four networks, one stray throttle in 50 calls leaves 89 to 93 % of the
-// rate on average, one in 30 leaves 49 to 86 %, and one in ten 8 to 45 %. The worst run
-// with one in 30 kept 28 %.
+// SQS may also throttle single calls at random, without a quota. Such a throttle is called
+// stray. Many stray throttles look like a quota, so they make a Pacer slower than
+// necessary. The table shows the share of the possible rate that was left in simulations of
+// four networks, on average over the runs for each network:
+//
+//	one stray throttle in 50 calls: 89 to 93 %
+//	one in 30: 49 to 86 %, in the worst run 28 %
+//	one in 10: 8 to 45 %
 package pacer
 
 import (
@@ -29,120 +34,138 @@ const (
 	lowestRate  = 10  // calls a second, enough to notice the end of an outage
 	highestRate = 1e6 // calls a second; above this rate the limit is dropped, as no queue is faster
 
-	// timerDelay is the time by which a timer may fire late. Calls that could not start
-	// during this delay may then start in a small burst, which Wait permits.
+	// timerDelay is the time by which a timer may fire late. Wait permits a small burst
+	// after a late timer: the calls that could have started during this delay may start
+	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period is the time between two changes of the rate. A period is light if fewer
-	// calls start than inUse (80 %) of the allowed calls. A light period does not show
-	// whether the rate is too high. It ends after lightTime.
+	// A period is the time between two changes of the rate. A period is called light if
+	// fewer calls start than inUse (80 %) of the allowed calls. A light period does not
+	// show whether the rate is too high. It ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
-	// usedTime is the shortest period in which the pacer measures the calls started a
-	// second.
+	// usedTime is the shortest period that the pacer uses to measure how many calls start
+	// per second.
 	usedTime = 100 * time.Millisecond
 )
 
-// These constants decide when to lower the rate. A failed call adds 1 to a sum, and a
-// passed call subtracts the credit. When the sum reaches the limit, the pacer lowers the
-// rate (see evidence).
+// These constants decide when to lower the rate. The pacer keeps a sum (type evidence): a
+// call that fails adds 1, and a call that succeeds subtracts a credit. When the sum reaches
+// a limit, the pacer lowers the rate.
 const (
-	// The pacer takes four throttles in a row as a sign of a quota. At 1 % of stray
-	// throttles there is about one false alarm in 150,000 calls.
+	// Four throttles in a row reach the limit, and are taken as a sign of a quota. If SQS
+	// throttles 1 % of the calls at random, without a quota, this happens by mistake about
+	// once in 150,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// More than half of the calls must fail before the pacer reacts, because a lower rate
-	// rarely helps if a service fails only some calls.
+	// With a credit of 1, the sum only grows while more than half of the calls fail. The
+	// pacer does not react to a smaller share, because a lower rate rarely helps if a
+	// service fails only some calls.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After a cut of the rate, requests that started before the cut reach the service for
-	// another half of a round trip. They use up the quota of later requests, so the
-	// answers to requests that start in this time prove nothing. This time is at most
-	// settleMost, even after a slow answer.
+	// When the pacer lowers the rate, the requests already on the way still reach the
+	// service, for about half of a round trip. They use up the quota of requests that start
+	// in this time. The pacer therefore ignores the answers to all requests that started
+	// before or during this time. It is at most settleMost, even after a slow answer.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles, which come at any rate. With a quota, in
-// contrast, SQS throttles no call at a rate far below the quota. If SQS throttles about
-// the same share of the calls at a very low rate as before, a lower rate does not help.
-// The pacer then restores the rate from before the throttles, and treats this share of
-// throttles as chance from then on. A share above strayMost is never treated as chance,
-// because other producers that use the same quota also cause throttles at any rate.
+// These constants detect stray throttles. Stray throttles do not depend on the rate of the
+// calls. A quota, in contrast, throttles no call if the rate is far below the quota. So the
+// pacer compares two shares of throttled calls: the share before it lowered the rate, and
+// the share at a very low rate. If both are about the same, a lower rate does not help. The
+// pacer then restores the earlier rate, and from then on regards this share of throttles as
+// normal. It does not do this for a share above strayMost, because other producers that use
+// the same quota may also cause throttles that do not depend on the rate of this producer.
 const (
-	strayBelow = 0.15 // a rate is very low below this fraction of the calls a second that passed before the rate was lowered
-	strayAlike = 0.5  // two shares are about the same if the later is at least this fraction of the former
-	strayMost  = 0.1  // largest share of throttled calls that may be chance
-	strayFade  = 2000 // calls over which the stray share is averaged
+	// A rate is very low if it is less than this fraction of an earlier rate: the calls per
+	// second that SQS accepted before the rate was lowered.
+	strayBelow = 0.15
+	// Both shares are about the same if the share at the very low rate is at least this
+	// fraction of the earlier share.
+	strayAlike = 0.5
+	// The largest share of throttled calls that the pacer may regard as stray throttles.
+	strayMost = 0.1
+	// The share of stray throttles is an average over about this number of calls.
+	strayFade = 2000
 
-	// With stray throttles, the pacer needs more throttles for a decision. In the type
-	// evidence, the credit of a passed call is at least strayCredit times the stray
-	// share. In the first trial of a higher rate, the permitted throttles include
-	// strayTrial times the stray share of the passed calls.
+	// If there are stray throttles, the pacer needs more throttles before it lowers the
+	// rate. Each successful call then subtracts at least strayCredit times the share of
+	// stray throttles from the sum in evidence. In the first trial of a higher rate, the
+	// number of throttles that makes the trial fail grows by strayTrial times this share of
+	// the successful calls.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// If a larger share than heavyShare of the calls failed, the quota is much lower, and
-	// the share does not show how low. The same holds if the pacer had no limit so far,
-	// because a burst may hide a much lower quota. In both cases the pacer keeps the
-	// share searchKeep of the rate, and then doubles the rate until SQS throttles calls
-	// again.
+	// If more than heavyShare (75 %) of the calls failed, the quota may be far below the
+	// rate, and the number of failures does not show how far. This is also unknown if the
+	// pacer had no limit so far: a quota accepts a burst at first, so it may be much lower
+	// than the rate. In both cases the pacer lowers the rate to searchKeep (an eighth), and
+	// then doubles the rate until SQS throttles calls again.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In other cases the pacer lowers the rate by cutShare times the failed share. If a
-	// cut is too small, another cut soon follows. A cut that is too large takes longer to
-	// correct, so cutShare is below 1.
+	// If neither is the case, the pacer lowers the rate in proportion to the share of
+	// failed calls. For example, if 10 % of the calls failed, the new rate is 8 % lower,
+	// because cutShare is 0.8. If this is too little, the pacer soon lowers the rate again.
+	// Too much takes longer to correct, so cutShare is below 1.
 	cutShare = 0.8
 
-	// These constants apply after a failed trial of a higher rate, if SQS accepted fewer
-	// calls a second than nearHeld times the held rate (the rate before the trial). The
-	// trial suggests a rate: trialKeep times the accepted calls a second. If this is
-	// above the held rate, the pacer raises the held rate by trialWeight (a quarter) of
-	// the difference. Otherwise it keeps the held rate. The weight is small, because a
-	// trial has few calls.
+	// These constants apply after a failed trial of a higher rate. The rate before the
+	// trial is called the held rate. If SQS accepted fewer calls per second during the
+	// trial than nearHeld (1.5) times the held rate, the pacer returns to about the held
+	// rate. It first estimates the best rate: trialKeep times the calls per second that SQS
+	// accepted. If the estimate is above the held rate, the pacer raises the held rate by
+	// trialWeight (a quarter) of the difference. Otherwise it keeps the held rate. The
+	// weight is small, because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
 )
 
-// These constants decide when to raise the rate. A trial of a higher rate costs a few
-// throttles, so the pacer holds a rate long enough to keep throttles below 1 % of the
-// calls.
+// These constants decide when to raise the rate. The pacer keeps (holds) a rate for some
+// time and then tries a higher rate. Such a trial costs a few throttles, so the pacer holds
+// each rate long enough to keep throttles below 1 % of the calls.
 const (
 	holdCalls = 800
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second // longest time that a rate is held
 
-	// The first trial raises the rate by the share riseFirst, enough to stand out from
-	// chance. Further trials raise the rate by riseNext. While the pacer searches for a
-	// quota after a large cut, each trial raises it by riseSearch.
+	// The first trial after a held rate raises the rate by riseFirst (25 %). This is enough
+	// to cause clearly more throttles than chance explains, if the higher rate is above the
+	// quota. If the first trial succeeds, each further trial raises the rate by riseNext
+	// (50 %). After a rate was lowered to searchKeep, each trial raises the rate by
+	// riseSearch (100 %) until SQS throttles calls again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial raises the rate by a share, Pacer.rise. It ends after trialCalls/rise²
-	// passed calls, but not before trialTime. After trialMost, trialCalls calls are
-	// enough. The first trial is the longest: while the rate was held, the quota has
-	// saved up calls for a burst, and the trial must use up these calls.
+	// A trial ends when trialCalls/rise² calls have succeeded, where rise is the share by
+	// which the trial raised the rate. For example, a trial with rise 0.25 needs 160 calls.
+	// A trial takes at least trialTime. When it has taken trialMost, trialCalls successful
+	// calls are enough. The first trial needs the most calls: while the rate was held, the
+	// quota has saved up unused calls, and the trial must use up these calls.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails when its throttles reach failLeast plus failShare of its
-	// passed calls, plus the allowance for stray throttles. This limit is low, because
-	// the rate falls little after a failed trial.
+	// The first trial fails when the number of throttles reaches failLeast plus failShare
+	// (2 %) of the successful calls of the trial, plus the addition for stray throttles
+	// (strayTrial). So few throttles are enough, because a wrong decision costs little: the
+	// rate only returns to about the rate before the trial.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate is slightly too high if at least trimCalls calls have passed and the
-	// throttles reach trimLeast plus trimShare of the passed calls. The pacer then
-	// multiplies the rate by the passed share and by trimKeep.
+	// A held rate (not raised by a trial) is slightly too high if at least trimCalls calls
+	// have succeeded, and if the number of throttles reaches trimLeast plus trimShare (0.5
+	// %) of the successful calls. The pacer then multiplies the rate by the share of
+	// successful calls, and by trimKeep.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -154,34 +177,40 @@ const (
 type Pacer struct {
 	rate   float64   // calls a second; 0 means no limit
 	tokens float64   // calls that may start now
-	at     time.Time // time of the last change of tokens
+	at     time.Time // time at which tokens was last filled up
 
-	// While the rate is held, rate equals base. During a trial, rate is above base.
-	base float64 // last held rate; 0 during the search after a large cut
-	rise float64 // share by which the current or next trial raises the rate
+	// The pacer holds a rate for some time, and then tries a higher rate. While it holds a
+	// rate, rate equals base. During a trial of a higher rate, rate is above base.
+	base float64 // last held rate; 0 while the pacer searches for a much lower quota
+	rise float64 // share by which the current or next trial raises the rate; 0.25 means by 25 %
 
-	// These fields describe the current period, the time since the last change of the
+	// These fields describe the current period. A period begins with each change of the
 	// rate.
-	since           time.Time
-	started         float64
-	lightRate       float64 // calls a second in the last light period
-	passed, refused float64 // numbers of passed and throttled requests of this period
-	trimmed         bool
+	since   time.Time // start of the period
+	started float64   // number of requests started in this period
+	// lightRate is the number of calls per second in the last light period, in which fewer
+	// calls started than inUse (80 %) of the allowed calls.
+	lightRate       float64
+	passed, refused float64 // numbers of successful and throttled requests of this period
+	trimmed         bool    // the rate was trimmed in this period (trimKeep)
 
-	cut       time.Time // answers to requests started before cut prove nothing
+	// Answers to requests that started before or at this time are ignored (see settleMost).
+	cut       time.Time
 	throttles evidence
 	troubles  evidence
 
-	// An alarm is a sign of a quota: more throttles than chance explains. The field alarm
-	// describes the alarm with the highest rate. Its rate is 0 if there was no alarm. The
-	// field is reset when the pacer treats the throttles as stray, when it drops the
-	// limit, and by an alarm with a share above heavyShare.
+	// An alarm is a sign of a quota: SQS throttled more calls than chance explains. The
+	// field alarm describes the alarm at the highest rate: this rate and the share of
+	// throttled calls. The rate is 0 if there was no alarm. The pacer clears the field when
+	// it regards the throttles as stray, when it drops the limit, and at an alarm with a
+	// share of throttled calls above heavyShare.
 	alarm struct {
 		rate, share float64
-		limited     bool // the rate was limited at the alarm
+		limited     bool // the pacer had a limit when the alarm occurred
 	}
-	// stray is the average share of calls with a throttle by chance. found is the largest
-	// permitted value of stray, set when the pacer detects stray throttles.
+	// stray is the average share of calls that SQS throttles without a quota (stray
+	// throttles). It is at most found, the share when the pacer last detected stray
+	// throttles. Both are 0 before the first detection.
 	stray, found float64
 }
 
@@ -209,7 +238,9 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		if p.base > 0 && p.rate > p.base { // a trial in a light period proves nothing, so undo it
+		// If a trial of a higher rate was running, too few calls started to show whether
+		// SQS accepts this rate. Undo the trial.
+		if p.base > 0 && p.rate > p.base {
 			p.rate /= 1 + p.rise
 			p.base, p.rise = p.rate, riseFirst
 		}
@@ -250,8 +281,9 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm is called when there are more throttles than chance explains. The cause is a
-// quota, or a large share of stray throttles.
+// handleAlarm is called when SQS throttled more calls than chance explains. The cause is a
+// quota, or many throttles at random (stray throttles). For a quota, handleAlarm lowers the
+// rate. For stray throttles, it returns to the earlier rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
@@ -266,8 +298,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate at the alarm, because about the same share of calls
-// is throttled at a much lower rate: the throttles are stray.
+// restoreAlarmRate returns to the rate that the pacer had at its alarm. It is called when
+// the rate is much lower than at the alarm, and about the same share of calls is still
+// throttled. This shows that the throttles are stray: they do not depend on the rate.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, found: share, cut: now, at: now}
 	if p.alarm.limited {
@@ -284,7 +317,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	passedRate := rate * (1 - share)
 	trial := p.rate > p.base
 	switch {
-	case p.rate == 0 || share > heavyShare: // a quota may be much lower than the rate
+	case p.rate == 0 || share > heavyShare:
+		// The quota may be much lower than the rate, so begin far below the rate.
 		rate *= searchKeep
 		p.base, p.rise = 0, riseSearch
 	case trial && passedRate < nearHeld*p.base:
@@ -304,20 +338,24 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	p.beginPeriod(now)
 }
 
-// usedRate returns the calls a second that started in the current period, at most the
-// allowed rate.
+// usedRate returns the calls per second that started in the current period, at most the
+// allowed rate. If the period is shorter than usedTime, usedRate returns the allowed rate.
+// If there is no allowed rate, the result is at least the rate of the last light period.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	age := min(now.Sub(p.since), lightTime) // a period is longer only after a jump of the clock
+	// Start ends a light period after lightTime. In a longer period, most of the allowed
+	// calls have started, and the result is then the allowed rate.
+	age := min(now.Sub(p.since), lightTime)
 	if p.rate == 0 {
 		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
 	}
-	if age < usedTime { // too short for a measurement
+	if age < usedTime { // the period is too short to measure a rate
 		return p.rate
 	}
 	return min(p.rate, p.started/age.Seconds())
 }
 
-// recordThrottle records a throttle in the current period.
+// recordThrottle counts a throttled call in the current period, and lowers the rate if
+// there are too many.
 func (p *Pacer) recordThrottle(now, began time.Time) {
 	p.refused++
 	switch {
@@ -326,7 +364,9 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
-	case p.trimmed: // the rate was lowered once without effect, so the throttles may be chance
+	case p.trimmed:
+		// The rate was trimmed in this period, but SQS still throttles. The throttles may
+		// be stray, so try a higher rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
@@ -334,8 +374,8 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 	}
 }
 
-// recordPass records a passed call in the current period. After enough calls it ends the
-// period and begins a trial.
+// recordPass counts a successful call in the current period. When the period has enough
+// calls, recordPass begins a trial of a higher rate. This ends the period.
 func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
@@ -367,13 +407,13 @@ func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
-// evidence detects a lasting change by a cumulative sum. Each failure adds 1, and each
-// success subtracts a credit; the sum is never below 0. While the share of failures is
-// smaller than about the credit, the sum keeps returning to 0. With a larger share the sum
-// reaches any limit, and sooner for a larger share.
+// evidence detects that too many calls fail. It keeps a sum: each failed call adds 1, and
+// each successful call subtracts a number called the credit; the sum is never below 0.
+// While the share of failed calls is below about the credit, the sum keeps returning to 0.
+// While the share is higher, the sum grows, and it grows faster for a higher share.
 type evidence struct {
 	sum         float64
-	failed, all float64 // calls since the sum was 0
+	failed, all float64 // numbers of failed calls and of all calls since the sum was last 0
 }
 
 // addFailure adds a failed call and reports whether the sum has reached the limit.
@@ -384,7 +424,8 @@ func (e *evidence) addFailure(limit float64) bool {
 	return e.sum >= limit
 }
 
-// addSuccess adds a passed call: it lowers the sum by the credit, to no less than 0.
+// addSuccess adds a successful call: it subtracts the credit from the sum. The sum does not
+// fall below 0.
 func (e *evidence) addSuccess(credit float64) {
 	e.sum -= credit
 	e.all++
@@ -393,6 +434,7 @@ func (e *evidence) addSuccess(credit float64) {
 	}
 }
 
-// share returns the failed share of the calls since the sum was 0. It leaves out
-// the first call, which always failed.
+// share returns the share of failed calls since the sum was last 0. It leaves out the first
+// of these calls: this call always failed, because only a failed call makes the sum
+// positive.
 func (e *evidence) share() float64 { return (e.failed - 1) / max(e.all-1, 1) }

@@ -34,8 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against runs the scenario with a pacer and then without. It returns the number of
-// passed calls with the pacer, divided by the number without.
+// against runs the scenario twice, with a pacer and without. It returns the number of calls
+// that the service accepted with the pacer, divided by this number without the pacer.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true
@@ -134,7 +134,9 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				continue // the scenario makes at most 600 calls a second
+				// With one call at a time, the scenario makes at most 600 calls per second,
+				// so the quota of 600 below would have no effect.
+				continue
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
 				s.length, s.burst = 90*second, burst
@@ -294,7 +296,8 @@ func TestOneCutForAllThatWasInFlight(t *testing.T) {
 
 func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	p, now := limited(t)
-	for began := now; ; began = now { // until the pacer raises the rate
+	// Make calls until the pacer raises the rate. The loop then returns.
+	for began := now; ; began = now {
 		rate := p.Rate()
 		now = now.Add(p.Wait(now))
 		p.Start(now)
@@ -388,7 +391,7 @@ func FuzzPacer(f *testing.F) {
 				now = now.Add(how * how * how * second)
 			case 2: // the clock goes back
 				now = now.Add(-how * second)
-			case 3, 4: // a caller may start without waiting
+			case 3, 4: // calls start, even if Wait demands a wait
 				for range how + 1 {
 					p.Start(now)
 					began = append(began, now)

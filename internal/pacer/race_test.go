@@ -2,7 +2,7 @@
 
 package pacer_test
 
-// seeds is the number of seeds of each simulation. It is small with the race detector,
-// which makes the test twenty times as slow. The race detector finds nothing in a pacer,
-// because only one goroutine uses it.
+// seeds is the number of seeds for each simulation. The race detector makes the simulations
+// twenty times as slow, so there is only one seed. More would not help, because a Pacer is
+// used by one goroutine and has no races to find.
 const seeds = 1

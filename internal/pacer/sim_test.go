@@ -33,12 +33,16 @@ type scenario struct {
 	quota func(at time.Duration) float64
 	burst float64
 
-	stray    float64                             // probability of a stray throttle
-	troubled func(at time.Duration) float64      // probability that a call fails
-	outage   func(at time.Duration) attempt.Load // load during an outage; Passed means no outage
+	// stray is the probability that the service throttles a call without a quota.
+	stray float64
+	// troubled returns the probability that a call fails with attempt.Troubled.
+	troubled func(at time.Duration) float64
+	// outage returns the result of all calls at the given time, such as attempt.Throttled.
+	// If it returns attempt.Passed, there is no outage.
+	outage func(at time.Duration) attempt.Load
 }
 
-// tally counts the answers of each kind of attempt.Load.
+// tally counts the calls with each result of type attempt.Load.
 type tally struct{ passed, throttled, troubled float64 }
 
 func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }
@@ -53,7 +57,8 @@ const bin = 100 * time.Millisecond
 
 // outcome is the result of a simulation.
 type outcome struct {
-	bins   [][]tally // by producer and time
+	// bins[p][i] counts the answers to producer p in the time from i*bin to (i+1)*bin.
+	bins   [][]tally
 	pacers []*pacer.Pacer
 	end    time.Duration // time of the last answer
 }
@@ -75,7 +80,8 @@ func (o outcome) producer(i int, from, to time.Duration) (sum tally) {
 
 func (o outcome) all() tally { return o.between(0, 1<<62) }
 
-// passing returns the calls a second that pass between two times.
+// passing returns the number of calls per second that the service accepted between two
+// times.
 func (o outcome) passing(from, to time.Duration) float64 {
 	return o.between(from, to).passed / (to - from).Seconds()
 }
