@@ -138,7 +138,8 @@ func lintTarget(title, expr string, variables map[string]bool, fault func(rule, 
 			fault("target-counter-agg-rule", title+" "+name)
 		}
 	}
-	// Each metric has a selector.
+	// Every metric in the query must have a selector in braces. Report each metric without
+	// one.
 	bare := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(grouping.ReplaceAllString(expr, ""), "{}")
 	for _, at := range metric.FindAllStringIndex(bare, -1) {
 		if name := bare[at[0]:at[1]]; !strings.HasPrefix(bare[at[1]:], "{") && name != q {

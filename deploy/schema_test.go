@@ -28,7 +28,9 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 	var model object
 	require.NoError(t, json.Unmarshal(text, &model))
 	for _, annotation := range model["annotations"].(map[string]any)["list"].([]any) {
-		delete(annotation.(map[string]any), "expr") // the type has no fields of a data source
+		// The field "expr" is for the data source. The TypeScript type of an annotation
+		// does not have fields of data sources.
+		delete(annotation.(map[string]any), "expr")
 	}
 	dashboard, err := json.MarshalIndent(model, "", "  ")
 	require.NoError(t, err)

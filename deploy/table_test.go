@@ -28,10 +28,12 @@ type query struct{ expr, legend string }
 const (
 	own   = `{job=~"$job",instance=~"$instance",messaging_destination_name=~"$queue"}`
 	other = `{queue_name=~"$queue"}`
-	boxes = `{job=~"$job",instance=~"$instance"}` // for metrics without a queue name, of outboxes and replays
+	// This constant is for the metrics of outboxes and replays, which have no queue name.
+	boxes = `{job=~"$job",instance=~"$instance"}`
 )
 
-// with returns the constant own with the given label matchers added.
+// with returns the label matchers of the constant called own, with the given matchers
+// added.
 func with(matchers string) string { return own[:len(own)-1] + "," + matchers + "}" }
 
 // sumRate returns a query for the rate of a counter, by queue and the labels in by.

@@ -39,9 +39,9 @@ const (
 	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period is the time between two changes of the rate. A period is called light if
-	// fewer calls start than inUse (80 %) of the allowed calls. A light period does not
-	// show whether the rate is too high. It ends after lightTime.
+	// A period is the time between two changes of the rate (except by trimKeep). A period
+	// is called light if fewer calls start than inUse (80 %) of the allowed calls. A light
+	// period does not show whether the rate is too high. It ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
@@ -184,8 +184,8 @@ type Pacer struct {
 	base float64 // last held rate; 0 while the pacer searches for a much lower quota
 	rise float64 // share by which the current or next trial raises the rate; 0.25 means by 25 %
 
-	// These fields describe the current period. A period begins with each change of the
-	// rate.
+	// These fields describe the current period. A new period begins when the rate changes
+	// (except by trimKeep), and when a light period ends.
 	since   time.Time // start of the period
 	started float64   // number of requests started in this period
 	// lightRate is the number of calls per second in the last light period, in which fewer

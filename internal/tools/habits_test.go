@@ -32,11 +32,12 @@ var habits = []struct{ phrase, better string }{
 // exceptions are permitted phrases, in the form "file: phrase".
 var exceptions = []string{}
 
-// rightAfterNo are words that may follow "is no": the phrase with them, such as "is no
-// longer", is permitted.
+// rightAfterNo has exceptions from the phrase "is no": it is permitted with one of these
+// words after it, for example in "is no longer".
 var rightAfterNo = []string{"longer", "more", "less", "later", "such", "need", "other", "better", "earlier"}
 
-// habitsIn returns one line for each habit in a comment.
+// habitsIn returns one line for each phrase in a comment that is to be avoided (see
+// habits).
 func habitsIn(text string) (found []string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, h := range habits {

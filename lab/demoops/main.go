@@ -286,7 +286,9 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	<-ctx.Done() // other goroutines keep sending: the alerts on rates end only if more events are stored
+	// Return only when ctx ends, because the background goroutine stops then. It has to
+	// store more events, or the alerts on rates do not end.
+	<-ctx.Done()
 	return nil
 }
 

@@ -69,8 +69,9 @@ func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempo
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// storePart makes the alerts of a producer's store fire and end: the store first fails,
-// then loses a result.
+// storePart is the part of the demo with the alerts about a producer's store. The store
+// first refuses claims, and later refuses a result. Each fault makes an alert fire, which
+// ends some time after the fault.
 func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	store := &failingStore{Store: new(idempotency.Memory)}
 	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
@@ -95,8 +96,9 @@ func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	return err
 }
 
-// memoryPart makes the alert of a producer's memory fire: 95 of 100 possible keys are in
-// memory. The alert ends when the producer is closed.
+// memoryPart is the part of the demo with the alert about a producer's memory for keys. The
+// alert fires because the memory has 95 of at most 100 keys. It ends when the producer is
+// closed.
 func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	const limit = 100
 	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })
@@ -112,8 +114,9 @@ func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return p.Close(ctx)
 }
 
-// consumerPart makes the alert of a blocked group fire and end: a handler fails, and
-// succeeds later when the group is retried.
+// consumerPart is the part of the demo with the alert about a blocked message group. The
+// alert fires because the handler of a message fails. It ends when the group is retried and
+// the handler succeeds.
 func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
 	if err != nil {
@@ -147,8 +150,9 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return c.WaitIdle(ctx, time.Second)
 }
 
-// outboxPart makes the alerts of an outbox fire and end. The answers to a message get lost
-// until the message is late; then outboxPart resolves the message.
+// outboxPart is the part of the demo with the alerts about an outbox. The answers to a
+// message get lost until the message is too late for a resend, which makes the alerts fire.
+// Then outboxPart resolves the message, and the alerts end.
 func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
 	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
 	if err != nil {
@@ -198,8 +202,9 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 	return nil
 }
 
-// cloudWatch has gauges with the names under which an exporter publishes the SQS metrics
-// of CloudWatch. The method part sets their values; the two queues do not exist.
+// cloudWatch has gauges with the names under which an exporter publishes the SQS metrics of
+// CloudWatch. Their queues scenes.fifo and scenes-dead.fifo do not exist. The values come
+// from the method cloudWatch.part.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {

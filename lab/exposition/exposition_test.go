@@ -214,8 +214,9 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Two producers of one queue share their series. The age of the oldest event is the age
-// of the older event of the two producers. No counter falls when one producer is closed.
+// Two producers of one queue share their metrics. The metric for the age of the oldest
+// event has the age of the oldest event in both producers. No counter falls when one
+// producer is closed.
 func TestTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -35,8 +35,8 @@ const (
 	childQueue    = "OUTBOX_TEST_QUEUE"
 )
 
-// TestKilledWhileSending runs this test in a child process. The child runs a relay until
-// the outbox is empty.
+// TestSendForTheParentProcess is the program of a child process, which
+// TestKilledWhileSending starts. The child runs a relay until the outbox is empty.
 func TestSendForTheParentProcess(t *testing.T) {
 	path := os.Getenv(childDatabase)
 	if path == "" {

@@ -101,8 +101,8 @@ func randomText(r *rand.Rand) string {
 	return string(text)
 }
 
-// TestPublishedScenes validates the envelopes of published STAC items, if a folder has
-// such items.
+// TestPublishedScenes validates the envelopes of published STAC items. It is skipped if the
+// folder of real data (SQSFIFO_DATA) has no such items.
 func TestPublishedScenes(t *testing.T) {
 	folder := os.Getenv("SQSFIFO_DATA")
 	if folder == "" {
@@ -133,8 +133,9 @@ func TestPublishedScenes(t *testing.T) {
 	t.Logf("%d scenes", len(files))
 }
 
-// beyondTheSchema lists the rules that a JSON Schema cannot express, or that this schema
-// leaves to the code: rules about the bytes of an envelope's text, not its value.
+// beyondTheSchema lists the rules of package lint that the schema does not check, because a
+// JSON Schema cannot express them or because the schema leaves them to the code. All of
+// them are about the bytes of an envelope's text and not about its value.
 var beyondTheSchema = map[string]bool{"SF030": true, "SF031": true, "SF032": true, "SF033": true, "SF050": true, "SF051": true}
 
 // TestSchemaAgreesWithTheRules makes 20,000 random envelopes. The schema accepts an

@@ -89,8 +89,8 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 }
 
 // uses checks the operators focus-metavariable and metavariable-regex of the item p of a
-// rule. Each metavariable that they name must be in the slice bound, and the regular
-// expression must compile.
+// rule. Each of them names a metavariable, which must be one of those in bound: the
+// metavariables that the rule binds. The regular expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

@@ -1,6 +1,7 @@
-// Command canonical measures canonicaljson against other libraries. The libraries take
-// turns in one process, the measure is processor time, and the output has the ratios of
-// the medians with the targets. A ratio of medians is stable on a busy machine; a single
+// Command canonical measures the speed of package canonicaljson and of other libraries. The
+// libraries take turns in one process, and the measure is processor time. For each other
+// library, the output has the ratio of its median time to the median time of canonicaljson,
+// and the target for this ratio. A ratio of medians is stable on a busy machine; a single
 // time is not.
 //
 // It exits with 1 if a target is missed.

@@ -41,10 +41,12 @@ const (
 	rounds  = 5
 )
 
-// side consumes the queue until ctx ends.
+// side is a function that consumes the queue until ctx ends. This program compares several
+// such functions.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// sides are measured in turns. Each side is compared with the first side.
+// sides has the compared ways to consume a queue. They are measured in turns, and each is
+// compared with the first.
 var sides = []struct {
 	name    string
 	consume side
@@ -59,8 +61,9 @@ var sides = []struct {
 	{"watermill-aws", watermill},
 }
 
-// figures are the results of a round: messages a second, calls a message, and processor
-// time a message.
+// figures are the results of one round: the messages per second, the calls of
+// ReceiveMessage and of DeleteMessage (or their batches) per message, and the processor
+// time per message.
 type figures struct {
 	rate, receives, deletes float64
 	processor               time.Duration
@@ -91,7 +94,7 @@ func main() {
 	_ = t.Flush()
 }
 
-// median returns the round with the median rate.
+// median returns the figures of the round with the median number of messages per second.
 func median(f []figures) figures {
 	slices.SortFunc(f, func(a, b figures) int { return cmp.Compare(a.rate, b.rate) })
 	return f[len(f)/2]

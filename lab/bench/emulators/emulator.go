@@ -22,7 +22,7 @@ type emulator struct {
 	process *os.Process
 	stop    func()
 	queues  int                 // number of created queues
-	figures map[string]*figures // by name of the work
+	figures map[string]*figures // results for each kind of work, by its name
 }
 
 // figures has the results of one kind of work, with one value per round.

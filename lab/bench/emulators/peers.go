@@ -18,8 +18,8 @@ type peer struct {
 	command func(ctx context.Context, dir, port string) (*exec.Cmd, error)
 
 	// oneAtATime marks a slow emulator that gives a message to two receivers if requests
-	// overlap. The measurement sends such an emulator one request at a time, and few
-	// messages.
+	// overlap. The measurement sends such an emulator one request at a time, and at most
+	// 100 messages.
 	oneAtATime bool
 }
 
@@ -32,7 +32,7 @@ const (
 // functions below install.
 var peers = []peer{
 	{name: ours, command: sqsfifoServe},
-	{name: "moto", command: motoServer, oneAtATime: true}, // 5.2.1 gives a message to two receivers
+	{name: "moto", command: motoServer, oneAtATime: true}, // moto 5.2.1 gives a message to two receivers
 	{name: "fauxqs", command: fauxqs},
 	{name: "goaws", command: goaws},
 	{name: bare, command: bareServer},

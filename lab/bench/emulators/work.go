@@ -24,8 +24,9 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// works are the kinds of work, measured in this order with one queue. Each kind that
-// receives messages gets the messages of the kind before it.
+// works has the kinds of work to measure, in this order and with one queue. The first and
+// the third kind send messages to the queue. The kind after each of them receives these
+// messages and deletes them.
 var works = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
@@ -61,7 +62,9 @@ func (l load) measure(ctx context.Context, e *emulator) error {
 		f := e.figures[w.name]
 		if err := w.do(l, ctx, e.client, queue); err != nil {
 			f.failure = err
-			return fmt.Errorf("%s: %w", w.name, err) // the next work needs the messages of this work
+			// The measurement ends, because the next kind of work may need the messages of
+			// this kind.
+			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		f.rates = append(f.rates, float64(l.messages)/time.Since(start).Seconds())
 		f.processor = append(f.processor, (e.processorTime()-before)/float64(l.messages))

@@ -52,13 +52,14 @@ func newProducer(t *testing.T, c sqsfifo.Client, groups int, d sqsfifo.Delivery)
 	return p
 }
 
-// table is the output of the test.
+// table is a test together with the table that it prints.
 type table struct {
 	*testing.T
 	strings.Builder
 }
 
-// row prints a row of the table. The test fails if the figure exceeds the bound.
+// row adds a row to the table. The test fails if the figure exceeds the bound. The
+// parameter before is an earlier result, for comparison.
 func (tb *table) row(what string, figure, bound float64, unit, before string) {
 	tb.Helper()
 	format := "%.0f %s"
@@ -119,9 +120,9 @@ func (tb *table) queued(size, text string, n, groups int, bound float64, was str
 	tb.row(fmt.Sprintf("queued event, %s, %d groups, besides its body of %d bytes", size, groups, bodies/n), each(held-bodies, n), bound, "B", was)
 }
 
-// paused measures the memory of message groups with one event in doubt. The measurement
-// takes some minutes of virtual time, because a producer whose requests all fail makes few
-// requests.
+// paused measures the memory of paused message groups, each with one event in doubt. The
+// measurement takes some minutes of virtual time: all requests fail, and the producer then
+// makes fewer requests per second.
 func (tb *table) paused(t *testing.T, n int) {
 	p := newProducer(t, &failing{}, n, sqsfifo.Delivery{RetryFor: 1})
 	events := make([]event, n)
@@ -159,8 +160,9 @@ func (tb *table) paused(t *testing.T, n int) {
 	runtime.KeepAlive(events)
 }
 
-// remembered measures the memory of the dedupe keys of events sent at a steady rate for
-// nearly five minutes.
+// remembered measures how many bytes of memory a producer needs for the dedupe keys of the
+// events that it has sent. It sends events at a steady rate for nearly five minutes. The
+// parameters was and wasIdle are earlier results, for comparison.
 func (tb *table) remembered(t *testing.T, what string, n, groups int, was, wasIdle string) {
 	const seconds = 290
 	p := newProducer(t, &client{}, groups, sqsfifo.Delivery{})

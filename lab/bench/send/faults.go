@@ -18,11 +18,11 @@ import (
 // faults has the share of calls, answers or entries that fail at random. For example, 0.02
 // is 2 %.
 type faults struct {
-	Throttled   float64 // calls refused with RequestThrottled
-	Failed      float64 // calls failing with status 500
-	Lost        float64 // executed calls with a lost answer
-	Entries     float64 // entries that fail in calls that succeed
-	Unavailable float64 // calls answered with 503, for all queues of the server
+	Throttled   float64 // share of the calls that are refused with RequestThrottled
+	Failed      float64 // share of the calls that fail with status 500
+	Lost        float64 // share of the calls that are executed but get no answer
+	Entries     float64 // share of the entries that fail although their call succeeds
+	Unavailable float64 // share of the calls to all queues that are answered with 503
 
 	// ThrottleNext refuses the next call with RequestThrottled, in addition to the random
 	// faults.
@@ -50,18 +50,19 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 type condition struct {
 	name   string
 	faults faults
-	least  float64 // minimum rate, as a share of the first condition's rate
+	least  float64 // minimum rate, as a share of the rate of the first condition in the table
 
 	rates    []float64
-	early    []float64 // events per second until 99 of 100 events had an outcome
+	early    []float64 // events per second until 99 % of the events had an outcome
 	attempts int
 	failed   int
 	failure  error
 	flaws    flaws
 }
 
-// underFaults measures a producer with order Strict while some entries, calls and answers
-// fail.
+// underFaults measures a producer with order Strict on a server with random faults: some
+// calls fail, some entries of successful calls fail, and some calls are executed but get no
+// answer.
 func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	return compare(ctx, n, rounds, "latency 5 ms, 100 groups, Strict", 100, []*condition{
 		{name: "none"},
@@ -69,10 +70,11 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	})
 }
 
-// compare measures the conditions in turn and prints their rates relative to the first
-// condition. A few events get their outcomes late, because several attempts in a row
-// failed, and lower the whole rate. The column "ratio of the first 99 %" therefore has the
-// rates until 99 % of the events had an outcome.
+// compare measures the conditions in turn and prints the rate of each, relative to the
+// first condition. A few events get their outcomes late, because several of their attempts
+// failed in a row. They make the whole measurement longer and its rate lower. The column
+// "ratio of the first 99 %" leaves them out: its rates are for the time until 99 % of the
+// events had an outcome.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Command send measures the producer against hand-written SendMessageBatch loops on the
-// raw SDK, with a fake SQS in another process. The sides take turns, and the output has
-// the ratios of their medians with the targets. The producer is also measured against
-// itself: with faults, with random throttles, and with a quota.
+// Command send compares the producer with hand-written loops that call SendMessageBatch of
+// the SDK. A fake SQS runs in another process. The producer and the loops take turns, and
+// the output has the ratios of their medians with the targets. The command also measures
+// the producer alone: with faults and with random throttles, compared with the producer
+// without them, and with a quota.
 //
 // It exits with 1 if a target is missed.
 package main
@@ -72,14 +73,20 @@ func run(ctx context.Context, n, rounds int, quota time.Duration, work string, o
 	return missed, nil
 }
 
-// side is one way to send the events of a row.
+// side is a hand-written loop or a producer with certain options. The sides of one
+// measurement send the same events and are compared with the first side.
 type side struct {
-	name   string
-	plain  bool // uses the SDK's default client
-	send   func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
-	least  float64 // minimum rate, as a share of the first side's rate
-	most   float64 // maximum processor time, as a share of the first side's; if set, allocations have a target too
-	bound  float64 // highest possible messages per second with this order and latency; 0 for no limit
+	name  string
+	plain bool // uses the SDK's default client
+	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
+	least float64 // minimum rate, as a share of the rate of the first side
+	// most is the maximum processor time, as a share of the time of the first side. If it
+	// is set, the side must also make at most as many allocations per event as the first
+	// side.
+	most float64
+	// bound is the highest possible rate in messages per second if the order of each
+	// message group is kept; 0 means that it is not known.
+	bound  float64
 	wall   []float64
 	cpu    []float64
 	allocs []float64
@@ -103,9 +110,10 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound to the highest rate that the order of the message groups and
-// the round trips permit. A side that reaches 70 % of bound meets its target, even if the
-// hand-written loop is much faster: the loop does not keep the order.
+// boundBy sets the field bound. In a message group, each message waits for the answer to
+// the previous message, so the number of groups and the latency limit the rate. A side with
+// at least 70 % of this rate meets its target. It does not have to reach the rate of the
+// hand-written loop, because the loop does not keep the order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s
@@ -177,7 +185,8 @@ func (s *side) measure(ctx context.Context, on *server, events []Scene) error {
 	s.cpu = append(s.cpu, float64(meter.ProcessorTime()-cpu)/n)
 	runtime.ReadMemStats(&after)
 	s.allocs = append(s.allocs, float64(after.Mallocs-before.Mallocs)/n)
-	// Without the purge, the measured messages would use memory in the server.
+	// Delete the messages of this measurement. They would use memory in the server during
+	// the next measurements.
 	_, err := client.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &queue})
 	return err
 }

@@ -29,8 +29,8 @@ const serverEnv = "SQSFIFO_BENCH_SERVER"
 // queues is the number of queues on the server. Each measurement uses a new queue.
 const queues = 64
 
-// serve runs the fake SQS on a local port. It carries out the orders that it reads from
-// standard input, until the parent process ends.
+// serve runs the fake SQS on a local port. It carries out the commands that the parent
+// process writes to its standard input, until the parent process ends.
 func serve(config string) error {
 	latency, quota, _ := strings.Cut(config, " ")
 	delay, err := time.ParseDuration(latency)
@@ -73,9 +73,9 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- for the parent alone
 }
 
-// front passes requests to the fake SQS and adds the latency. The latency is not a fault
-// of the fake: the fake applies at most one fault to a call, so a delay would exclude the
-// other faults.
+// front waits for the latency and then passes each request to the fake SQS. The fake could
+// delay a call itself, as a fault. But it applies at most one fault to a call, so calls
+// with a delay would not get the other faults.
 type front struct {
 	next        http.Handler
 	latency     time.Duration
@@ -96,16 +96,17 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(w, r)
 }
 
-// order is a request of the parent process to the server. With Faults, the server sets the
-// faults of a queue. Without Faults, the server checks the messages in the queue and
-// returns the flaws.
+// order is a command of the parent process to the server. If Faults is set, the server sets
+// these faults for a queue. If Faults is nil, the server checks the messages in the queue
+// and returns the flaws.
 type order struct {
 	Queue  int
-	Faults *faults // nil for a check of the messages
-	Events int     // for a check: number of events sent to the queue
+	Faults *faults // faults to set, or nil to check the messages
+	Events int     // number of events that were sent to the queue; used if Faults is nil
 }
 
-// flaws counts the errors in the messages of a queue.
+// flaws has the numbers of lost messages, of messages stored twice and of messages out of
+// order in a queue.
 type flaws struct{ Lost, Twice, Disorder int }
 
 func (o order) obey(q *sqstest.Queue, front *front) (v flaws) {

@@ -68,8 +68,8 @@ type envelope struct {
 	Payload     Scene     `json:"payload"`
 }
 
-// workers is the number of workers of the hand-written loop, and of concurrent requests of
-// the producer.
+// workers is the number of concurrent requests. The hand-written loop has this number of
+// workers, and the producer may have this number of requests in flight.
 const workers = 64
 
 // raw sends the events with a hand-written loop over the SDK. Each worker sends ten events
@@ -124,8 +124,8 @@ func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene,
 // tally is the result of sending events with a producer.
 type tally struct {
 	attempts, failed int
-	failure          error         // error of one of the failed events
-	most             time.Duration // time until 99 of 100 events had an outcome
+	failure          error         // error of one of the failed events, or nil
+	most             time.Duration // time until 99 % of the events had an outcome
 }
 
 func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) (tally, error) {

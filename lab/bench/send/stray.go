@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// strayThrottles measures the cost of throttles that occur at random, on a server without a
-// quota.
+// strayThrottles measures how much slower a producer is if the server has no quota but
+// throttles some calls at random, or answers some calls with 503.
 func strayThrottles(ctx context.Context, n, rounds int) (missed int, err error) {
 	missed, err = compare(ctx, n, rounds, "latency 5 ms, 10,000 groups, Strict", 10_000, []*condition{
 		{name: "none"},

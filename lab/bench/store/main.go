@@ -1,23 +1,25 @@
-// Command bench measures claims: calls that record the start of an operation under a key,
-// so that it runs once. One run measures claims with shared commits, claims with one
-// transaction each, and duplicates (claims of finished keys). There are 64 writers, the
-// commits are durable, the bodies have 300 bytes, and 6 percent of the claims are repeated.
+// Command bench measures claims in an idempotency store. A claim is a call that records the
+// start of an operation under a key, so that the operation runs once. One run measures
+// claims with shared commits, claims with one transaction each, and duplicates (claims of
+// finished keys). There are 64 writers, the commits are durable, the bodies have 300 bytes,
+// and 6 percent of the claims are repeated.
 //
 //	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N] [-quota]
 //
-// Two sides are compared: shared commits, and one transaction per claim. Both make the
-// same claim with the same code. The side with one transaction per claim is as fast as
-// possible: on SQLite its writers take turns by a mutex instead of SQLite's waiting; on
-// PostgreSQL each writer has its own connection.
+// Shared commits are compared with one transaction per claim. Both make the same claim with
+// the same code. Claims with one transaction each are made as fast as possible. On SQLite,
+// a mutex lets one writer run at a time, because this is faster than the waiting inside
+// SQLite. On PostgreSQL, each writer has its own connection.
 //
-// The measurement runs without and with the ledger. With the ledger, a sealer runs during
-// the measurement of both sides; at the end all entries are sealed and verified.
-// Duplicates are measured only without the ledger.
+// Both are measured without and with the ledger, which is the store's append-only record of
+// the changes of keys. With the ledger, a goroutine seals its entries during the
+// measurements; at the end all entries are sealed and verified. Duplicates are measured
+// only without the ledger.
 //
 // Then two producers send events, one with and one without the store.
 //
-// With -keys the command instead measures the time to open a store with N keys and the
-// time to look up keys there. With -quota it instead measures the cost of quotas.
+// With -keys the command instead measures the time to open a store with N keys and the time
+// to look up keys there. With -quota it instead measures the cost of quotas.
 package main
 
 import (
@@ -105,7 +107,7 @@ func openSQLite() (*sql.DB, func()) {
 	meter.Check(err)
 	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
 	meter.Check(err)
-	// These are the settings of the package documentation, except for a longer
+	// The documentation of package sqlstore recommends these settings, with a shorter
 	// busy_timeout.
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 	meter.Check(err)
@@ -139,7 +141,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		name += ", with the ledger"
 		sealed = runSealer(s.Ledger())
 	}
-	var turn sync.Mutex // held by the SQLite writer whose turn it is
+	var turn sync.Mutex // on SQLite, the writer with a transaction holds this mutex
 	single := func(c idempotency.Claim) (idempotency.Decision, error) {
 		if dialect == sqlstore.SQLite {
 			turn.Lock()

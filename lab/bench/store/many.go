@@ -81,8 +81,9 @@ func filledKey(i int) idempotency.Key {
 	return idempotency.Key{Scope: "bench", Operation: "fill", Value: fmt.Sprint(i)}
 }
 
-// otherColumns returns the values of a row after the columns key_id, scope, operation_type
-// and key.
+// otherColumns returns SQL for the values of a row, without its first four columns: key_id,
+// scope, operation_type and key. The parameters are SQL for an empty binary value and for
+// the body.
 func otherColumns(empty, body string) string {
 	return strings.NewReplacer("EMPTY", empty, "BODY", body).Replace(
 		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
@@ -96,15 +97,17 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		part := func(text string) string {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
-		// The indexes are made after all rows are written, which is faster. Autovacuum is
-		// off, because it would disturb the measurement. The first read of each row
-		// therefore also marks the row as committed, which a vacuum would otherwise do.
+		// The primary key is made after all rows are written, which is faster. Autovacuum
+		// is off, because a vacuum would disturb the measurement. Without a vacuum, it is
+		// the first read of a row that marks the row as committed, so this read costs more.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			meter.Check(err)
 		}
 		exec(`ALTER TABLE idempotency_keys SET (autovacuum_enabled = false), DROP CONSTRAINT idempotency_keys_pkey`)
-		const chunk = 250000 // long transactions delay seals in all databases of the server
+		// The rows are written in several transactions. One long transaction would delay
+		// the seals of ledgers in all databases of the server.
+		const chunk = 250000
 		for ; from < to; from += chunk {
 			exec(fmt.Sprintf(`INSERT INTO idempotency_keys SELECT sha256(%s || %s || %s), 'bench', 'fill', convert_to(v, 'UTF8'), %s FROM (SELECT i::text AS v FROM generate_series(%d, %d) AS i) AS t`,
 				part("'bench'"), part("'fill'"), part("v"), otherColumns(`''::bytea`, "convert_to('"+body+"', 'UTF8')"), from, min(from+chunk, to)-1))

@@ -92,9 +92,9 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 var sent atomic.Int64
 
 // send returns the events per second of one producer. The time includes the producer's
-// Close, because Close writes results to the store. The cost is the processor time of this
-// process in seconds per event, including the fake SQS and the database's library. The
-// allocations per event include the same.
+// Close, because Close writes results to the store. The result cost is the processor time
+// of this process in seconds per event, and allocations is its number of allocations per
+// event. Both include the fake SQS and the database's library.
 func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

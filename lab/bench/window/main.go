@@ -1,12 +1,14 @@
-// Command window measures the deduplication window against a Go map with expiry and several
-// caches, and prints the ratios with the targets.
+// Command window compares package window, which recognizes repeated IDs for five minutes,
+// with a Go map with expiry and with several caches. It prints how much slower the others
+// are, and whether the targets are met.
 //
-// Each side is a process with one processor. The sides take turns of a few milliseconds to
-// seconds. The measure is the processor time of the process, including garbage collection,
-// so the ratios are stable on a busy machine. A claim asks whether an ID was seen in the
-// last five minutes, and remembers the ID. The times of the claims are simulated, such that
-// n IDs are remembered (live) at a time. Every answer is checked: a tracker that treats a
-// live ID as new, or still knows an ID after the five minutes, would make a program lose an
+// Each of the compared implementations is called a side. Each side runs in a process with
+// one processor. The sides take turns of a few milliseconds to seconds. The measure is the
+// processor time of the process, including garbage collection, so the ratios are stable on
+// a busy machine. A claim is one call of a side: it asks whether an ID was seen in the last
+// five minutes, and remembers the ID. The times of the claims are simulated, such that n
+// IDs are remembered (live) at a time. Every answer is checked: a side that treats a live
+// ID as new, or still knows an ID after the five minutes, would make a program lose an
 // event.
 //
 // The exit code is 1 if a target is missed. The command needs Linux.
@@ -58,14 +60,16 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		defer p.Stop()
 		processes = append(processes, p)
 	}
-	const expiring = 90_000 // claims in one second; the same number of IDs expires in this second
+	// The number of claims in the phase "stall". Each claim makes one ID live, and one
+	// older ID expires.
+	const expiring = 90_000
 	for _, phase := range phases {
 		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// The phase "fill" claims 5 % more IDs than n. When the phase "memory"
-			// begins, the first IDs have therefore expired and as many new IDs have
-			// arrived.
+			// The phase "fill" claims 5 % more than n different IDs. The simulated time of
+			// this phase is therefore longer than five minutes, so its first IDs have
+			// expired before the phase "memory" counts the bytes.
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, expiring
@@ -100,8 +104,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 	return missed, nil
 }
 
-// print prints the row of a side with the ratios to ours and returns the number of missed
-// targets.
+// print prints the results of one implementation in a row, with the ratios of its times to
+// the times of package window (ours). It returns the number of missed targets.
 func (p *process) print(n int, ours *process) (missed int) {
 	row := []string{p.name}
 	for _, phase := range []string{"fill", "insert", "hit", "miss"} {
@@ -136,8 +140,9 @@ func (p *process) print(n int, ours *process) (missed int) {
 	return missed
 }
 
-// printWrong prints how many answers of a side were wrong, and returns the number of missed
-// targets. The target is 0 wrong answers, and only for our side.
+// printWrong prints how many answers of one implementation were wrong, and returns the
+// number of missed targets. The target is 0 wrong answers. It applies only to package
+// window (ours).
 func (p *process) printWrong(ours *process) (missed int) {
 	row := []string{p.name}
 	for _, kind := range [][]string{{"again"}, {"hit", "inside"}, {"outside"}, {"miss", "fill", "insert"}} {
@@ -156,8 +161,8 @@ func (p *process) printWrong(ours *process) (missed int) {
 	return missed
 }
 
-// forgets reports whether the side treated a duplicate as new. Such a side does not track
-// duplicates, so its speed is not compared.
+// forgets reports whether the implementation in this process treated a repeated ID as new.
+// Such an implementation does not recognize duplicates, so its speed is not compared.
 func (p *process) forgets() bool {
 	wrong, _ := p.wrong("again")
 	return wrong > 0

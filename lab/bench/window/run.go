@@ -18,32 +18,33 @@ import (
 
 var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
 
-// order makes a worker run a phase with a number of IDs.
+// order is a command to a worker: run a phase with a number of IDs.
 type order struct {
 	Phase string // one of phases
 	Count int
 }
 
-// phases are the parts of the measurement, in order. In phase "again" each new ID is
-// claimed twice. The phases "inside" and "outside" test the end of the five minutes: the
-// worker asks for the oldest IDs that are still remembered, or for the IDs that expired
-// last.
+// phases are the parts of the measurement, in order. The phases "fill" and "insert" claim
+// new IDs, and "again" claims each new ID twice. The phases "inside" and "outside" test the
+// end of the five minutes: the worker looks up the oldest IDs that are still remembered, or
+// the IDs that expired last. "hit" looks up remembered IDs and "miss" unknown IDs. "stall"
+// measures the longest claim, "memory" the bytes, and "gc" one garbage collection.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
-// report is a worker's answer to an order.
+// report is the result of a worker for one order.
 type report struct {
 	PerOp float64       // processor time in ns for one ID
-	Asked int           // number of lookups whose right answer is known
-	Wrong int           // number of wrong answers among Asked
-	Bytes uint64        // heap bytes of the side
+	Asked int           // number of IDs that were claimed or looked up
+	Wrong int           // number of wrong answers
+	Bytes uint64        // heap bytes that the measured implementation needs for its IDs
 	GC    time.Duration // processor time of one garbage collection
-	Stall time.Duration // thread time of the longest claim
-	Floor time.Duration // thread time of the longest computation without a claim, for comparison
+	Stall time.Duration // processor time of the longest claim (see stall)
+	Floor time.Duration // processor time of the longest similar computation without a claim
 	Note  string
 }
 
-// worker runs one side in its own process, so that the heap of one side does not slow
-// down the other sides.
+// worker measures one of the compared implementations. Each worker runs in its own process,
+// so that the heap of one implementation does not slow down the others.
 type worker struct {
 	memory memory
 	step   time.Duration // simulated time between two claims: five minutes divided by n
@@ -156,9 +157,9 @@ func (w *worker) do(o order) (r report) {
 	return r
 }
 
-// stall returns the thread time of the longest claim. Thread time excludes other programs
-// but includes interrupts. For comparison, floor is the longest thread time of a similar
-// computation without a claim.
+// stall returns the processor time that the thread needed for the longest claim. This time
+// excludes other programs but includes interrupts. To show the effect of interrupts, floor
+// is the longest time of a similar computation without a claim.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -170,7 +171,7 @@ func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 		longest, before = max(longest, after-before), after
 	}
 	for range ids {
-		for range 50 { // takes about as long as a claim
+		for range 50 { // 50 random numbers take about as long as a claim
 			w.rand()
 		}
 		after := threadTime()

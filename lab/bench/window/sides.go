@@ -24,8 +24,9 @@ type answer struct {
 	sequence uint64
 }
 
-// memory is the interface of all sides, which do the same work: they remember IDs for five
-// minutes. claim reports whether an ID is live, and otherwise makes it live.
+// memory is the interface of the compared implementations. All of them do the same work:
+// they remember IDs for five minutes. claim reports whether an ID is live (remembered), and
+// otherwise makes it live.
 type memory interface {
 	claim(now time.Time, i *id, a answer) (live bool)
 	known(now time.Time, i *id) bool
@@ -40,11 +41,12 @@ var sides = map[string]func(n int) memory{
 	"ristretto": newRistretto,
 }
 
-// sideNames are the sides in the order of the table, with our side first.
+// sideNames has the names of the compared implementations in the order of the table. The
+// first is package window.
 var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
 
-// realTime has the sides that use the system clock. These sides skip the phases "inside"
-// and "outside", which need a simulated time.
+// realTime has the implementations that use the system clock and not the simulated time.
+// They skip the phases "inside" and "outside", which need a simulated time.
 var realTime = map[string]bool{"ristretto": true}
 
 type ours struct{ *window.Window[answer] }
