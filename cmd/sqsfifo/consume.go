@@ -123,7 +123,7 @@ func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slo
 func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 	var e sqsfifo.Envelope[json.RawMessage]
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.DedupeKey == "" || e.Payload == nil {
-		return sqsfifo.Envelope[json.RawMessage]{}, nil //nolint:nilerr // every body is a message
+		return sqsfifo.Envelope[json.RawMessage]{}, nil //nolint:nilerr // a message without an envelope is valid, too
 	}
 	return e, nil
 }

@@ -155,11 +155,11 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable is a table of the words in attribute names, read from the source code of
-// package attrname. Its list eventStems has words such as "event" for the identity of an
-// event, and attemptStems has words such as "request" for the identity of an attempt to
-// send it. The list nouns has the second words of such names, such as "id", and is in both
-// rows.
+// namesTable returns a table of the words in attribute names, read from the source code of
+// package attrname. The list eventStems there has words such as "event" for the identity
+// of an event. The list attemptStems has words such as "request" for the identity of an
+// attempt to send the event. Both rows of the table also have the list nouns, such as
+// "id", because an attribute name such as request_id ends with a noun.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)
