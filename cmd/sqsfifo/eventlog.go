@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// sortedInMemory is the largest number of lines that openLog sorts in memory. The lines of
-// such a log may be in any order. A log with more lines must already be sorted by time.
-const sortedInMemory = 50_000
+// maxSortedInMemory is the largest number of lines that openLog sorts in memory. The lines
+// of such a log may be in any order. A log with more lines must already be sorted by time.
+const maxSortedInMemory = 50_000
 
 // eventLog yields the messages of all files in the order of their times. A replay (flag
 // --replay) sends the same log again later: for each replay, eventLog also yields a copy of
@@ -27,8 +27,8 @@ type eventLog struct {
 
 // openLog opens the files. Each duration d in replays adds a copy of every message to the
 // log; the time of the copy is d later than the time of the message. If the files together
-// have at most sortedInMemory lines, the lines may be in any order. Without a file name,
-// or for "-", openLog reads standard input.
+// have at most maxSortedInMemory lines, the lines may be in any order. Without a file
+// name, or for "-", openLog reads standard input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -57,13 +57,13 @@ func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.D
 				return nil, err
 			}
 			prefix = append(prefix, m)
-			if total++; total > sortedInMemory {
+			if total++; total > maxSortedInMemory {
 				complete = false
 				break
 			}
 		}
 		if !complete && name == "-" && len(replays) > 0 {
-			return nil, fmt.Errorf("standard input has more than %d lines, which cannot be replayed; put them into a file", sortedInMemory)
+			return nil, fmt.Errorf("standard input has more than %d lines, which cannot be replayed; put them into a file", maxSortedInMemory)
 		}
 		begun, prefixes = append(begun, r), append(prefixes, prefix)
 	}
@@ -135,7 +135,7 @@ func (l *eventLog) next() (message, error) {
 	s := l.sources[0]
 	m := s.head
 	if m.At.Before(l.after) {
-		return m, fmt.Errorf("%s: it is earlier than the line before it; a log of more than %d lines has to be sorted by time", l.name(m.place), sortedInMemory)
+		return m, fmt.Errorf("%s: it is earlier than the line before it; a log of more than %d lines has to be sorted by time", l.name(m.place), maxSortedInMemory)
 	}
 	l.after = m.At
 	err := s.advance()

@@ -74,7 +74,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 		if len(c.File) > 0 {
 			return errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
 		}
-		return c.one(out, std.err, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
+		return c.printDataset(out, std.err, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
 	}
 	if c.Verify != "" || c.QueryParameter != nil {
 		return errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
@@ -98,7 +98,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 			out.print(false, nil, "\n")
 		}
 		first = false
-		switch err := c.one(out, std.err, d); {
+		switch err := c.printDataset(out, std.err, d); {
 		case errors.Is(err, errFindings):
 			differs = true
 		case err != nil:
@@ -108,9 +108,9 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 	return findingsIf(differs)
 }
 
-// one prints the key of one dataset. If the input has a key for the dataset, the two keys
-// are compared, and one returns errFindings if they differ.
-func (c *keyCmd) one(out *lineWriter, notes io.Writer, d datasetLine) error {
+// printDataset prints the key of one dataset. If the input also has a key for the dataset,
+// and this key is a different one, printDataset returns errFindings.
+func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) error {
 	normal, err := d.Normalize()
 	if err != nil {
 		return plainKey(err)

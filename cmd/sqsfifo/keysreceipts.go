@@ -20,9 +20,9 @@ type sentMessage struct{ bodyHash, group string }
 // message is its message ID and sequence number in the receipt.
 type sentReceipts map[sentMessage]idempotency.Result
 
-// of looks up the message of a key's record. It returns the result from the message's
-// receipt, or false if no receipt has the message.
-func (s sentReceipts) of(r idempotency.Record) (idempotency.Result, bool) {
+// lookUp finds the message of record r in the receipts. It returns the message ID and the
+// sequence number from the message's receipt, or false if no receipt is about the message.
+func (s sentReceipts) lookUp(r idempotency.Record) (idempotency.Result, bool) {
 	if len(s) == 0 {
 		return idempotency.Result{}, false
 	}

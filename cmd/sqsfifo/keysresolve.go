@@ -159,7 +159,7 @@ func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, r
 		return targets, 0, err
 	}
 	for r, err := range c.Select.scan(ctx, store, idempotency.Running) {
-		switch receipt, ok := receipts.of(r); {
+		switch receipt, ok := receipts.lookUp(r); {
 		case err != nil:
 			return nil, 0, err
 		case stateOf(r) != stateUnresolved:

@@ -31,8 +31,8 @@ type outboxFlags struct {
 	Database  string        `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// The method with opens the outbox, calls do, and closes the database.
-func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) error) (err error) {
+// withOutbox opens the outbox, calls the function do with it, and closes the database.
+func (f outboxFlags) withOutbox(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) error) (err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (c *outboxLagCmd) run(ctx context.Context, std stdio) error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit: %d is below 0", c.Limit)
 	}
-	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
+	return c.withOutbox(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
 		stats, err := box.Stats(ctx)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (c *outboxStuckCmd) run(ctx context.Context, std stdio) error {
 	if c.Age < 0 {
 		return fmt.Errorf("--age: %v is below 0", c.Age)
 	}
-	return c.with(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
+	return c.withOutbox(ctx, outbox.DeleteSent, func(box *outbox.Outbox) error {
 		groups, err := box.Groups(ctx, 0)
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (c *outboxResolveCmd) run(ctx context.Context, std stdio) error {
 	if c.Archive {
 		sent = outbox.ArchiveSent
 	}
-	return c.with(ctx, sent, func(box *outbox.Outbox) error {
+	return c.withOutbox(ctx, sent, func(box *outbox.Outbox) error {
 		g, err := c.find(ctx, box)
 		if err != nil {
 			return err

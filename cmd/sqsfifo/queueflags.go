@@ -177,15 +177,15 @@ func flagWords(err error) error {
 }
 
 // inFlags rewrites each error of type E in err: the new text names the flag in place of
-// the configuration field, and then the broken rule. The parameter of is a function that
-// returns the field and the rule of an error. The map flags has the flag for each field.
-// Errors of other types, and errors about a field without a flag, stay unchanged.
-func inFlags[E error](err error, flags map[string]string, of func(E) (field, rule string)) error {
+// the configuration field, and then the broken rule. The function parts returns the field
+// and the rule of an error. The map flags has the flag for each field. Errors of other
+// types, and errors about a field without a flag, stay unchanged.
+func inFlags[E error](err error, flags map[string]string, parts func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {
 		var invalid E
 		if errors.As(e, &invalid) {
-			if field, rule := of(invalid); flags[field] != "" {
+			if field, rule := parts(invalid); flags[field] != "" {
 				e = fmt.Errorf("%s: %s", flags[field], rule)
 			}
 		}

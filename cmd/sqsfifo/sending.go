@@ -67,7 +67,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, lines *input
 // run sends the lines. When it returns, every accepted event has its outcome.
 func (s *sending) run(ctx context.Context) error {
 	began := time.Now()
-	reading, stop := context.WithCancelCause(ctx)
+	readContext, stop := context.WithCancelCause(ctx)
 	s.stop = stop
 	defer stop(nil)
 	s.receipts.onFailure = stop
@@ -83,26 +83,26 @@ func (s *sending) run(ctx context.Context) error {
 	events := make(chan event, 64)
 	read := make(chan error, 1)
 	go func() {
-		read <- s.read(reading, events)
+		read <- s.read(readContext, events)
 		close(events)
 	}()
-	err := s.sendAll(ctx, reading, events)
+	err := s.sendAll(ctx, readContext, events)
 	stop(err)
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the longest time for which the function wait waits for the method read.
+// readerTimeout is the longest time for which waitForReader waits for the method read.
 // That method may be blocked on standard input for any time, and the command must be able
 // to end without more input.
-const readerMayTake = 100 * time.Millisecond
+const readerTimeout = 100 * time.Millisecond
 
-// wait returns the error of the method read, received from the channel. If the method is
-// still running after readerMayTake, wait returns nil.
-func wait(read <-chan error) error {
+// waitForReader returns the error of the method read, received from the channel. If the
+// method is still running after readerTimeout, waitForReader returns nil.
+func waitForReader(read <-chan error) error {
 	select {
 	case err := <-read:
 		return err
-	case <-time.After(readerMayTake):
+	case <-time.After(readerTimeout):
 		return nil
 	}
 }
@@ -112,7 +112,7 @@ func wait(read <-chan error) error {
 // failed or a line was skipped, it returns errFindings.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
-	errs := []error{wait(read), err, s.failure, s.receipts.finish()}
+	errs := []error{waitForReader(read), err, s.failure, s.receipts.finish()}
 	// After a signal, closeErr only says that Close withdrew events. Their receipts say
 	// the same, so leave closeErr out.
 	if ctx.Err() == nil {
@@ -187,8 +187,8 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 }
 
 // sendAll submits the events to the producer. It ends when the channel events is closed,
-// or when the context in the parameter reading ends. The method read has the same context.
-func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
+// or when readContext ends. The method read has the same readContext.
+func (s *sending) sendAll(ctx, readContext context.Context, events <-chan event) error {
 	for {
 		select {
 		case e, ok := <-events:
@@ -202,8 +202,8 @@ func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) err
 			// A signal does not cancel submitted events: closing the queue withdraws them
 			// after the time --grace.
 			s.producer.SendMessageAsync(context.WithoutCancel(ctx), e.message, func(r sqsfifo.Receipt, err error) { s.report(slot, r, err) })
-		case <-reading.Done():
-			return context.Cause(reading)
+		case <-readContext.Done():
+			return context.Cause(readContext)
 		}
 	}
 }

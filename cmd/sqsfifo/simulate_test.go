@@ -49,7 +49,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of thousands of messages")
 	}
-	lines := longLog(sortedInMemory + 1000)
+	lines := longLog(maxSortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
 		// The test computes the expected outcomes by package sqstest, with all messages in
 		// memory.
@@ -105,13 +105,13 @@ func TestSimulateMergesFilesByTime(t *testing.T) {
 	assert.Contains(t, rows[3], a+":1 ")
 	assert.Contains(t, rows[3], "duplicate of #2 ("+b+":1)")
 
-	lines := longLog(sortedInMemory + 10)
-	lines[sortedInMemory+5], lines[sortedInMemory+6] = lines[sortedInMemory+6], lines[sortedInMemory+5]
+	lines := longLog(maxSortedInMemory + 10)
+	lines[maxSortedInMemory+5], lines[maxSortedInMemory+6] = lines[maxSortedInMemory+6], lines[maxSortedInMemory+5]
 	long := logFile(t, lines...)
 	_, stderr, code := shell(t, "", "simulate", long)
 	assert.Equal(t, 2, code)
-	assert.Contains(t, stderr, fmt.Sprintf("%s:%d: it is earlier than the line before it", long, sortedInMemory+7))
-	_, stderr, code = shell(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "--replay", "3m")
+	assert.Contains(t, stderr, fmt.Sprintf("%s:%d: it is earlier than the line before it", long, maxSortedInMemory+7))
+	_, stderr, code = shell(t, strings.Join(longLog(maxSortedInMemory+10), "\n"), "simulate", "--replay", "3m")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, "put them into a file")
 }

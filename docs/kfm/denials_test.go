@@ -45,24 +45,24 @@ func TestDenials(t *testing.T) {
 			known[r.unmet.reason] = r.unmet.missing
 		}
 	}
-	made := map[string]bool{}
+	seen := map[string]bool{}
 	for _, file := range allDocuments(t) {
 		text, err := os.ReadFile(root + file)
 		require.NoError(t, err)
-		for _, err := range unfounded(string(text), known, made) {
+		for _, err := range unfounded(string(text), known, seen) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
 	for statement := range known {
-		assert.True(t, made[statement], "no document says %q any more", statement)
+		assert.True(t, seen[statement], "no document says %q any more", statement)
 	}
 }
 
 // unfounded returns an error for each line of the text that wrongly says that a feature
 // does not exist, or says it without an entry in known. The keys of known are the allowed
-// statements, and the values are regular expressions for the names of the features. For
-// each statement in the text, unfounded sets made[statement] to true.
-func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
+// statements, and the values are regular expressions for the names of the features. If the
+// text contains a statement in such a line, unfounded sets seen[statement] to true.
+func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
 			continue
@@ -70,7 +70,7 @@ func unfounded(text string, known map[string]string, made map[string]bool) (faul
 		found := false
 		for statement, missing := range known {
 			if strings.Contains(line, statement) {
-				found, made[statement] = true, true
+				found, seen[statement] = true, true
 				if err := stale(unmet{statement, missing}); err != nil {
 					faults = append(faults, err)
 				}
@@ -87,10 +87,10 @@ func unfounded(text string, known map[string]string, made map[string]bool) (faul
 // of known statements, or if the ledger exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
-	made := map[string]bool{}
-	assert.Len(t, unfounded("A line.\n"+statement+".\n", nil, made), 1, "nobody has looked at it")
-	assert.Len(t, unfounded(statement+".\n", map[string]string{statement: "OpenLedger"}, made), 1, "the ledger exists")
-	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, made))
+	seen := map[string]bool{}
+	assert.Len(t, unfounded("A line.\n"+statement+".\n", nil, seen), 1, "nobody has looked at it")
+	assert.Len(t, unfounded(statement+".\n", map[string]string{statement: "OpenLedger"}, seen), 1, "the ledger exists")
+	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
 // stale returns an error if the module exports a name that matches u.missing: the feature

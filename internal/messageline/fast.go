@@ -106,9 +106,9 @@ func (s *scan) body(l *Line) bool {
 }
 
 // object reads a JSON object such as {"a":"b"}, in which all values are strings and no
-// string has an escape. It calls the parameter each with the name and the value of every
-// member. It returns false for any other text, or as soon as each returns false.
-func (s *scan) object(each func(name, value string) bool) bool {
+// string has an escape. It calls visit with the name and the value of every member. It
+// returns false for any other text, or as soon as visit returns false.
+func (s *scan) object(visit func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false
 	}
@@ -121,7 +121,7 @@ func (s *scan) object(each func(name, value string) bool) bool {
 			return false
 		}
 		value, ok := s.plain()
-		if !ok || !each(string(name), string(value)) {
+		if !ok || !visit(string(name), string(value)) {
 			return false
 		}
 	}

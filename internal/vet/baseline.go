@@ -62,14 +62,14 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// alike has the values that must be equal in a finding and in a baseline entry, so that
+// matchKey has the values that must be equal in a finding and in a baseline entry, so that
 // the entry can accept the finding.
-type alike struct {
+type matchKey struct {
 	file, function, rule string
 	severity             lint.Severity
 }
 
-func (k Known) alike() alike { return alike{k.File, k.Function, k.Rule, k.Severity} }
+func (k Known) matchKey() matchKey { return matchKey{k.File, k.Function, k.Rule, k.Severity} }
 
 // ReadBaseline reads the file of a baseline.
 func ReadBaseline(file string) (Baseline, error) {
@@ -155,8 +155,8 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 			}
 		}
 	}
-	match(func(a, b Known) bool { return a.alike() == b.alike() && a.Message == b.Message })
-	match(func(a, b Known) bool { return a.alike() == b.alike() })
+	match(func(a, b Known) bool { return a.matchKey() == b.matchKey() && a.Message == b.Message })
+	match(func(a, b Known) bool { return a.matchKey() == b.matchKey() })
 	var rest []Finding
 	for i, f := range r.Findings {
 		if !matched[i] {
@@ -209,7 +209,7 @@ func (r *Report) known(base string) Baseline {
 	var b Baseline
 	for _, f := range r.Findings {
 		k := places.known(f, base)
-		same := func(o Known) bool { return o.alike() == k.alike() && o.Message == k.Message }
+		same := func(o Known) bool { return o.matchKey() == k.matchKey() && o.Message == k.Message }
 		if i := slices.IndexFunc(b, same); i >= 0 {
 			b[i].Count++
 		} else {

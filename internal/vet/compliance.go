@@ -50,11 +50,11 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			// their package are unknown.
 			continue
 		}
-		concerned, err := sources.concern(p.GoFiles)
+		check, err := sources.mustCheck(p.GoFiles)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !concerned {
+		if !check {
 			continue
 		}
 		code, err := sources.check(p)
@@ -97,7 +97,7 @@ func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suite
 		if err != nil {
 			return use, err
 		}
-		use.read(code)
+		use.addCalls(code)
 	}
 	return use, nil
 }
@@ -194,9 +194,9 @@ type suiteUse struct {
 	skipped token.Position
 }
 
-// read looks for calls of the compliance suite in the test files of the package c, and
+// addCalls looks for calls of the compliance suite in the test files of the package c, and
 // records them in use.
-func (use *suiteUse) read(c *code) {
+func (use *suiteUse) addCalls(c *code) {
 	for _, file := range c.files {
 		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
 			continue

@@ -59,7 +59,7 @@ func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 		}
 		tool = self
 	}
-	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependencies, try)}
+	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependenciesFlag, try)}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -133,7 +133,7 @@ func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 					return nil, fmt.Errorf("cannot read what %s said about %s: %w", name, path, err)
 				}
 				for _, diagnostic := range diagnostics {
-					if diagnostic.Category != answered {
+					if diagnostic.Category != marker {
 						unit.findings = append(unit.findings, diagnostic.finding())
 					}
 				}

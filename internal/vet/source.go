@@ -39,11 +39,11 @@ func (s sources) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// concern reports whether rule SF020 (no compliance test) must check the files of a
+// mustCheck reports whether rule SF020 (no compliance test) must check the files of a
 // package. It returns true if any file contains the import path of this module, in quotes,
 // or the text SF020. In a package without these texts the rule has nothing to report,
 // because the package neither constructs a producer nor has a directive about the rule.
-func (s sources) concern(files []string) (bool, error) {
+func (s sources) mustCheck(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {
 		text, err := s.read(file)

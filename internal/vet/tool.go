@@ -12,12 +12,12 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependencies is the name of a flag of the tool, the binary that "go vet" runs on each
-// package. [Run] sets the flag. With it, the tool reports the diagnostics of every
+// dependenciesFlag is the name of a flag of the tool, the binary that "go vet" runs on
+// each package. [Run] sets the flag. With it, the tool reports the diagnostics of every
 // package, even of a package that is only imported. It also adds one diagnostic to each
-// analyzed package, of the category answered. The tool ignores the flag's value. But the
-// go command caches results by flags, so with another value it does not use the results of
-// an earlier run.
+// analyzed package (see marker). The tool ignores the flag's value. But the go command
+// caches results by flags, so with another value it does not use the results of an earlier
+// run.
 //
 // The flag works around two faults of the go command (1.26), which lose findings:
 //
@@ -28,11 +28,11 @@ import (
 // The go command stores the facts of a package before the result. If it is killed between
 // the two, later runs print nothing about the package. Run notices this because the added
 // diagnostic is missing, and tries again with another value of the flag.
-const dependencies = "dependencies"
+const dependenciesFlag = "dependencies"
 
-// answered is the category of the diagnostic that the tool adds to every package. The
+// marker is the category of the diagnostic that the tool adds to every package. The
 // diagnostic shows [Run] that the output of "go vet" includes the package.
-const answered = "answered"
+const marker = "answered"
 
 // IsToolCall reports whether the arguments of the process, without its name, come from
 // the go command. The go command runs the binary of "go vet -vettool" with -V=full,
@@ -53,10 +53,10 @@ func IsToolCall(args []string) bool {
 // Options.Tool is also the tool that "go vet" runs. So its main function must first call
 // IsToolCall, and then ToolMain if the result is true.
 func ToolMain(analyzers ...*analysis.Analyzer) {
-	flag.String(dependencies, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
+	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
 	if strings.HasSuffix(os.Args[last], ".cfg") {
-		byRun := isSet(os.Args[1:], dependencies)
+		byRun := isSet(os.Args[1:], dependenciesFlag)
 		unit, err := withDiagnostics(os.Args[last], byRun, isSet(os.Args[1:], "fix"))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "sqsfifo:", err)
@@ -65,7 +65,7 @@ func ToolMain(analyzers ...*analysis.Analyzer) {
 		os.Args[last] = unit
 		if byRun {
 			for i, a := range analyzers {
-				analyzers[i] = answering(a)
+				analyzers[i] = withMarker(a)
 			}
 		}
 	}
@@ -79,13 +79,13 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// answering returns an analyzer that does the same as a, and also reports one diagnostic
-// for each package. The category of this diagnostic is the constant answered.
-func answering(a *analysis.Analyzer) *analysis.Analyzer {
+// withMarker returns an analyzer that does the same as a, and also reports one diagnostic
+// for each package. The category of this diagnostic is the constant marker.
+func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
 		result, err := a.Run(pass)
-		pass.Report(analysis.Diagnostic{Pos: pass.Files[0].Package, Category: answered, Message: answered})
+		pass.Report(analysis.Diagnostic{Pos: pass.Files[0].Package, Category: marker, Message: marker})
 		return result, err
 	}
 	return &out

@@ -51,16 +51,16 @@ func parse(text string) (map[string]label, error) {
 // means modules that send to SQS or SNS. The key true means control modules, which use
 // only standard queues.
 type tally struct {
-	modules map[bool]int // number of analyzed modules, by module.control
-	skipped map[bool]int // number of missing modules, by module.control
-	count   map[string]map[lint.Severity]int
-	labels  map[string]label // label of each finding; the function key returns the map's key
-	looked  map[string]bool  // true for the path of each analyzed module
-	faults  []error
+	modules  map[bool]int // number of analyzed modules, by module.control
+	skipped  map[bool]int // number of missing modules, by module.control
+	count    map[string]map[lint.Severity]int
+	labels   map[string]label // label of each finding; the function key returns the map's key
+	analyzed map[string]bool  // true for the path of each analyzed module
+	faults   []error
 }
 
 func newTally() *tally {
-	return &tally{modules: map[bool]int{}, skipped: map[bool]int{}, labels: map[string]label{}, looked: map[string]bool{}, count: map[string]map[lint.Severity]int{
+	return &tally{modules: map[bool]int{}, skipped: map[bool]int{}, labels: map[string]label{}, analyzed: map[string]bool{}, count: map[string]map[lint.Severity]int{
 		isTrue: {}, isFalse: {}, unlabelled: {},
 	}}
 }
@@ -72,7 +72,7 @@ func newTally() *tally {
 // this module in known if the module no longer has the finding.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
-	t.looked[m.path] = true
+	t.analyzed[m.path] = true
 	for _, f := range found {
 		k := key(m, f)
 		l, ok := known[k]
@@ -143,7 +143,7 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {
-		if path, _, _ := strings.Cut(k, " "); !t.looked[path] {
+		if path, _, _ := strings.Cut(k, " "); !t.analyzed[path] {
 			lines[k] = l
 		}
 	}

@@ -162,12 +162,12 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the mouse wheel while the pointer is at x, y. The third parameter is the
-// distance in CSS pixels. If it is negative, the wheel turns away from the user.
-func (b *Tab) Wheel(x, y, by float64) {
+// Wheel turns the mouse wheel while the pointer is at x, y. The parameter distance is in
+// CSS pixels. If it is negative, the wheel turns away from the user.
+func (b *Tab) Wheel(x, y, distance float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
-		p.DeltaX, p.DeltaY = 0.01, by // not 0, because chromedp omits 0 and the browser needs a value
+		p.DeltaX, p.DeltaY = 0.01, distance // not 0, because chromedp omits 0 and the browser needs a value
 	}))
 }
 

@@ -234,7 +234,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 		DedupeKey string    `json:"dedupe_key"`
 		EventID   uuid.UUID `json:"event_id"`
 	}
-	if err := b.around(m, event); err != nil {
+	if err := b.setGroupAndAttributes(m, event); err != nil {
 		return nil, err
 	}
 	// Check the rules first: a finding names the rule and the place of the fault, and an
@@ -247,9 +247,9 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	return m, err
 }
 
-// around sets the message group and the attributes of m. It fills in the
+// setGroupAndAttributes sets the message group and the attributes of m. It fills in the
 // templates with the values of the event.
-func (b *Builder) around(m *sqsfifo.Message, event any) error {
+func (b *Builder) setGroupAndAttributes(m *sqsfifo.Message, event any) error {
 	var err error
 	if m.Group, err = b.text("--group", event); err != nil {
 		return err
@@ -319,7 +319,7 @@ func (b *Builder) payload(canonical []byte, event any) (*sqsfifo.Message, error)
 		return nil, err
 	}
 	m := new(sqsfifo.Message)
-	if err := b.around(m, event); err != nil {
+	if err := b.setGroupAndAttributes(m, event); err != nil {
 		return nil, err
 	}
 	identity.Group = m.Group
@@ -350,7 +350,7 @@ func (b *Builder) producer(source string) (*sqsfifo.Producer[Event], error) {
 	if len(b.producers) == mostSources {
 		return nil, fmt.Errorf("--source: more than %d sources; a source is a pipeline, not an entity", mostSources)
 	}
-	//sqsfifo:ignore SF020 -- the events are the user's, and the suite needs a function that builds them
+	//sqsfifo:ignore SF020 -- a compliance test needs a function that builds events; these events are the user's input
 	p, err := sqsfifo.NewProducerOn(b.queue, sqsfifo.Config[Event]{
 		Source: source, Organization: b.spec.Organization,
 		Identify: func(e Event) (sqsfifo.Identity, error) { return e.identity, nil },

@@ -70,17 +70,17 @@ func (l Line) wayOut(err error) string {
 // Texts are the texts of an input: the lines of files, or whole files. Texts is not safe for
 // concurrent use.
 type Texts struct {
-	names []string
-	stdin io.Reader
-	whole bool
-	read  int64
+	names      []string
+	stdin      io.Reader
+	wholeFiles bool
+	read       int64
 }
 
-// Open returns the texts of the files. If the parameter whole is false, each line of a
-// file is a text. If it is true, each file is one text, with the line number 1. The name
-// "-" means standard input, and so does an empty list. The error names the first file that
-// cannot be opened.
-func Open(files []string, stdin io.Reader, whole bool) (*Texts, error) {
+// Open returns the texts of the files. If wholeFiles is false, each line of a file is a
+// text. If it is true, each file is one text, with the line number 1. The name "-" means
+// standard input, and so does an empty list. The error names the first file that cannot be
+// opened.
+func Open(files []string, stdin io.Reader, wholeFiles bool) (*Texts, error) {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
@@ -94,7 +94,7 @@ func Open(files []string, stdin io.Reader, whole bool) (*Texts, error) {
 		}
 		_ = f.Close()
 	}
-	return &Texts{names: slices.Clone(files), stdin: stdin, whole: whole}, nil
+	return &Texts{names: slices.Clone(files), stdin: stdin, wholeFiles: wholeFiles}, nil
 }
 
 // Size returns the total size of all files in bytes, or 0 if the size of any of them is
@@ -139,7 +139,7 @@ func (t *Texts) file(name string, yield func(Line, error) bool) bool {
 		defer f.Close()
 		shown, from = name, f
 	}
-	if t.whole {
+	if t.wholeFiles {
 		text, err := io.ReadAll(from)
 		t.read += int64(len(text))
 		if err != nil && name == "-" { // an error about a named file already contains the name

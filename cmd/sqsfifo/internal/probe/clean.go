@@ -17,13 +17,15 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after inVain successive answers with messages of other senders only, because
-// it could receive them again and again. It also stops after empty successive answers
-// without messages. Such an answer takes a second, so clean waits for longer than hiddenFor
-// seconds: for this time, messages in a lost answer stay hidden.
+// These are the two limits for answers without a message of this run. clean stops after
+// maxForeign answers with only messages of other senders, unless an answer between them
+// has a message of this run: clean could receive the same messages again and again. clean
+// also stops after maxEmpty answers in a row without any message. It waits a second for
+// each of these, in total longer than hiddenFor seconds, because the messages of a lost
+// answer stay hidden for that time.
 const (
-	inVain = 3
-	empty  = hiddenFor + 2
+	maxForeign = 3
+	maxEmpty   = hiddenFor + 2
 )
 
 // hiddenFor is the visibility timeout of each receive, in seconds. If this process ends
@@ -31,9 +33,9 @@ const (
 // time.
 const hiddenFor = 10
 
-// clean receives messages until it has deleted all messages of this run, or until inVain or
-// empty answers in a row bring none of them. It makes messages of other senders visible
-// again.
+// clean receives messages until it has deleted all messages of this run, or until one of
+// the limits maxForeign and maxEmpty is reached. It makes messages of other senders
+// visible again.
 func (p *prober) clean(ctx context.Context) error {
 	switch {
 	case p.attrs == nil:
@@ -42,7 +44,7 @@ func (p *prober) clean(ctx context.Context) error {
 		return &UncleanError{"it has a dead-letter queue, to which each receive brings the messages of others nearer"}
 	}
 	var errs []error
-	for vain, nothing := 0, 0; vain < inVain && nothing < empty && p.report.Deleted < len(p.ids); {
+	for foreign, empty := 0, 0; foreign < maxForeign && empty < maxEmpty && p.report.Deleted < len(p.ids); {
 		out, err := p.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &p.QueueURL, MaxNumberOfMessages: 10, VisibilityTimeout: hiddenFor, WaitTimeSeconds: 1,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
@@ -51,7 +53,7 @@ func (p *prober) clean(ctx context.Context) error {
 			return errors.Join(append(errs, fmt.Errorf("sqs:ReceiveMessage: %w", err))...)
 		}
 		if len(out.Messages) == 0 {
-			nothing++
+			empty++
 			continue
 		}
 		// Make the messages of other senders visible again before the deletion of this
@@ -79,8 +81,8 @@ func (p *prober) clean(ctx context.Context) error {
 		if len(errs) > 0 {
 			break
 		}
-		if nothing, vain = 0, vain+1; len(own) > 0 {
-			vain = 0
+		if empty, foreign = 0, foreign+1; len(own) > 0 {
+			foreign = 0
 		}
 	}
 	return errors.Join(errs...)

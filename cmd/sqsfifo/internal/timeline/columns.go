@@ -21,12 +21,12 @@ type columns struct {
 	flags  []byte
 	// id has values only for stored messages: the first 8 bytes of a deduplication ID with
 	// the form of a SHA-256, or else the index in names of the ID's text.
-	id     []byte
-	of     []byte // for a suppressed message: row.number minus the number of the original
-	other  []byte // for flagCollides: row.number minus the number of the message with the same dedupe key
-	errors []byte // for a refused message: index in texts of the error's text
-	source []byte // index in sourceList of the file (or of its replay) with the row's message
-	line   []byte // line number minus the line number of the previous row from the same source
+	id        []byte
+	original  []byte // for a suppressed message: row.number minus the number of the original
+	collision []byte // for flagCollides: row.number minus the number of the message with the same dedupe key
+	errors    []byte // for a refused message: index in texts of the error's text
+	source    []byte // index in sourceList of the file (or of its replay) with the row's message
+	line      []byte // line number minus the line number of the previous row from the same source
 
 	names, texts index
 	sources      map[Place]int // index in sourceList of each source; in the keys, Line is 0
@@ -61,7 +61,7 @@ func (c *columns) add(m row) {
 	case m.flags&flagRefused != 0:
 		c.errors = binary.AppendUvarint(c.errors, uint64(c.texts.of(m.errors)))
 	case m.flags&flagSuppressed != 0:
-		c.of = binary.AppendUvarint(c.of, uint64(m.number-m.of))
+		c.original = binary.AppendUvarint(c.original, uint64(m.number-m.original))
 	case m.flags&flagNamed != 0:
 		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
 	default:
@@ -72,7 +72,7 @@ func (c *columns) add(m row) {
 		c.id = append(c.id, head[:]...)
 	}
 	if m.flags&flagCollides != 0 {
-		c.other = binary.AppendUvarint(c.other, uint64(m.number-m.other))
+		c.collision = binary.AppendUvarint(c.collision, uint64(m.number-m.collision))
 	}
 	from := Place{File: m.place.File, Replay: m.place.Replay}
 	s, ok := c.sources[from]
@@ -141,7 +141,7 @@ type packed struct {
 func (c *columns) pack(complete bool) packed {
 	b64 := base64.StdEncoding.EncodeToString
 	p := packed{
-		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
+		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.original), Other: b64(c.collision),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
 	// If the page has all messages, the numbers of the rows are 1, 2, 3 and so on, and the

@@ -105,19 +105,19 @@ type Recorder struct {
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
 	// kept has the findings and their related messages. If the field all is nil, the page
 	// has no other messages.
-	kept    []row
-	keptOf  [kindCount]int
-	causes  map[cause]int
-	recent  recent.Messages[recentMessage]
-	bins    bins
-	texts   map[int]text
-	textsOf [kindCount]int
-	most    int // largest length of the field all: MaxMessages, or less in tests
+	kept        []row
+	keptOf      [kindCount]int
+	causes      map[cause]int
+	recent      recent.Messages[recentMessage]
+	bins        bins
+	texts       map[int]text
+	textsOf     [kindCount]int
+	maxMessages int // largest length of the field all: MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.
 func NewRecorder() *Recorder {
-	return &Recorder{groups: newGroups(), all: newColumns(), causes: map[cause]int{}, texts: map[int]text{}, most: MaxMessages}
+	return &Recorder{groups: newGroups(), all: newColumns(), causes: map[cause]int{}, texts: map[int]text{}, maxMessages: MaxMessages}
 }
 
 // cause is the reason of a finding; the list groups findings by cause.
@@ -142,10 +142,10 @@ type row struct {
 	group      uint32
 	flags      byte
 	id, errors string
-	// of is the number of a suppressed message's original. other is the number of an
-	// earlier message with the same dedupe key and another body. 0 means none.
-	of, other int
-	place     Place
+	// original is the number of a suppressed message's original. collision is the number
+	// of an earlier message with the same dedupe key and another body. 0 means none.
+	original, collision int
+	place               Place
 }
 
 // The bits of row.flags.
@@ -174,7 +174,7 @@ func (r *Recorder) Add(m Message) {
 	group := r.groups.of(m.Group)
 	r.groups.counts[group][kind]++
 	r.bins.add(at, kind)
-	out := row{number: r.count, at: at, group: group, flags: flagsOf(m), of: m.Outcome.Of + 1, other: m.Outcome.Collides + 1, place: m.Place}
+	out := row{number: r.count, at: at, group: group, flags: flagsOf(m), original: m.Outcome.Of + 1, collision: m.Outcome.Collides + 1, place: m.Place}
 	if m.Outcome.Err != nil {
 		out.errors = m.Outcome.Err.Error()
 	}
@@ -185,7 +185,7 @@ func (r *Recorder) Add(m Message) {
 		}
 	}
 	if r.all != nil {
-		if r.count > r.most {
+		if r.count > r.maxMessages {
 			r.all = nil
 		} else {
 			r.all.add(out)
@@ -231,7 +231,7 @@ func (r *Recorder) find(kind Kind, m Message, found row) {
 	if r.keptOf[kind] < MaxFindings {
 		r.keptOf[kind]++
 		r.kept = append(r.kept, found)
-		for _, number := range []int{found.of, found.other} {
+		for _, number := range []int{found.original, found.collision} {
 			if was, ok := r.recent.Of(number); ok {
 				named := row{number: number, at: was.at, group: was.group, place: was.place}
 				r.kept = append(r.kept, named)
@@ -244,9 +244,9 @@ func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.textsOf[kind]++
 	t := text{own: lineOf(m.Place)}
 	if kind != Refused {
-		t.with = found.of
+		t.with = found.original
 		if kind == Bodies {
-			t.with = found.other
+			t.with = found.collision
 		}
 		if was, ok := r.recent.Of(t.with); ok {
 			t.other = lineOf(was.place)

@@ -67,7 +67,7 @@ func unpack(t *testing.T, c contents) []row {
 		case m.flags&flagRefused != 0:
 			m.errors = c.Rows.Texts[errors()]
 		case m.flags&flagSuppressed != 0:
-			m.of = last - int(of())
+			m.original = last - int(of())
 		case m.flags&flagNamed != 0:
 			v, n := binary.Uvarint(ids)
 			m.id, ids = c.Rows.Names[v], ids[n:]
@@ -75,7 +75,7 @@ func unpack(t *testing.T, c contents) []row {
 			m.id, ids = hex.EncodeToString(ids[:8]), ids[8:]
 		}
 		if m.flags&flagCollides != 0 {
-			m.other = last - int(other())
+			m.collision = last - int(other())
 		}
 		s := source()
 		lines[s] += int32(signed(line()))
@@ -138,8 +138,8 @@ func TestColumns(t *testing.T) {
 		assert.Equal(t, m.Group, c.Groups[g.group])
 		assert.Equal(t, m.Place, g.place)
 		assert.Equal(t, flagsOf(m), g.flags&^flagNamed)
-		assert.Equal(t, m.Outcome.Of+1, g.of)
-		assert.Equal(t, m.Outcome.Collides+1, g.other)
+		assert.Equal(t, m.Outcome.Of+1, g.original)
+		assert.Equal(t, m.Outcome.Collides+1, g.collision)
 		switch {
 		case m.Outcome.Err != nil:
 			assert.Equal(t, m.Outcome.Err.Error(), g.errors)
@@ -178,7 +178,7 @@ func TestSize(t *testing.T) {
 func TestBeyondTheBound(t *testing.T) {
 	messages := someMessages(2, 20_000)
 	r := NewRecorder()
-	r.most = 1000
+	r.maxMessages = 1000
 	for _, m := range messages {
 		r.Add(m)
 	}
@@ -215,7 +215,7 @@ func TestBeyondTheBound(t *testing.T) {
 
 	// A page has at most MaxFindings findings of each kind, but the counts include all.
 	r = NewRecorder()
-	r.most = 10
+	r.maxMessages = 10
 	const many = 4 * MaxFindings
 	for i := range many {
 		m := messages[0]
