@@ -13,7 +13,7 @@ import (
 )
 
 // try is one attempt to send an item, in the next commit.
-type try struct {
+type attempt struct {
 	queue    *groupQueue
 	item     int
 	label    Label
@@ -36,45 +36,45 @@ func (r *runner) fits() bool {
 // durable, commit sends the items.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
-	var tries []*try
+	var attempts []*attempt
 	for ; n > 0 && len(r.ready) > 0 && r.fits(); n-- {
 		l := r.ready[0]
 		r.ready = r.ready[1:]
-		if t := r.judge(l, now); t != nil {
-			tries = append(tries, t)
+		if t := r.nextAttempt(l, now); t != nil {
+			attempts = append(attempts, t)
 			r.inFlight++
 			r.bytes += r.plan.Items[t.item].Size
 		}
 	}
-	tries, err := r.load(ctx, tries, now)
+	attempts, err := r.load(ctx, attempts, now)
 	if err == nil {
-		err = r.save(ctx, tries)
+		err = r.save(ctx, attempts)
 	}
 	if err != nil {
-		r.inFlight -= len(tries)
+		r.inFlight -= len(attempts)
 		return err
 	}
-	r.pace.charge(now, len(tries))
-	for _, t := range tries {
+	r.pace.charge(now, len(attempts))
+	for _, t := range attempts {
 		r.send(t)
 	}
 	return nil
 }
 
-// judge decides about the first item of a group now. It returns a try if the item is to
+// nextAttempt decides about the first item of a group now. It returns a try if the item is to
 // be sent, and nil otherwise.
-func (r *runner) judge(l *groupQueue, now time.Time) *try {
+func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
 	return r.apply(l, item, p.decide(r.plan.Options, item, now))
 }
 
 // apply carries out a decision about the first item of a group. It returns a try if the
 // decision is to send, and nil otherwise.
-func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
-	m := &mark{Item: item.Number, Reason: d.reason}
+func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
+	m := &journalEntry{Item: item.Number, Reason: d.reason}
 	switch d.action {
 	case ActionWait:
-		l.due = item.Sent.outsideFrom()
+		l.due = item.Sent.forgottenAt()
 		heap.Push(&r.waiting, l)
 		return nil
 	case ActionSkip:
@@ -84,7 +84,7 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 	case ActionConflict:
 		m.Outcome = OutcomeConflict
 	case ActionSend, ActionDrift:
-		return &try{queue: l, item: item.Number, label: d.label, deadline: d.deadline}
+		return &attempt{queue: l, item: item.Number, label: d.label, deadline: d.deadline}
 	}
 	r.record(l, m)
 	return nil
@@ -93,28 +93,28 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 // load reads the messages of the tries from the source. It removes a try if the message
 // is missing, or differs from the source's record or from the plan. It also removes a try
 // if the message need not be sent any more (see recheck).
-func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try, error) {
-	if len(tries) == 0 {
+func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
+	if len(attempts) == 0 {
 		return nil, nil
 	}
-	positions := make([]string, len(tries))
-	for i, t := range tries {
+	positions := make([]string, len(attempts))
+	for i, t := range attempts {
 		positions[i] = r.plan.Items[t.item].Position
 	}
 	found, err := r.config.Source.Fetch(ctx, positions)
-	if err == nil && len(found) != len(tries) {
-		err = fmt.Errorf("it returned %d items for %d positions", len(found), len(tries))
+	if err == nil && len(found) != len(attempts) {
+		err = fmt.Errorf("it returned %d items for %d positions", len(found), len(attempts))
 	}
 	if err != nil {
-		return tries, fmt.Errorf("replay: source %q: %w", r.plan.Source, err)
+		return attempts, fmt.Errorf("replay: source %q: %w", r.plan.Source, err)
 	}
-	kept := tries[:0]
-	for i, t := range tries {
+	kept := attempts[:0]
+	for i, t := range attempts {
 		item, f := &r.plan.Items[t.item], &found[i]
 		refuse := func(o Outcome, reason string) {
 			r.inFlight--
 			r.bytes -= item.Size
-			r.record(t.queue, &mark{Item: t.item, Outcome: o, Reason: reason, Refuted: true})
+			r.record(t.queue, &journalEntry{Item: t.item, Outcome: o, Reason: reason, Refuted: true})
 		}
 		t.message = f.Message
 		switch why := f.drift(); {
@@ -122,7 +122,7 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 			refuse(OutcomeFailed, "it is not in the source any more")
 			continue
 		case why != "":
-			refuse(OutcomeDrift, text(why))
+			refuse(OutcomeDrift, shorten(why))
 			continue
 		case hashOf(f.Message.Body) != item.BodyHash || f.Message.Group != item.Group || item.DedupeKey != "" && f.Message.DedupeKey != item.DedupeKey:
 			refuse(OutcomeDrift, "the body, the group or the dedupe key is not the planned one")
@@ -139,9 +139,9 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 // its delivery than the plan, for example that SQS confirmed it. If an earlier attempt is
 // in doubt, or the item was resolved with ResolutionNoEffect, the decision stays. recheck
 // returns the try to send, or nil.
-func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
+func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
-	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {
+	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
 		return t
 	}
 	fresh := *item
@@ -164,43 +164,43 @@ const saveFor = 30 * time.Second
 
 // save writes the outcomes since the last commit, and an entry for each item that will be
 // sent now (tries), durably to the journal.
-func (r *runner) save(ctx context.Context, tries []*try) error {
-	marks := r.unsaved
+func (r *runner) save(ctx context.Context, attempts []*attempt) error {
+	entries := r.unsaved
 	at := r.config.Now().UTC().Round(0)
-	for _, t := range tries {
-		marks = append(marks, mark{Kind: markTry, Item: t.item, At: at, Label: t.label})
+	for _, t := range attempts {
+		entries = append(entries, journalEntry{Kind: entryTry, Item: t.item, At: at, Label: t.label})
 	}
-	if len(marks) == 0 {
+	if len(entries) == 0 {
 		return nil
 	}
 	// Known outcomes are saved even if ctx has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
 	defer cancel()
-	if len(r.entries) > 0 && r.config.Ledger != nil {
-		if err := r.config.Ledger(ctx, r.entries); err != nil {
+	if len(r.ledgerEntries) > 0 && r.config.Ledger != nil {
+		if err := r.config.Ledger(ctx, r.ledgerEntries); err != nil {
 			r.broken = true
 			return fmt.Errorf("replay: ledger: %w", err)
 		}
-		r.entries = r.entries[:0]
+		r.ledgerEntries = r.ledgerEntries[:0]
 	}
-	if err := r.config.Journal.append(ctx, marks); err != nil {
+	if err := r.config.Journal.append(ctx, entries); err != nil {
 		r.broken = true
 		return fmt.Errorf("replay: %w", err)
 	}
-	for i := len(r.unsaved); i < len(marks); i++ {
-		r.history.items[marks[i].Item].apply(&marks[i])
+	for i := len(r.unsaved); i < len(entries); i++ {
+		r.history.items[entries[i].Item].apply(&entries[i])
 	}
 	if r.config.Progress != nil {
 		for i := range r.unsaved {
 			r.config.Progress(&r.plan.Items[r.unsaved[i].Item], r.unsaved[i].Outcome)
 		}
 	}
-	r.unsaved = marks[:0]
+	r.unsaved = entries[:0]
 	return nil
 }
 
 // send submits a message. The answer arrives on r.answers.
-func (r *runner) send(t *try) {
+func (r *runner) send(t *attempt) {
 	m := *t.message
 	if t.tagged = len(m.Attributes) < maxAttributes; t.tagged {
 		m.Attributes = maps.Clone(m.Attributes)
@@ -215,7 +215,7 @@ func (r *runner) send(t *try) {
 // maxAttributes is the largest number of attributes that SQS accepts in a message.
 const maxAttributes = 10
 
-func (r *runner) submit(t *try, m *sqsfifo.Message) {
+func (r *runner) submit(t *attempt, m *sqsfifo.Message) {
 	ctx, cancel := r.sends, context.CancelFunc(nil)
 	if !t.deadline.IsZero() {
 		ctx, cancel = context.WithTimeoutCause(ctx, t.deadline.Sub(r.config.Now()), errTooLate)
@@ -237,13 +237,13 @@ func (r *runner) handleAnswer(a answer) {
 		// The message with the replay attribute exceeds a limit of SQS, so it was not sent.
 		// It is sent without the attribute.
 		a.tagged = false
-		r.submit(a.try, a.message)
+		r.submit(a.attempt, a.message)
 		return
 	}
 	r.inFlight--
 	item := &r.plan.Items[a.item]
 	r.bytes -= item.Size
-	m := &mark{Item: a.item, Outcome: outcomeOf(a.receipt, a.err), MessageID: a.receipt.MessageID, SequenceNumber: a.receipt.SequenceNumber}
+	m := &journalEntry{Item: a.item, Outcome: outcomeOf(a.receipt, a.err), MessageID: a.receipt.MessageID, SequenceNumber: a.receipt.SequenceNumber}
 	switch fate := sqsfifo.FateOf(a.err); {
 	case fate == sqsfifo.Stored && a.receipt.MessageID != "" && a.receipt.MessageID == item.MessageID:
 		m.Outcome = OutcomeSuppressed
@@ -256,7 +256,7 @@ func (r *runner) handleAnswer(a answer) {
 		m.NoResend = true
 	}
 	if a.err != nil {
-		m.Reason = text(a.err.Error())
+		m.Reason = shorten(a.err.Error())
 	}
 	r.record(a.queue, m)
 }
@@ -282,21 +282,21 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 
 // record notes the outcome of a group's first item: the next save writes m to the
 // journal. Then it moves the group to the next item, or stops the group.
-func (r *runner) record(l *groupQueue, m *mark) {
-	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
+func (r *runner) record(l *groupQueue, m *journalEntry) {
+	m.Kind, m.At = entryEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]
 	p.apply(m)
 	r.unsaved = append(r.unsaved, *m)
 	if p.tried && m.Outcome != OutcomeNone {
-		item, e := &r.plan.Items[m.Item], r.entry(ledgerTriggered)
+		item, e := &r.plan.Items[m.Item], r.ledgerEntry(ledgerTriggered)
 		e.Item, e.EventID, e.EventSource, e.DedupeKey = m.Item, item.EventID, item.EventSource, item.DedupeKey
 		e.MessageGroup, e.BodyHash = item.Group, item.BodyHash
 		e.Outcome, e.MessageID, e.SequenceNumber = m.Outcome, m.MessageID, m.SequenceNumber
-		r.entries = append(r.entries, e)
+		r.ledgerEntries = append(r.ledgerEntries, e)
 	}
 	r.meters.add(m.Outcome)
 	switch {
-	case p.done():
+	case p.groupContinues():
 		l.items = l.items[1:]
 		r.advance(l)
 	case m.Outcome != OutcomeNone:

@@ -19,10 +19,10 @@ type decision struct {
 func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision {
 	d := decision{action: ActionSend, label: item.Sent.label(now)}
 	switch {
-	case !p.doubt.IsZero() && p.resendable(now):
-		d.label, d.deadline = LabelInside, p.doubt.Add(ResendFor)
-	case !p.doubt.IsZero():
-		d.action, d.label = ActionUnresolved, Sent{From: p.doubt, To: p.doubt}.label(now)
+	case !p.doubtSince.IsZero() && p.resendable(now):
+		d.label, d.deadline = LabelInside, p.doubtSince.Add(ResendFor)
+	case !p.doubtSince.IsZero():
+		d.action, d.label = ActionUnresolved, Sent{From: p.doubtSince, To: p.doubtSince}.label(now)
 		_, d.reason = p.judge(item, now)
 	case p.resolution == idempotency.ResolutionNoEffect:
 	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionUnresolved:
@@ -70,7 +70,7 @@ func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step,
 	stopped := map[string]bool{}
 	for i := range plan.Items {
 		item, p := &plan.Items[i], &h.items[i]
-		if p.done() || stopped[item.Group] {
+		if p.groupContinues() || stopped[item.Group] {
 			continue
 		}
 		d := p.decide(plan.Options, item, now)
@@ -80,7 +80,7 @@ func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step,
 		if d.action == ActionSend && item.Action == ActionDrift {
 			d.action, d.reason = ActionDrift, item.Reason
 		}
-		steps = append(steps, Step{item, d.label, d.action, d.reason, !p.doubt.IsZero()})
+		steps = append(steps, Step{item, d.label, d.action, d.reason, !p.doubtSince.IsZero()})
 		stopped[item.Group] = d.action != ActionSend && d.action != ActionWait
 	}
 	return steps, nil

@@ -9,12 +9,12 @@ import (
 )
 
 // The names in this file are for the tests in package replay_test.
-type Mark = mark
+type JournalEntry = journalEntry
 
 const (
-	MarkBegin = markBegin
-	MarkTry   = markTry
-	MarkEnd   = markEnd
+	EntryBegin = entryBegin
+	EntryTry   = entryTry
+	EntryEnd   = entryEnd
 )
 
 // JournalPath returns the path of a plan's journal.
@@ -28,14 +28,14 @@ type MemoryJournal struct {
 
 // NewMemoryJournal returns a journal with the given entries (marks). Each mark is written
 // and synced separately.
-func NewMemoryJournal(marks ...Mark) *MemoryJournal {
+func NewMemoryJournal(entries ...JournalEntry) *MemoryJournal {
 	d := new(memoryDisk)
 	j, err := recoverJournal("memory", d)
 	if err != nil {
 		panic(err)
 	}
-	for _, m := range marks {
-		if err := j.append(context.Background(), []mark{m}); err != nil {
+	for _, m := range entries {
+		if err := j.append(context.Background(), []journalEntry{m}); err != nil {
 			panic(err)
 		}
 	}
@@ -43,19 +43,19 @@ func NewMemoryJournal(marks ...Mark) *MemoryJournal {
 }
 
 // All returns the durable entries (marks). It may be called during a run.
-func (m *MemoryJournal) All() (out []Mark) {
+func (m *MemoryJournal) All() (out []JournalEntry) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
 	r := newJournalReader("memory", io.NewSectionReader(unlocked{m.disk}, 0, int64(len(m.disk.text))))
 	for {
-		mark, err := r.next()
+		entry, err := r.next()
 		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {
 			panic(err)
 		}
-		out = append(out, mark)
+		out = append(out, entry)
 	}
 }
 

@@ -9,15 +9,15 @@ type eventKey struct{ source, key string }
 // item for each different message: the first such item. The numbers are indices in the
 // slice all.
 type variants struct {
-	all   []PlannedItem
-	first map[eventKey][]int
+	all      []PlannedItem
+	distinct map[eventKey][]int
 }
 
 // joinRecords finds items with the same message, that is, the same event, group and body
 // hash. It adds the records of the later items to the first item, and marks the later
 // items as repeated. It ignores drifted items and items without a dedupe key.
 func joinRecords(all []PlannedItem) variants {
-	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
+	v := variants{all: all, distinct: make(map[eventKey][]int, len(all))}
 	for i := range all {
 		item := &all[i]
 		if item.Action == ActionDrift || item.DedupeKey == "" {
@@ -29,7 +29,7 @@ func joinRecords(all []PlannedItem) variants {
 			continue
 		}
 		k := eventKey{item.EventSource, item.DedupeKey}
-		v.first[k] = append(v.first[k], i)
+		v.distinct[k] = append(v.distinct[k], i)
 	}
 	for i := range all { // repeated items get the joined record, so that a filter selects all or none of them
 		if item := &all[i]; item.Reason == reasonRepeated {
@@ -42,7 +42,7 @@ func joinRecords(all []PlannedItem) variants {
 
 // sameMessage returns the first item with the same message, or nil.
 func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
-	for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
+	for _, f := range v.distinct[eventKey{item.EventSource, item.DedupeKey}] {
 		if first := &v.all[f]; first.BodyHash == item.BodyHash && first.Group == item.Group {
 			return first
 		}
@@ -99,7 +99,7 @@ func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return
 	}
-	firsts := v.first[eventKey{item.EventSource, item.DedupeKey}]
+	firsts := v.distinct[eventKey{item.EventSource, item.DedupeKey}]
 	owner := firsts[0]
 	for _, f := range firsts {
 		if v.all[f].Status == StatusDelivered {

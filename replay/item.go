@@ -90,7 +90,7 @@ type envelope struct {
 	EventTime   time.Time `json:"event_time"`
 }
 
-func open(body string) (envelope, error) {
+func parseEnvelope(body string) (envelope, error) {
 	var e envelope
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		return e, fmt.Errorf("the body is not an envelope: %w", err)
@@ -98,9 +98,9 @@ func open(body string) (envelope, error) {
 	return e, nil
 }
 
-// rebuild returns the message of a body and group, for sources without full messages.
-func rebuild(body, group string) (*sqsfifo.Message, error) {
-	e, err := open(body)
+// messageOf returns the message of a body and group, for sources without full messages.
+func messageOf(body, group string) (*sqsfifo.Message, error) {
+	e, err := parseEnvelope(body)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (it *Item) drift() string {
 	case it.DedupeKey != "" && it.DedupeKey != it.Message.DedupeKey:
 		return "the dedupe key of the message is not the recorded one"
 	}
-	if e, err := open(it.Message.Body); err == nil && e.DedupeKey != it.Message.DedupeKey {
+	if e, err := parseEnvelope(it.Message.Body); err == nil && e.DedupeKey != it.Message.DedupeKey {
 		return "the dedupe key of the message is not that of its body"
 	}
 	return ""

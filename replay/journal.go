@@ -105,8 +105,8 @@ func (j *Journal) Close() error {
 
 // marks yields all marks, the entries of the journal, in append order. It stops after the
 // first error.
-func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
-	return func(yield func(mark, error) bool) {
+func (j *Journal) entries(ctx context.Context) iter.Seq2[journalEntry, error] {
+	return func(yield func(journalEntry, error) bool) {
 		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.completeBytes))
 		for {
 			m, err := r.next()
@@ -126,20 +126,20 @@ func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
 // append writes marks to the journal. The marks are durable when append returns nil. After
 // an error, some of the marks may be durable, and the journal accepts no more marks. append
 // does not keep the slice.
-func (j *Journal) append(ctx context.Context, marks []mark) error {
+func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 	if j.err != nil {
 		return &FileError{j.path, 0, "it cannot be appended to", j.err}
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if len(marks) == 0 {
+	if len(entries) == 0 {
 		return nil
 	}
 	var text []byte
-	for i := range marks {
+	for i := range entries {
 		var err error
-		if text, err = appendLine(text, place{j.commit + 1, uint64(len(marks) - 1 - i)}, &marks[i]); err != nil {
+		if text, err = appendLine(text, linePlace{j.commit + 1, uint64(len(entries) - 1 - i)}, &entries[i]); err != nil {
 			return &FileError{j.path, 0, "encode a mark", err}
 		}
 	}

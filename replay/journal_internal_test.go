@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-func marksOf(t testing.TB, j *Journal) (out []mark) {
+func entriesOf(t testing.TB, j *Journal) (out []journalEntry) {
 	t.Helper()
-	for m, err := range j.marks(t.Context()) {
+	for m, err := range j.entries(t.Context()) {
 		require.NoError(t, err)
 		out = append(out, m)
 	}
@@ -38,12 +38,12 @@ func somePlan(t testing.TB) *Plan {
 
 var at = time.Date(2026, 11, 22, 12, 0, 0, 5, time.UTC)
 
-func someMarks() [][]mark {
-	return [][]mark{
-		{{Kind: markBegin, At: at, Plan: "p", Run: "r"}},
-		{{Kind: markTry, Item: 0, At: at, Label: LabelInside}, {Kind: markTry, Item: 1, At: at}},
-		{{Kind: markEnd, Item: 0, At: at, Outcome: OutcomeSent, MessageID: "m", SequenceNumber: "1"}, {Kind: markEnd, Item: 1, At: at, Outcome: OutcomeFailed, Refuted: true, Reason: "<\n\x00>"}},
-		{{Kind: markResolve, Item: 1, At: at, Resolution: idempotency.ResolutionGiveUp}},
+func someEntries() [][]journalEntry {
+	return [][]journalEntry{
+		{{Kind: entryBegin, At: at, Plan: "p", Run: "r"}},
+		{{Kind: entryTry, Item: 0, At: at, Label: LabelInside}, {Kind: entryTry, Item: 1, At: at}},
+		{{Kind: entryEnd, Item: 0, At: at, Outcome: OutcomeSent, MessageID: "m", SequenceNumber: "1"}, {Kind: entryEnd, Item: 1, At: at, Outcome: OutcomeFailed, Refuted: true, Reason: "<\n\x00>"}},
+		{{Kind: entryResolve, Item: 1, At: at, Resolution: idempotency.ResolutionGiveUp}},
 	}
 }
 
@@ -51,17 +51,17 @@ func someMarks() [][]mark {
 // readers see them.
 func TestFileJournal(t *testing.T) {
 	dir, plan := filepath.Join(t.TempDir(), "new"), somePlan(t)
-	var want []mark
-	for _, commit := range someMarks() {
+	var want []journalEntry
+	for _, commit := range someEntries() {
 		j, err := OpenJournal(dir, plan, "")
 		require.NoError(t, err)
 		require.NoError(t, j.append(t.Context(), commit))
 		require.NoError(t, j.append(t.Context(), nil))
 		want = append(want, commit...)
-		assert.Equal(t, want, marksOf(t, j))
+		assert.Equal(t, want, entriesOf(t, j))
 		read, err := ReadJournal(dir, plan)
 		require.NoError(t, err)
-		assert.Equal(t, want, marksOf(t, read))
+		assert.Equal(t, want, entriesOf(t, read))
 		var wrong *FileError
 		require.ErrorAs(t, read.append(t.Context(), commit), &wrong)
 		require.NoError(t, read.Close())
@@ -83,14 +83,14 @@ func TestReadWhileWritten(t *testing.T) {
 	written.Go(func() {
 		defer done.Store(true)
 		for i := range 150 {
-			assert.NoError(t, j.append(t.Context(), slices.Repeat([]mark{{Kind: markTry, Item: i % 6, At: at}}, 40)))
+			assert.NoError(t, j.append(t.Context(), slices.Repeat([]journalEntry{{Kind: entryTry, Item: i % 6, At: at}}, 40)))
 		}
 	})
 	last, reads := 0, 0
 	for !done.Load() {
 		r, err := ReadJournal(dir, plan)
 		require.NoError(t, err)
-		n := len(marksOf(t, r))
+		n := len(entriesOf(t, r))
 		require.Zero(t, n%40)
 		require.GreaterOrEqual(t, n, last)
 		last, reads = n, reads+1
@@ -120,7 +120,7 @@ func TestReadUpToTheSize(t *testing.T) {
 	var whole []byte
 	for commit := range uint64(6) {
 		var err error
-		whole, err = appendLine(whole, place{commit + 1, 0}, &mark{Kind: markTry, Item: 1, At: at})
+		whole, err = appendLine(whole, linePlace{commit + 1, 0}, &journalEntry{Kind: entryTry, Item: 1, At: at})
 		require.NoError(t, err)
 	}
 	one := len(whole) / 6
@@ -167,10 +167,10 @@ func TestTornJournal(t *testing.T) {
 	var ends []int // end of each commit
 	var count []int
 	n := 0
-	for i, commit := range someMarks() {
+	for i, commit := range someEntries() {
 		for k, m := range commit {
 			var err error
-			whole, err = appendLine(whole, place{uint64(i + 1), uint64(len(commit) - 1 - k)}, &m)
+			whole, err = appendLine(whole, linePlace{uint64(i + 1), uint64(len(commit) - 1 - k)}, &m)
 			require.NoError(t, err)
 			n++
 		}
@@ -184,7 +184,7 @@ func TestTornJournal(t *testing.T) {
 	for cut := range whole {
 		j, err := open(whole[:cut])
 		require.NoError(t, err)
-		got := marksOf(t, j)
+		got := entriesOf(t, j)
 		lines := 0 // lines of complete commits
 		for i, end := range ends {
 			if cut >= end {
@@ -192,11 +192,11 @@ func TestTornJournal(t *testing.T) {
 			}
 		}
 		assert.Len(t, got, lines, "cut at %d", cut)
-		require.NoError(t, j.append(t.Context(), []mark{{Kind: markTry, Item: 5, At: at}}))
+		require.NoError(t, j.append(t.Context(), []journalEntry{{Kind: entryTry, Item: 5, At: at}}))
 		require.NoError(t, j.Close())
 		j, err = recoverJournal("j", w)
 		require.NoError(t, err)
-		assert.Len(t, marksOf(t, j), lines+1)
+		assert.Len(t, entriesOf(t, j), lines+1)
 		require.NoError(t, j.Close())
 	}
 	for i := range whole {
@@ -210,13 +210,13 @@ func TestTornJournal(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.Len(t, marksOf(t, j), count[2])
+		assert.Len(t, entriesOf(t, j), count[2])
 		require.NoError(t, j.Close())
 	}
 	// After a crash, some file systems leave zeros at the end of a file.
 	j, err := open(append(bytes.Clone(whole), make([]byte, 5000)...))
 	require.NoError(t, err)
-	assert.Len(t, marksOf(t, j), n)
+	assert.Len(t, entriesOf(t, j), n)
 	require.NoError(t, j.Close())
 	// The last commit has a hole, as after a crash before the sync. The journal drops this
 	// commit.
@@ -224,7 +224,7 @@ func TestTornJournal(t *testing.T) {
 	clear(hole[ends[1]+3 : ends[1]+20])
 	j, err = open(hole)
 	require.NoError(t, err)
-	assert.Len(t, marksOf(t, j), count[1])
+	assert.Len(t, entriesOf(t, j), count[1])
 	require.NoError(t, j.Close())
 	// A commit in the middle is missing, so the journal is damaged.
 	_, err = open(append(bytes.Clone(whole[:ends[0]]), whole[ends[1]:]...))
@@ -251,27 +251,27 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	j, err := recoverJournal("j", f)
 	require.NoError(t, err)
 	f.fails = errors.New("I/O error")
-	require.ErrorContains(t, j.append(t.Context(), someMarks()[0]), "I/O error")
-	require.ErrorContains(t, j.append(t.Context(), someMarks()[0]), "cannot be appended to")
+	require.ErrorContains(t, j.append(t.Context(), someEntries()[0]), "I/O error")
+	require.ErrorContains(t, j.append(t.Context(), someEntries()[0]), "cannot be appended to")
 }
 
 // A journal is refused if its entries do not fit the plan, come before the begin of any
 // run, or have an unknown kind.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
-	begin := mark{Kind: markBegin, Plan: plan.ID, Run: "r"}
-	for name, marks := range map[string][]mark{
-		"another plan": {{Kind: markBegin, Plan: "another"}},
-		"no run":       {{Kind: markTry}},
-		"no such item": {begin, {Kind: markEnd, Item: 6, Outcome: OutcomeSent}},
-		"negative":     {begin, {Kind: markEnd, Item: -1, Outcome: OutcomeSent}},
+	begin := journalEntry{Kind: entryBegin, Plan: plan.ID, Run: "r"}
+	for name, entries := range map[string][]journalEntry{
+		"another plan": {{Kind: entryBegin, Plan: "another"}},
+		"no run":       {{Kind: entryTry}},
+		"no such item": {begin, {Kind: entryEnd, Item: 6, Outcome: OutcomeSent}},
+		"negative":     {begin, {Kind: entryEnd, Item: -1, Outcome: OutcomeSent}},
 		"no kind":      {begin, {Item: 1}},
 	} {
 		w := &world{t: t, life: -1}
 		j, err := recoverJournal("j", w)
 		require.NoError(t, err)
-		for i := range marks {
-			require.NoError(t, j.append(t.Context(), marks[i:i+1]))
+		for i := range entries {
+			require.NoError(t, j.append(t.Context(), entries[i:i+1]))
 		}
 		_, err = readHistory(context.Background(), plan, j)
 		require.Error(t, err, name)
@@ -289,18 +289,18 @@ func TestReportError(t *testing.T) {
 
 // Unknown words in a journal or plan are refused.
 func TestUnknownWords(t *testing.T) {
-	good := mark{Kind: markTry, Outcome: OutcomeSent, Label: LabelInside, Resolution: idempotency.ResolutionNoEffect}
+	good := journalEntry{Kind: entryTry, Outcome: OutcomeSent, Label: LabelInside, Resolution: idempotency.ResolutionNoEffect}
 	require.NoError(t, good.check())
-	for _, change := range []func(*mark){
-		func(m *mark) { m.Kind = "x" },
-		func(m *mark) { m.Outcome = "x" },
-		func(m *mark) { m.Label = "x" },
-		func(m *mark) { m.Resolution = "x" },
+	for _, change := range []func(*journalEntry){
+		func(m *journalEntry) { m.Kind = "x" },
+		func(m *journalEntry) { m.Outcome = "x" },
+		func(m *journalEntry) { m.Label = "x" },
+		func(m *journalEntry) { m.Resolution = "x" },
 	} {
 		m := good
 		change(&m)
 		require.ErrorContains(t, m.check(), `"x"`, "the error names the word")
-		line, err := appendLine(nil, place{1, 0}, &m)
+		line, err := appendLine(nil, linePlace{1, 0}, &m)
 		require.NoError(t, err)
 		_, _, err = parseLine(line)
 		require.ErrorContains(t, err, `"x"`)
@@ -324,9 +324,9 @@ func TestUnknownWords(t *testing.T) {
 // is unchanged.
 func FuzzJournal(f *testing.F) {
 	var whole []byte
-	for i, commit := range someMarks() {
+	for i, commit := range someEntries() {
 		for k, m := range commit {
-			whole, _ = appendLine(whole, place{uint64(i + 1), uint64(len(commit) - 1 - k)}, &m)
+			whole, _ = appendLine(whole, linePlace{uint64(i + 1), uint64(len(commit) - 1 - k)}, &m)
 		}
 	}
 	f.Add(whole)
@@ -339,7 +339,7 @@ func FuzzJournal(f *testing.F) {
 		require.LessOrEqual(t, good, int64(len(text)))
 		r := newJournalReader("j", bytes.NewReader(text[:good]))
 		var again []byte
-		var first []mark
+		var first []journalEntry
 		for {
 			m, err := r.next()
 			if errors.Is(err, io.EOF) {

@@ -27,26 +27,26 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // place is the position of a line in the journal: the number of its commit, and the
 // number of lines that follow in the same commit.
-type place struct{ commit, left uint64 }
+type linePlace struct{ commit, following uint64 }
 
 // follows reports whether a line at q may come directly after a line at p.
-func (q place) follows(p place) bool {
-	if p.left > 0 {
-		return q == place{p.commit, p.left - 1}
+func (q linePlace) follows(p linePlace) bool {
+	if p.following > 0 {
+		return q == linePlace{p.commit, p.following - 1}
 	}
 	return q.commit == p.commit+1
 }
 
-func appendLine(text []byte, at place, m *mark) ([]byte, error) {
-	mark, err := json.Marshal(m)
+func appendLine(text []byte, at linePlace, m *journalEntry) ([]byte, error) {
+	encoded, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
 	rest := append(strconv.AppendUint(nil, at.commit, 10), ' ')
-	rest = append(strconv.AppendUint(rest, at.left, 10), ' ')
-	rest = append(rest, mark...)
+	rest = append(strconv.AppendUint(rest, at.following, 10), ' ')
+	rest = append(rest, encoded...)
 	if len(rest) > maxJournalLine-10 {
-		return nil, fmt.Errorf("the mark has %d bytes", len(mark))
+		return nil, fmt.Errorf("the mark has %d bytes", len(encoded))
 	}
 	text = fmt.Appendf(text, "%08x ", crc32.Checksum(rest, castagnoli))
 	return append(append(text, rest...), '\n'), nil
@@ -54,7 +54,7 @@ func appendLine(text []byte, at place, m *mark) ([]byte, error) {
 
 var errTorn = errors.New("the line is not whole")
 
-func parseLine(line []byte) (m mark, at place, err error) {
+func parseLine(line []byte) (m journalEntry, at linePlace, err error) {
 	var sum [4]byte
 	body, ended := bytes.CutSuffix(line, []byte("\n"))
 	if !ended || len(body) < 10 || body[8] != ' ' {
@@ -68,16 +68,16 @@ func parseLine(line []byte) (m mark, at place, err error) {
 		return m, at, errTorn
 	}
 	commit, rest, _ := bytes.Cut(rest, []byte(" "))
-	left, mark, _ := bytes.Cut(rest, []byte(" "))
+	left, encoded, _ := bytes.Cut(rest, []byte(" "))
 	for _, n := range []struct {
 		text []byte
 		to   *uint64
-	}{{commit, &at.commit}, {left, &at.left}} {
+	}{{commit, &at.commit}, {left, &at.following}} {
 		if *n.to, err = strconv.ParseUint(string(n.text), 10, 64); err != nil {
 			return m, at, err
 		}
 	}
-	dec := json.NewDecoder(bytes.NewReader(mark))
+	dec := json.NewDecoder(bytes.NewReader(encoded))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
 		return m, at, err
@@ -92,7 +92,7 @@ type journalReader struct {
 	path          string
 	lines         *bufio.Reader
 	line          int
-	last          place
+	last          linePlace
 	bytes         int64
 	completeBytes int64 // length of the complete commits in bytes
 }
@@ -102,22 +102,22 @@ func newJournalReader(path string, r io.Reader) *journalReader {
 }
 
 // next returns the next entry of the journal, or io.EOF.
-func (r *journalReader) next() (mark, error) {
+func (r *journalReader) next() (journalEntry, error) {
 	line, err := r.read()
 	if err != nil {
-		return mark{}, err
+		return journalEntry{}, err
 	}
 	m, at, err := parseLine(line)
 	switch {
 	case errors.Is(err, errTorn):
-		return mark{}, r.endOfJournal(line)
+		return journalEntry{}, r.endOfJournal(line)
 	case err != nil:
-		return mark{}, &FileError{r.path, r.line, "not a mark", err}
+		return journalEntry{}, &FileError{r.path, r.line, "not a mark", err}
 	case !at.follows(r.last):
-		return mark{}, &FileError{r.path, r.line, "lines before it are missing", nil}
+		return journalEntry{}, &FileError{r.path, r.line, "lines before it are missing", nil}
 	}
 	r.last = at
-	if r.bytes += int64(len(line)); at.left == 0 {
+	if r.bytes += int64(len(line)); at.following == 0 {
 		r.completeBytes = r.bytes
 	}
 	return m, nil
@@ -141,7 +141,7 @@ func (r *journalReader) read() ([]byte, error) {
 // durable and was damaged since, and endOfJournal returns an error.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
-	if r.last.left == 0 {
+	if r.last.following == 0 {
 		this++
 	}
 	for {
@@ -176,7 +176,7 @@ func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, commit ui
 	for {
 		_, err := r.next()
 		switch {
-		case err == nil && r.last.left == 0:
+		case err == nil && r.last.following == 0:
 			commit = r.last.commit
 		case errors.Is(err, io.EOF):
 			return r.completeBytes, commit, nil

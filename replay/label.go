@@ -44,7 +44,7 @@ func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():
 		return LabelNew
-	case !now.Before(s.outsideFrom()):
+	case !now.Before(s.forgottenAt()):
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
@@ -53,5 +53,5 @@ func (s Sent) label(now time.Time) Label {
 	}
 }
 
-// outsideFrom returns the instant at which SQS has certainly forgotten the message.
-func (s Sent) outsideFrom() time.Time { return s.To.Add(Interval + Margin) }
+// forgottenAt returns the instant at which SQS has certainly forgotten the message.
+func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

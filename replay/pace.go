@@ -16,8 +16,8 @@ import (
 type pace struct {
 	messages, calls *rate.Limiter
 	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
-	charged         int64        // calls that the limiter has counted
-	expected        int          // calls that the submitted messages need, if each call is full
+	counted         int64        // calls that the limiter has counted
+	expectedCalls   int          // calls that the submitted messages need, if each call is full
 }
 
 // newPace returns the pace for a configuration. After idle time, a burst may start
@@ -32,7 +32,7 @@ func newPace(c *Config) pace {
 	}
 	p := pace{messages: limiter(c.MessagesPerSecond), calls: limiter(c.CallsPerSecond)}
 	if p.calls != nil {
-		p.countCalls, p.charged = c.Calls, c.Calls()
+		p.countCalls, p.counted = c.Calls, c.Calls()
 	}
 	return p
 }
@@ -50,14 +50,14 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 		return n
 	}
 	made := p.countCalls()
-	p.expected = max(0, p.expected-int(made-p.charged))
+	p.expectedCalls = max(0, p.expectedCalls-int(made-p.counted))
 	if inFlight == 0 {
-		p.expected = 0
+		p.expectedCalls = 0
 	}
-	for ; p.charged < made; p.charged++ { // calls may exceed the limit, for example retries
+	for ; p.counted < made; p.counted++ { // calls may exceed the limit, for example retries
 		p.calls.ReserveN(now, 1)
 	}
-	return min(n, callMessages*max(0, int(p.calls.TokensAt(now))-p.expected))
+	return min(n, callMessages*max(0, int(p.calls.TokensAt(now))-p.expectedCalls))
 }
 
 // charge counts n sent messages in the limiters.
@@ -65,7 +65,7 @@ func (p *pace) charge(now time.Time, n int) {
 	if p.messages != nil {
 		p.messages.ReserveN(now, n)
 	}
-	p.expected += (n + callMessages - 1) / callMessages
+	p.expectedCalls += (n + callMessages - 1) / callMessages
 }
 
 // wait returns the time from now until the next message is allowed.

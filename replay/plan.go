@@ -229,13 +229,13 @@ func (o *Options) checkWords() error {
 // label. It sets no action except ActionDrift.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
-		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: text(it.MessageID),
+		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
 		// If the source has recorded these values, they are used in place of the message's
 		// values. A later change of the message is then found before the send.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
-	if p.Reason = text(it.drift()); p.Reason != "" {
+	if p.Reason = shorten(it.drift()); p.Reason != "" {
 		p.Action = ActionDrift
 	}
 	if m := it.Message; m != nil {
@@ -243,14 +243,14 @@ func planItem(it *Item) PlannedItem {
 		if p.Action != ActionDrift { // after a drift, the message's other values are not trusted
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
-		if e, err := open(m.Body); err == nil {
-			p.EventSource, p.Time = text(e.EventSource), e.EventTime.UTC()
+		if e, err := parseEnvelope(m.Body); err == nil {
+			p.EventSource, p.Time = shorten(e.EventSource), e.EventTime.UTC()
 		}
 	}
 	if !p.Sent.To.IsZero() {
 		p.Time = p.Sent.To
 	}
-	p.Group, p.DedupeKey, p.BodyHash = text(p.Group), text(p.DedupeKey), text(p.BodyHash)
+	p.Group, p.DedupeKey, p.BodyHash = shorten(p.Group), shorten(p.DedupeKey), shorten(p.BodyHash)
 	return p
 }
 
@@ -261,9 +261,9 @@ const (
 	maxText     = 2048
 )
 
-// text returns s. If s is too long for a plan or cannot be written in JSON, text returns a
+// shorten returns s. If s is too long for a plan or cannot be written in JSON, text returns a
 // shortened form. The texts of a message that SQS accepts are never shortened.
-func text(s string) string {
+func shorten(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s
 	}

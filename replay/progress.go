@@ -19,37 +19,37 @@ type progress struct {
 	// answer. It is zero if there is no such attempt. The field earlier reports that the
 	// last attempt is a later one: a refusal of the last attempt then leaves the item in
 	// doubt.
-	doubt    time.Time
-	earlier  bool
-	noResend bool // SQS stored other content in place of the item
+	doubtSince time.Time
+	retried    bool
+	noResend   bool // SQS stored other content in place of the item
 
 	reason, messageID, sequence string
 }
 
-// done reports whether the group continues after the item.
-func (p *progress) done() bool {
+// groupContinues reports whether the group continues after the item.
+func (p *progress) groupContinues() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }
 
 // apply changes the state of the item according to a mark, an entry of the journal.
-func (p *progress) apply(m *mark) {
+func (p *progress) apply(m *journalEntry) {
 	switch m.Kind {
-	case markTry:
-		p.earlier = !p.doubt.IsZero()
-		if !p.earlier {
-			p.doubt = m.At
+	case entryTry:
+		p.retried = !p.doubtSince.IsZero()
+		if !p.retried {
+			p.doubtSince = m.At
 		}
 		p.outcome, p.label, p.tried, p.reason = OutcomeNone, m.Label, true, ""
-	case markEnd:
+	case entryEnd:
 		p.outcome, p.reason = m.Outcome, m.Reason
 		p.messageID, p.sequence = m.MessageID, m.SequenceNumber
 		p.noResend = p.noResend || m.NoResend
-		if p.done() || m.Refuted && !p.earlier {
-			p.doubt = time.Time{}
+		if p.groupContinues() || m.Refuted && !p.retried {
+			p.doubtSince = time.Time{}
 		}
-	case markResolve:
+	case entryResolve:
 		p.resolution = m.Resolution
-		p.doubt, p.earlier, p.noResend = time.Time{}, false, false
+		p.doubtSince, p.retried, p.noResend = time.Time{}, false, false
 		switch m.Resolution {
 		case idempotency.ResolutionTookEffect:
 			p.outcome = OutcomeSuppressed
@@ -59,20 +59,20 @@ func (p *progress) apply(m *mark) {
 			p.outcome = OutcomeNone
 		}
 		p.reason = "resolved: " + string(m.Resolution)
-	case markBegin:
+	case entryBegin:
 	}
 }
 
 // resendable reports whether SQS certainly recognises a resend of the item now.
 func (p *progress) resendable(now time.Time) bool {
-	return !p.noResend && Sent{From: p.doubt, To: p.doubt}.label(now) == LabelInside
+	return !p.noResend && Sent{From: p.doubtSince, To: p.doubtSince}.label(now) == LabelInside
 }
 
 // history is what the journal says about all items of a plan.
 type history struct {
-	items []progress
-	runs  int
-	run   string // ID of the last run
+	items   []progress
+	runs    int
+	lastRun string // ID of the last run
 }
 
 // readHistory reads a journal. A nil journal is empty.
@@ -82,7 +82,7 @@ func readHistory(ctx context.Context, plan *Plan, j *Journal) (*history, error) 
 		return h, nil
 	}
 	n := 0
-	for m, err := range j.marks(ctx) {
+	for m, err := range j.entries(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("replay: read the journal: %w", err)
 		}
@@ -94,16 +94,16 @@ func readHistory(ctx context.Context, plan *Plan, j *Journal) (*history, error) 
 	return h, nil
 }
 
-func (h *history) apply(plan *Plan, m *mark) error {
+func (h *history) apply(plan *Plan, m *journalEntry) error {
 	switch m.Kind {
-	case markBegin:
+	case entryBegin:
 		if m.Plan != plan.ID {
 			return fmt.Errorf("it is about plan %.16s and not about %.16s; use one journal for each plan", m.Plan, plan.ID)
 		}
 		h.runs++
-		h.run = m.Run
-	case markTry, markEnd, markResolve:
-		if h.runs == 0 && m.Kind != markResolve {
+		h.lastRun = m.Run
+	case entryTry, entryEnd, entryResolve:
+		if h.runs == 0 && m.Kind != entryResolve {
 			return fmt.Errorf("%s before any run began", m.Kind)
 		}
 		if m.Item < 0 || m.Item >= len(h.items) {

@@ -148,7 +148,7 @@ func (s *provenance) fill(ctx context.Context, it *Item) error {
 	case !ok:
 		it.Err = errors.New("there is no body with the recorded hash")
 	default:
-		it.Message, it.Err = rebuild(body, it.Group)
+		it.Message, it.Err = messageOf(body, it.Group)
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 	if a := m.Attributes[consumer.AttributeReason]; a.StringValue != nil {
 		result.Parked = *a.StringValue
 	}
-	msg, err := rebuild(m.Body, m.Group)
+	msg, err := messageOf(m.Body, m.Group)
 	if err != nil {
 		return r.refuse(result, err)
 	}
@@ -266,7 +266,7 @@ func (r *queueRun) refuse(result QueueResult, err error) error {
 
 func (r *queueRun) note(result QueueResult, err error) error {
 	if err != nil {
-		result.Reason = text(err.Error())
+		result.Reason = shorten(err.Error())
 	}
 	r.meters.add(result.Outcome)
 	r.mu.Lock()

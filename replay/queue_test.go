@@ -31,8 +31,8 @@ type parked struct {
 	journal        *idempotency.Memory
 }
 
-// park runs test with n parked messages in each of some groups, on virtual time.
-func park(t *testing.T, groups, n int, test func(p *parked)) {
+// withParked runs test with n parked messages in each of some groups, on virtual time.
+func withParked(t *testing.T, groups, n int, test func(p *parked)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &parked{T: t, journal: &idempotency.Memory{}}
 		var err error
@@ -124,7 +124,7 @@ func (p *parked) requireAll(groups, n int) {
 // sends. The sent copies lack the attributes that the consumer added when it parked the
 // messages. After the send, RunQueue deletes the parked messages.
 func TestRunQueue(t *testing.T) {
-	park(t, 4, 25, func(p *parked) {
+	withParked(t, 4, 25, func(p *parked) {
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {
 			c.Progress = func(r replay.QueueResult) { assert.Equal(p, "cloudy", r.Parked) }
 		})
@@ -161,7 +161,7 @@ func (d *dying) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 func TestRunQueueContinues(t *testing.T) {
 	for _, pause := range []time.Duration{time.Second, 6 * time.Hour} {
 		t.Run(pause.String(), func(t *testing.T) {
-			park(t, 3, 12, func(p *parked) {
+			withParked(t, 3, 12, func(p *parked) {
 				suppressed := 0
 				for kills := 0; ; kills++ {
 					require.Less(p, kills, 100)
@@ -187,7 +187,7 @@ func TestRunQueueContinues(t *testing.T) {
 // A group stops at a message that cannot be sent. The later messages of the group stay in
 // the source, in order. The other groups continue.
 func TestRunQueueStops(t *testing.T) {
-	park(t, 2, 2, func(p *parked) {
+	withParked(t, 2, 2, func(p *parked) {
 		_, err := p.source.SendMessage(p.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(p.source.URL()), MessageBody: aws.String("no envelope"), MessageGroupId: aws.String("g0")})
 		require.NoError(p, err)
 		p.add("g0", 2, nil)
@@ -215,7 +215,7 @@ func TestRunQueueStops(t *testing.T) {
 
 // A dry run shows the first messages of the groups, and changes nothing.
 func TestRunQueueDry(t *testing.T) {
-	park(t, 3, 15, func(p *parked) {
+	withParked(t, 3, 15, func(p *parked) {
 		var seen []string
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {
 			c.DryRun, c.InFlight = true, 1

@@ -128,7 +128,7 @@ type tallied struct {
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),
-		report: Report{Plan: plan.ID, Source: plan.Source, Run: h.run, Runs: h.runs, Planned: len(plan.Items), SkippedFor: map[string]int{}},
+		report: Report{Plan: plan.ID, Source: plan.Source, Run: h.lastRun, Runs: h.runs, Planned: len(plan.Items), SkippedFor: map[string]int{}},
 	}
 	stopped := map[string]bool{}
 	counts := map[[2]Label]int{}
@@ -185,12 +185,12 @@ func (r *Report) count(o Outcome) *int {
 // group, one of which may have stopped the group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
-	case p.done():
+	case p.groupContinues():
 		return p.outcome, p.reason
-	case !p.doubt.IsZero() && p.resendable(now):
+	case !p.doubtSince.IsZero() && p.resendable(now):
 		return OutcomeNone, ""
-	case !p.doubt.IsZero():
-		return OutcomeUnresolved, cmp.Or(p.reason, "it was sent at "+p.doubt.Format(time.RFC3339)+" and has no answer")
+	case !p.doubtSince.IsZero():
+		return OutcomeUnresolved, cmp.Or(p.reason, "it was sent at "+p.doubtSince.Format(time.RFC3339)+" and has no answer")
 	case p.outcome != OutcomeNone:
 		return p.outcome, p.reason
 	case p.resolution == idempotency.ResolutionNoEffect:

@@ -35,7 +35,7 @@ func Resolve(ctx context.Context, plan *Plan, j *Journal, item int, r idempotenc
 	if o := tally(plan, h, now).outcomes[item]; !o.Stops() {
 		return fmt.Errorf("replay: resolve item %d, outcome %q: %w", item, o, ErrNotStopped)
 	}
-	if err := j.append(ctx, []mark{{Kind: markResolve, Item: item, At: now.UTC().Round(0), Resolution: r}}); err != nil {
+	if err := j.append(ctx, []journalEntry{{Kind: entryResolve, Item: item, At: now.UTC().Round(0), Resolution: r}}); err != nil {
 		return fmt.Errorf("replay: resolve item %d: %w", item, err)
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 
 // The journal records each item before the item is sent. In each group at most one
 // recorded item has no outcome yet.
-func TestMarkedBeforeSent(t *testing.T) {
+func TestRecordedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
@@ -65,18 +65,18 @@ func TestMarkedBeforeSent(t *testing.T) {
 	p := newProducer(t, q, q.URL())
 	run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 		open := map[string]int{}
-		for _, mark := range j.All() {
-			if mark.Kind == replay.MarkBegin {
+		for _, entry := range j.All() {
+			if entry.Kind == replay.EntryBegin {
 				continue
 			}
-			item := plan.Items[mark.Item]
-			switch mark.Kind {
-			case replay.MarkTry:
+			item := plan.Items[entry.Item]
+			switch entry.Kind {
+			case replay.EntryTry:
 				if _, twice := open[item.Group]; twice {
 					t.Errorf("group %s has two items without an outcome", item.Group)
 				}
-				open[item.Group] = mark.Item
-			case replay.MarkEnd:
+				open[item.Group] = entry.Item
+			case replay.EntryEnd:
 				delete(open, item.Group)
 			}
 		}
@@ -136,9 +136,9 @@ func TestWithoutAnAnswer(t *testing.T) {
 				s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h"))
 				plan := newPlan(t, s, replay.Options{}, time.Now())
 				begun := time.Now()
-				j := replay.NewMemoryJournal([]replay.Mark{
-					{Kind: replay.MarkBegin, Plan: plan.ID, Run: "killed", At: begun},
-					{Kind: replay.MarkTry, Item: 0, At: begun},
+				j := replay.NewMemoryJournal([]replay.JournalEntry{
+					{Kind: replay.EntryBegin, Plan: plan.ID, Run: "killed", At: begun},
+					{Kind: replay.EntryTry, Item: 0, At: begun},
 				}...)
 				clock := func() time.Time { return time.Now().Add(tc.after) }
 				var order []string

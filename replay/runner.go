@@ -12,21 +12,21 @@ import (
 
 // runner sends the items of one plan.
 type runner struct {
-	plan     *Plan
-	config   Config
-	meters   meters
-	answers  chan answer     // has room for all messages in flight
-	sends    context.Context // context of the sends
-	withdraw context.CancelCauseFunc
-	broken   bool // the journal or the ledger failed
-	history  *history
-	ready    []*groupQueue // groups whose first item may be sent now, in order
-	waiting  dueQueue      // groups whose first item waits until SQS has forgotten it
-	inFlight int
-	bytes    int // size of the bodies in flight
-	unsaved  []mark
-	entries  []LedgerEntry // for outcomes that the journal does not have yet
-	pace     pace
+	plan          *Plan
+	config        Config
+	meters        meters
+	answers       chan answer     // has room for all messages in flight
+	sends         context.Context // context of the sends
+	withdraw      context.CancelCauseFunc
+	broken        bool // the journal or the ledger failed
+	history       *history
+	ready         []*groupQueue // groups whose first item may be sent now, in order
+	waiting       dueQueue      // groups whose first item waits until SQS has forgotten it
+	inFlight      int
+	bytes         int // size of the bodies in flight
+	unsaved       []journalEntry
+	ledgerEntries []LedgerEntry // for outcomes that the journal does not have yet
+	pace          pace
 }
 
 // groupQueue holds the remaining items of a message group.
@@ -37,7 +37,7 @@ type groupQueue struct {
 
 // answer is the sender's answer for a message.
 type answer struct {
-	*try
+	*attempt
 	receipt sqsfifo.Receipt
 	err     error
 	cancel  context.CancelFunc // ends the deadline's context; nil without a deadline
@@ -84,18 +84,18 @@ func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
 func (r *runner) begin(ctx context.Context, now time.Time) error {
 	r.config.Logger.Info("replay: a run begins", "run", r.config.ID, "plan", r.plan.ID, "source", r.plan.Source, "items", len(r.plan.Items), "earlier_runs", r.history.runs)
 	if r.config.Ledger != nil {
-		if err := r.config.Ledger(ctx, []LedgerEntry{r.entry(ledgerStarted)}); err != nil {
+		if err := r.config.Ledger(ctx, []LedgerEntry{r.ledgerEntry(ledgerStarted)}); err != nil {
 			return fmt.Errorf("replay: not run: ledger: %w", err)
 		}
 	}
-	m := mark{Kind: markBegin, At: now.UTC().Round(0), Plan: r.plan.ID, Run: r.config.ID}
-	if err := r.config.Journal.append(ctx, []mark{m}); err != nil {
+	m := journalEntry{Kind: entryBegin, At: now.UTC().Round(0), Plan: r.plan.ID, Run: r.config.ID}
+	if err := r.config.Journal.append(ctx, []journalEntry{m}); err != nil {
 		return fmt.Errorf("replay: not run: %w", err)
 	}
 	return r.history.apply(r.plan, &m)
 }
 
-func (r *runner) entry(kind string) LedgerEntry {
+func (r *runner) ledgerEntry(kind string) LedgerEntry {
 	return LedgerEntry{Time: r.config.Now().UTC(), Kind: kind, Run: r.config.ID, Plan: r.plan.ID, Source: r.plan.Source}
 }
 
@@ -114,7 +114,7 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 		return Report{}, errors.Join(err, checkErr)
 	}
 	if r.config.Ledger != nil && !r.broken {
-		e := r.entry(ledgerEnded)
+		e := r.ledgerEntry(ledgerEnded)
 		e.Report = &t.report
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
 		defer cancel()
@@ -152,7 +152,7 @@ func (r *runner) queueItems() {
 func (r *runner) advance(l *groupQueue) {
 	for len(l.items) > 0 {
 		item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
-		if p.done() || item.Action == ActionSkip && p.resolution == "" {
+		if p.groupContinues() || item.Action == ActionSkip && p.resolution == "" {
 			l.items = l.items[1:]
 			continue
 		}

@@ -132,7 +132,7 @@ func (s *store) item(r idempotency.Record) Item {
 		it.Err = errors.New("the seal is not that of the body and the group")
 		return it
 	}
-	if it.Message, it.Err = rebuild(string(r.Body), r.Group); it.Err != nil {
+	if it.Message, it.Err = messageOf(string(r.Body), r.Group); it.Err != nil {
 		return it
 	}
 	if d := r.Dataset; d.ID != "" {

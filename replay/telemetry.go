@@ -16,8 +16,8 @@ const scope = "github.com/kansas-frontier-matrix/sqsfifo/replay"
 // meters counts the items of a run in the counter items. The map named of has an
 // attribute sqs_fifo.outcome for each outcome.
 type meters struct {
-	items metric.Int64Counter
-	of    map[Outcome]metric.AddOption
+	items            metric.Int64Counter
+	outcomeAttribute map[Outcome]metric.AddOption
 }
 
 func newMeters(provider metric.MeterProvider) (m meters, err error) {
@@ -29,16 +29,16 @@ func newMeters(provider metric.MeterProvider) (m meters, err error) {
 	if err != nil {
 		return m, fmt.Errorf("replay: instruments: %w", err)
 	}
-	m.of = make(map[Outcome]metric.AddOption, len(outcomes))
+	m.outcomeAttribute = make(map[Outcome]metric.AddOption, len(outcomes))
 	for _, o := range outcomes {
-		m.of[o] = metric.WithAttributeSet(attribute.NewSet(attribute.String("sqs_fifo.outcome", string(o))))
-		m.items.Add(context.Background(), 0, m.of[o]) // each series exists before its first item
+		m.outcomeAttribute[o] = metric.WithAttributeSet(attribute.NewSet(attribute.String("sqs_fifo.outcome", string(o))))
+		m.items.Add(context.Background(), 0, m.outcomeAttribute[o]) // each series exists before its first item
 	}
 	return m, nil
 }
 
 func (m *meters) add(o Outcome) {
 	if o != OutcomeNone {
-		m.items.Add(context.Background(), 1, m.of[o])
+		m.items.Add(context.Background(), 1, m.outcomeAttribute[o])
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // mark is an entry of a [Journal]. JSON omits fields with zero values.
-type mark struct {
-	Kind markKind  `json:"k"`
+type journalEntry struct {
+	Kind entryKind `json:"k"`
 	Item int       `json:"n,omitempty"` // PlannedItem.Number
 	At   time.Time `json:"at"`
 
@@ -34,13 +34,13 @@ type mark struct {
 }
 
 // markKind is the kind of a mark.
-type markKind string
+type entryKind string
 
 const (
-	markBegin   markKind = "begin"   // a run begins; only this mark has Plan and Run
-	markTry     markKind = "try"     // the item may be sent from now on; durable before the send
-	markEnd     markKind = "end"     // the item has an Outcome
-	markResolve markKind = "resolve" // an operator resolved the item; see [Resolve]
+	entryBegin   entryKind = "begin"   // a run begins; only this mark has Plan and Run
+	entryTry     entryKind = "try"     // the item may be sent from now on; durable before the send
+	entryEnd     entryKind = "end"     // the item has an Outcome
+	entryResolve entryKind = "resolve" // an operator resolved the item; see [Resolve]
 )
 
 // Outcome is the result of an item.
@@ -84,8 +84,8 @@ func (o Outcome) Stops() bool {
 }
 
 // check returns an error if the mark has an unknown kind, outcome, label or resolution.
-func (m *mark) check() error {
-	err := known("kind", m.Kind, []markKind{markBegin, markTry, markEnd, markResolve})
+func (m *journalEntry) check() error {
+	err := known("kind", m.Kind, []entryKind{entryBegin, entryTry, entryEnd, entryResolve})
 	if m.Outcome != OutcomeNone {
 		err = errors.Join(err, known("outcome", m.Outcome, outcomes))
 	}
