@@ -16,9 +16,10 @@ type archive struct {
 	box  *outbox.Outbox
 }
 
-// NewArchive returns a source of messages that left an outbox with Config.Sent
-// ArchiveSent and were not purged. Messages still in the outbox are omitted, because the
-// relay sends them.
+// NewArchive returns a source of the archived messages of an outbox: messages that have
+// left the outbox while the field Sent of its Config was ArchiveSent, and were not
+// purged. Messages that are still in the outbox are omitted, because the relay sends
+// them.
 //
 // A sent message has StatusDelivered. A message resolved by an operator without SQS's
 // confirmation has StatusInDoubt, and a discarded message StatusDiscarded.

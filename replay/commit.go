@@ -12,12 +12,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// try is one attempt to send an item, in the next commit.
+// attempt is one attempt to send an item. It begins after its entry in the journal is
+// durable.
 type attempt struct {
 	queue    *groupQueue
 	item     int
 	label    Label
-	deadline time.Time // end of the time in which SQS recognises an earlier attempt; else zero
+	deadline time.Time // latest time for a resend of an item in doubt; zero for any other item
 	message  *sqsfifo.Message
 	tagged   bool // the message has the replay attribute
 }
@@ -31,9 +32,9 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit chooses up to n items to send now (tries). It first writes to the journal: the
-// outcomes since the last commit, and one entry for each try. When the entries are
-// durable, commit sends the items.
+// commit chooses up to n items to send now. It first writes to the journal: the outcomes
+// since the last commit, and one entry for each attempt. When the entries are durable,
+// commit sends the items.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var attempts []*attempt
@@ -61,15 +62,15 @@ func (r *runner) commit(ctx context.Context, n int) error {
 	return nil
 }
 
-// nextAttempt decides about the first item of a group now. It returns a try if the item is to
-// be sent, and nil otherwise.
+// nextAttempt decides, by the time now, what to do with the first item of a group. If the
+// item is to be sent, it returns the attempt. Otherwise it returns nil.
 func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
 	return r.apply(l, item, p.decide(r.plan.Options, item, now))
 }
 
-// apply carries out a decision about the first item of a group. It returns a try if the
-// decision is to send, and nil otherwise.
+// apply carries out a decision about the first item of a group. If the decision is to
+// send the item, apply returns the attempt. Otherwise it returns nil.
 func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	m := &journalEntry{Item: item.Number, Reason: d.reason}
 	switch d.action {
@@ -90,9 +91,9 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	return nil
 }
 
-// load reads the messages of the tries from the source. It removes a try if the message
-// is missing, or differs from the source's record or from the plan. It also removes a try
-// if the message need not be sent any more (see recheck).
+// load reads the messages of the attempts from the source. It removes an attempt in three
+// cases: the message is missing; the message differs from the plan, or from what the
+// source recorded about it; or the message need not be sent any more (see recheck).
 func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
 	if len(attempts) == 0 {
 		return nil, nil
@@ -135,10 +136,10 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides about an item again if the source's present record f says more about
-// its delivery than the plan, for example that SQS confirmed it. If an earlier attempt is
-// in doubt, or the item was resolved with ResolutionNoEffect, the decision stays. recheck
-// returns the try to send, or nil.
+// recheck decides again whether to send an item. It does so if f, the item as the source
+// has it now, says more about the item's delivery than the plan does, for example that
+// SQS confirmed it. The decision stays if an earlier attempt is in doubt, or if the item
+// was resolved with ResolutionNoEffect. recheck returns the attempt to make, or nil.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
@@ -162,8 +163,8 @@ func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) 
 // saveFor is the longest time of one write to the journal and of one call of the ledger.
 const saveFor = 30 * time.Second
 
-// save writes the outcomes since the last commit, and an entry for each item that will be
-// sent now (tries), durably to the journal.
+// save writes two kinds of entries durably to the journal: the outcomes since the last
+// commit, and one entry for each attempt to be made now.
 func (r *runner) save(ctx context.Context, attempts []*attempt) error {
 	entries := r.unsaved
 	at := r.config.Now().UTC().Round(0)
@@ -227,15 +228,15 @@ func (r *runner) submit(t *attempt, m *sqsfifo.Message) {
 
 var errTooLate = errors.New("replay: SQS may not recognise another attempt")
 
-// handleAnswer handles the sender's answer to a try.
+// handleAnswer handles the sender's answer to an attempt.
 func (r *runner) handleAnswer(a answer) {
 	if a.cancel != nil {
 		a.cancel()
 	}
 	var violation *sqsfifo.ViolationError
 	if a.tagged && r.sends.Err() == nil && errors.As(a.err, &violation) {
-		// The message with the replay attribute exceeds a limit of SQS, so it was not sent.
-		// It is sent without the attribute.
+		// With the replay attribute the message exceeds a limit of SQS, so the sender refused
+		// it. Send the message without the attribute.
 		a.tagged = false
 		r.submit(a.attempt, a.message)
 		return
@@ -280,8 +281,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record notes the outcome of a group's first item: the next save writes m to the
-// journal. Then it moves the group to the next item, or stops the group.
+// record stores the outcome m of a group's first item in memory, for the next save().
+// Then it moves the group to its next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *journalEntry) {
 	m.Kind, m.At = entryEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

@@ -22,7 +22,8 @@ type Sender interface {
 
 // Config configures [Run]. Source, Sender and Journal are required.
 type Config struct {
-	// Source is the source of the plan, or another source with the same name.
+	// Source has the messages of the plan. It is the source of NewPlan, or another source
+	// with the same Name, for example the same file opened again.
 	Source  Source
 	Sender  Sender
 	Journal *Journal
@@ -40,8 +41,8 @@ type Config struct {
 	CallsPerSecond float64
 	Calls          func() int64
 
-	// InFlight is the largest number of messages in flight; zero means 256. At most one
-	// of them belongs to each group. BytesInFlight bounds the total bytes of their
+	// InFlight is the largest number of messages in flight; zero means 256. Each message
+	// group has at most one message in flight. BytesInFlight bounds the total bytes of their
 	// bodies; zero means 64 MiB. A message with a body above BytesInFlight is sent alone.
 	InFlight      int
 	BytesInFlight int

@@ -21,10 +21,11 @@
 //     delivers the item again). A dry run makes no request. A run sends the planned items
 //     in the planned order of each group. At the send it computes the label again. The
 //     report has both labels: the label of the plan and the label at the send.
-//   - The [Journal] records each item durably before the send, and again with its outcome.
-//     After a killed run, another run with the same plan and journal continues: it resends
-//     an item without an answer while SQS recognises the item ([ResendFor]), and reports
-//     the item as unresolved afterwards. No item of a plan is stored twice.
+//   - The [Journal] records each item durably before the send, and again with its
+//     outcome. After a killed run, another run with the same plan and journal continues:
+//     if an attempt to send an item got no answer, it sends the item again while SQS
+//     still recognises the copy ([ResendFor]), and later reports the item as unresolved.
+//     No item of a plan is stored twice.
 //   - Items recorded as delivered are skipped, unless [Options].Redeliver is set.
 //   - Only one run at a time uses a source ([OpenJournal]). A second run gets an error
 //     with the owner's name.
@@ -47,10 +48,10 @@
 //
 // "Stored twice" refers to the attempts of one plan. Items sent outside the window under
 // Options.Redeliver are deliberately delivered again; consumers recognise them by their
-// dedupe keys. A label is as exact as the source's record of the send and the clocks of
-// both machines; [Margin] covers small differences. If a process or packet is delayed
-// longer than Margin between the last clock reading and SQS, an item may be delivered
-// twice.
+// dedupe keys. A label depends on the time of the send that the source recorded, and on
+// the clocks of both machines; [Margin] covers small differences. If a process or packet
+// is delayed longer than Margin between the last clock reading and SQS, an item may be
+// delivered twice.
 //
 // A file of plain messages does not record when they were sent. A plan with the default
 // policy skips all of them: see [JSONLines.Assume].
@@ -59,7 +60,8 @@
 // source recorded its message ID. Other suppressed messages count as sent.
 //
 // A plan stays in memory without bodies: a few hundred bytes per item. The lock of a
-// [Journal] covers runs on one machine with one directory.
+// [Journal] keeps out a second run only on the same machine, and only if both runs use
+// the same directory of journals.
 //
 // Messages of [NewArchive] are sent in the order of positions, messages of [NewStore] in
 // the order of claims, and messages of [NewProvenance] in the order of first outcomes. For

@@ -11,7 +11,7 @@ import (
 type decision struct {
 	action   Action
 	label    Label
-	deadline time.Time // latest time at which SQS certainly recognises a resend, else zero
+	deadline time.Time // latest time for a resend of an item in doubt; zero for any other item
 	reason   string
 }
 
@@ -44,10 +44,10 @@ func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	return d
 }
 
-// Step is a run's next action for an item.
+// Step is the action that a run would next take for an item.
 type Step struct {
-	Item   *PlannedItem // has the label of the plan
-	Label  Label        // label as of the dry run
+	Item   *PlannedItem // Item.Label is the label when the plan was made
+	Label  Label        // label at the time passed to DryRun
 	Action Action
 	Reason string
 
@@ -59,8 +59,8 @@ type Step struct {
 // and does not read the source. The steps are the items to send, in plan order, up to and
 // including the item that stops each group. The journal may be nil before the first run.
 //
-// In a later run the labels may differ, because more time has passed. The run still
-// sends no item skipped by the plan.
+// If the run begins later than the dry run assumed, the items may have other labels. An
+// item that the plan skips is still not sent.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

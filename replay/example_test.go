@@ -80,7 +80,9 @@ func ExampleReadReport() {
 		fmt.Println(err)
 		return
 	}
-	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now()) // a journal from ReadJournal after a run
+	// Before the first run the journal is nil. After a run, use the journal that ReadJournal
+	// returns.
+	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now())
 	fmt.Println(report.Planned, report.Skipped, report.SkippedFor, err)
 	for _, r := range results {
 		fmt.Println(r.Item.DedupeKey, r.Outcome, r.Reason)

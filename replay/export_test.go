@@ -26,8 +26,8 @@ type MemoryJournal struct {
 	disk *memoryDisk
 }
 
-// NewMemoryJournal returns a journal with the given entries (marks). Each mark is written
-// and synced separately.
+// NewMemoryJournal returns a journal with the given entries. Each entry is written and
+// synced separately.
 func NewMemoryJournal(entries ...JournalEntry) *MemoryJournal {
 	d := new(memoryDisk)
 	j, err := recoverJournal("memory", d)
@@ -42,7 +42,7 @@ func NewMemoryJournal(entries ...JournalEntry) *MemoryJournal {
 	return &MemoryJournal{j, d}
 }
 
-// All returns the durable entries (marks). It may be called during a run.
+// All returns the durable entries. It may be called during a run.
 func (m *MemoryJournal) All() (out []JournalEntry) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()
@@ -115,6 +115,6 @@ func (d *memoryDisk) Truncate(size int64) error {
 func (d *memoryDisk) Sync() error  { return nil }
 func (d *memoryDisk) Close() error { return nil }
 
-// Label returns the label, at the given time, of a message that SQS accepted between
-// s.From and s.To.
+// Label returns how SQS would treat a copy of a message that is sent at the time now, if
+// SQS accepted the message between s.From and s.To.
 func (s Sent) Label(now time.Time) Label { return s.label(now) }

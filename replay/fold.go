@@ -5,17 +5,18 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages of one event. For each event, the field first has one
-// item for each different message: the first such item. The numbers are indices in the
-// slice all.
+// variants finds different messages with the dedupe key of one event. For each event,
+// distinct has one index for each different message: the index in all of the first item
+// with this message.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int
 }
 
 // joinRecords finds items with the same message, that is, the same event, group and body
-// hash. It adds the records of the later items to the first item, and marks the later
-// items as repeated. It ignores drifted items and items without a dedupe key.
+// hash. It adds the status and the times of the later items to the first item, and gives
+// the later items the reason reasonRepeated. It ignores drifted items and items without a
+// dedupe key.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, distinct: make(map[eventKey][]int, len(all))}
 	for i := range all {
@@ -31,7 +32,9 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	for i := range all { // repeated items get the joined record, so that a filter selects all or none of them
+	// Repeated items get the status and times of the first item, so that a filter selects
+	// all of them or none.
+	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)
 			item.Status, item.Sent, item.Time, item.MessageID = first.Status, first.Sent, first.Time, first.MessageID
@@ -40,7 +43,8 @@ func joinRecords(all []PlannedItem) variants {
 	return v
 }
 
-// sameMessage returns the first item with the same message, or nil.
+// sameMessage returns the first item in v.all with the same event, group and body hash,
+// or nil.
 func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
 	for _, f := range v.distinct[eventKey{item.EventSource, item.DedupeKey}] {
 		if first := &v.all[f]; first.BodyHash == item.BodyHash && first.Group == item.Group {
@@ -50,12 +54,13 @@ func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
 	return nil
 }
 
-// certainty decides between contradictory records of one message: the status with the
+// certainty decides between contradictory statuses of one message: the status with the
 // greater number is used.
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// A pending item was never sent, so its record does not limit the time of the send.
+	// The joined Sent is the time range in which SQS may have accepted the message. A
+	// pending item adds nothing to it, because it was never sent.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status
@@ -67,11 +72,13 @@ func (p *PlannedItem) join(other *PlannedItem) {
 	case a == nil:
 		p.Sent = other.Sent
 	case b != nil:
-		if b.From.Before(a.From) { // a zero From, without a lower bound, is before all others
+		if b.From.Before(a.From) { // zero From: no lower bound, and earlier than any other time
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		if a.To.IsZero() || b.To.IsZero() { // an unknown end: sent any time until the plan is made
+		// Zero To: the latest time of the send is unknown. NewPlan sets it to the time of the
+		// plan.
+		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}
 	}
@@ -92,9 +99,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. If an event has different messages, the dedupe key belongs
-// to one of them: the delivered message or, if no message was delivered, the first
-// message. An item with any other message of the event becomes a conflict.
+// judge skips a repeated item. If an event has several different messages, its dedupe key
+// belongs to the first delivered one or, if no message was delivered, to the first one.
+// The items with the other messages become conflicts.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

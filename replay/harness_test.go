@@ -63,8 +63,8 @@ var builder = func() *sqsfifo.Producer[Event] {
 	return p
 }()
 
-// line returns a line of a source with a pending event. The functions in change then edit
-// the line.
+// line returns a line for sourceOf with a new event. Its status is StatusPending, unless
+// a function in change changes it.
 func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Status is a source's record of an item before the replay. The empty Status means
-// StatusUnknown.
+// Status says what a source knows about the delivery of an item before the replay. The
+// empty Status means StatusUnknown.
 type Status string
 
 const (
@@ -55,9 +55,9 @@ type Item struct {
 
 	Status Status
 
-	// Sent is the range of time in which SQS accepted the item, if SQS accepted it. Zero
-	// means that there is no record: the item may have been sent at any time until the plan
-	// is made, unless its status is Pending.
+	// Sent is the range of time in which SQS accepted the item, if SQS accepted it. If Sent
+	// is zero, the source does not know the time: a plan assumes that the item was sent at
+	// some time before [Plan].Made. For StatusPending, Sent is ignored.
 	Sent Sent
 
 	// MessageID is the original's message ID, or "" without a record. When SQS suppresses
@@ -77,8 +77,8 @@ type Source interface {
 	// after the first error.
 	Scan(ctx context.Context) iter.Seq2[Item, error]
 
-	// Fetch returns the items at the positions, in their order. A missing item has
-	// neither a Message nor an Err.
+	// Fetch returns one item for each position, in the order of the positions. If the source
+	// does not have an item any more, the returned item has neither a Message nor an Err.
 	Fetch(ctx context.Context, positions []string) ([]Item, error)
 }
 
@@ -98,7 +98,8 @@ func parseEnvelope(body string) (envelope, error) {
 	return e, nil
 }
 
-// messageOf returns the message of a body and group, for sources without full messages.
+// messageOf returns the message to send for a body and a group, for sources that do not
+// store whole messages. It reads the other fields from the body.
 func messageOf(body, group string) (*sqsfifo.Message, error) {
 	e, err := parseEnvelope(body)
 	if err != nil {
@@ -112,7 +113,9 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drift describes the first difference between an item and its record, or returns "".
+// drift says why the message of an item must not be sent: there is no message, it differs
+// from the values that the source recorded separately, or its dedupe key is not the one
+// in its body. If none of these is the case, drift returns "".
 func (it *Item) drift() string {
 	switch {
 	case it.Message == nil:

@@ -16,11 +16,11 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the records of all runs of one plan. A record is called a mark
-// and is one line with a checksum. Marks written together take one write and one fsync. A
-// crash may cut off the last write, and then [OpenJournal] removes the incomplete write.
-// Nothing was sent after an incomplete write, because a run sends a message only after a
-// complete write. A Journal is for one goroutine at a time.
+// Journal is the file with the records of all runs of one plan. Each record, an entry, is
+// one line with a checksum; error messages call it a mark. Entries written together take
+// one write and one fsync. A crash may cut off the last write, and then [OpenJournal]
+// removes the incomplete write. Nothing was sent after an incomplete write, because a run
+// sends a message only after a complete write. A Journal is for one goroutine at a time.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only
@@ -103,8 +103,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// marks yields all marks, the entries of the journal, in append order. It stops after the
-// first error.
+// entries yields all entries of the journal, in append order. It stops after the first
+// error.
 func (j *Journal) entries(ctx context.Context) iter.Seq2[journalEntry, error] {
 	return func(yield func(journalEntry, error) bool) {
 		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.completeBytes))
@@ -123,9 +123,9 @@ func (j *Journal) entries(ctx context.Context) iter.Seq2[journalEntry, error] {
 	}
 }
 
-// append writes marks to the journal. The marks are durable when append returns nil. After
-// an error, some of the marks may be durable, and the journal accepts no more marks. append
-// does not keep the slice.
+// append writes entries to the journal. The entries are durable when append returns nil.
+// After an error, some of them may be durable, and the journal accepts no more entries.
+// append does not keep the slice.
 func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 	if j.err != nil {
 		return &FileError{j.path, 0, "it cannot be appended to", j.err}
@@ -147,8 +147,8 @@ func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 		j.err = err
 		return &FileError{j.path, 0, "write", err}
 	}
-	// After a failed sync the journal accepts nothing more: a second sync could succeed
-	// although data of the first write are lost.
+	// After a failed sync the operating system may have dropped the written data, and a
+	// second sync could still succeed. The journal therefore accepts no more entries.
 	if err := j.file.Sync(); err != nil {
 		j.err = err
 		return &FileError{j.path, 0, "sync", err}
@@ -169,7 +169,8 @@ func openFile(path, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, &FileError{path, 0, "open", err}
 	}
-	if missing != nil { // otherwise a crash might remove the new file
+	// The file is new. Without a sync of the directory, it could be missing after a crash.
+	if missing != nil {
 		if err := syncDir(dir); err != nil {
 			return nil, errors.Join(&FileError{path, 0, "sync its directory", err}, f.Close())
 		}

@@ -47,8 +47,8 @@ func someEntries() [][]journalEntry {
 	}
 }
 
-// Appended entries (marks) are in the journal after it was closed and opened again, and
-// readers see them.
+// Appended entries are still in the journal after it is closed and opened again, and
+// ReadJournal finds them.
 func TestFileJournal(t *testing.T) {
 	dir, plan := filepath.Join(t.TempDir(), "new"), somePlan(t)
 	var want []journalEntry
@@ -203,7 +203,8 @@ func TestTornJournal(t *testing.T) {
 		text := bytes.Clone(whole)
 		text[i] ^= 0x10
 		j, err := open(text)
-		if i < ends[2] { // a later commit shows that the earlier ones were complete
+		// a complete commit follows the damaged line, so a crash cannot have caused the damage
+		if i < ends[2] {
 			var damaged *FileError
 			require.ErrorAs(t, err, &damaged, "byte %d", i)
 			assert.Positive(t, damaged.Line)
@@ -348,7 +349,7 @@ func FuzzJournal(f *testing.F) {
 			require.NoError(t, err, "the part that is whole")
 			first = append(first, m)
 			if again, err = appendLine(again, r.last, &m); err != nil {
-				return // for example a time after the year 9999
+				return // the entry cannot be written, for example a year above 9999
 			}
 		}
 		n, last, err := scanJournal("j", bytes.NewReader(again), int64(len(again)))

@@ -7,7 +7,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// mark is an entry of a [Journal]. JSON omits fields with zero values.
+// journalEntry is an entry of a [Journal]. JSON omits fields with zero values.
 type journalEntry struct {
 	Kind entryKind `json:"k"`
 	Item int       `json:"n,omitempty"` // PlannedItem.Number
@@ -18,12 +18,13 @@ type journalEntry struct {
 
 	Outcome Outcome `json:"o,omitempty"`
 
-	// Label is the item's label at the send. Only a markTry has it.
+	// Label is the item's label at the time of the send. Only entries of the kind entryTry
+	// have a Label.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports a certain failure: no attempt since the last markTry stored the
-	// item. NoResend forbids a resend although the outcome is unknown, because SQS stored
-	// other content in place of the item.
+	// Refuted reports a certain failure: no attempt since the last entryTry stored the item.
+	// NoResend forbids a resend although the outcome is unknown: SQS stored other content in
+	// place of the item, and might suppress the item as a duplicate of it.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 
@@ -33,11 +34,11 @@ type journalEntry struct {
 	Resolution     idempotency.Resolution `json:"resolution,omitempty"`
 }
 
-// markKind is the kind of a mark.
+// entryKind is the kind of a journal entry.
 type entryKind string
 
 const (
-	entryBegin   entryKind = "begin"   // a run begins; only this mark has Plan and Run
+	entryBegin   entryKind = "begin"   // a run begins; only this entry has Plan and Run
 	entryTry     entryKind = "try"     // the item may be sent from now on; durable before the send
 	entryEnd     entryKind = "end"     // the item has an Outcome
 	entryResolve entryKind = "resolve" // an operator resolved the item; see [Resolve]
@@ -61,10 +62,12 @@ const (
 	// OutcomeSkipped: the plan skips the item, or an earlier item stopped the group.
 	OutcomeSkipped Outcome = "skipped"
 
-	// OutcomeConflict: the dedupe key belongs to another message. The item was not sent.
+	// OutcomeConflict: another message has the item's dedupe key, in the plan or at the
+	// producer. The item was not sent.
 	OutcomeConflict Outcome = "conflict"
 
-	// OutcomeDrift: the item differs from its record. It was not sent.
+	// OutcomeDrift: the message differs from what the source or the plan recorded about it.
+	// It was not sent.
 	OutcomeDrift Outcome = "drift"
 
 	// OutcomeUnresolved: the item may have been stored, and a resend might be delivered
@@ -83,7 +86,7 @@ func (o Outcome) Stops() bool {
 	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeUnresolved || o == OutcomeFailed
 }
 
-// check returns an error if the mark has an unknown kind, outcome, label or resolution.
+// check returns an error if the entry has an unknown kind, outcome, label or resolution.
 func (m *journalEntry) check() error {
 	err := known("kind", m.Kind, []entryKind{entryBegin, entryTry, entryEnd, entryResolve})
 	if m.Outcome != OutcomeNone {

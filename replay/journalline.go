@@ -14,22 +14,22 @@ import (
 
 // A line of the journal has the form
 //
-//	checksum commit left mark
+//	checksum commit following entry
 //
 // checksum is the CRC-32C of the rest of the line in eight hexadecimal digits. A commit
 // is one write of one or more lines. The number commit counts the commits from 1. The
-// number left counts the lines that follow in the same commit. The rest of the line is a
-// [mark], an entry of the journal, in JSON. A commit is written only after the previous
-// commit is durable.
+// number following counts the later lines of the same commit. The rest of the line is a
+// [journalEntry] in JSON. A commit is written only after the previous commit is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is the position of a line in the journal: the number of its commit, and the
-// number of lines that follow in the same commit.
+// linePlace is the position of a line in the journal. A commit is one write of one or
+// more lines. The field commit is the number of the line's commit, and following is the
+// number of later lines in that commit.
 type linePlace struct{ commit, following uint64 }
 
-// follows reports whether a line at q may come directly after a line at p.
+// follows reports whether q is the place of the next line after a line at p.
 func (q linePlace) follows(p linePlace) bool {
 	if p.following > 0 {
 		return q == linePlace{p.commit, p.following - 1}
@@ -135,10 +135,11 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// endOfJournal handles an incomplete line. A crash may leave any parts of the last,
-// unsynced write on the disk. If this line and all later lines may belong to that one
-// write, endOfJournal returns io.EOF. If a later commit follows, the incomplete line was
-// durable and was damaged since, and endOfJournal returns an error.
+// endOfJournal handles an incomplete line. If a crash comes before a write is synced, any
+// parts of that write may be on the disk. If this line and all later lines may belong to
+// the last write, the journal ends here, and endOfJournal returns io.EOF. If a line of a
+// later commit follows, the incomplete line was synced before that commit and was damaged
+// afterwards, so endOfJournal returns an error.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.following == 0 {

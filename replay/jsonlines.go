@@ -13,9 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Line is a line of [JSONLines]: a message from Build and, optionally, the records about
-// this message. These are the hash of its body, its status, the time of its send and its
-// message ID.
+// Line is a line of [JSONLines]: a message from Build. Optional fields have the hash of
+// its body, its status, the time of its send and its message ID.
 type Line struct {
 	sqsfifo.Message
 
@@ -49,11 +48,11 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // Assume sets the Status and the Sent time of all lines without a status, and returns s.
 // Call it before the first Scan, with the same arguments for each run of a plan.
 //
-// Without Assume, a line without a status is Unknown: it may have been sent at any time
-// until the plan is made. It therefore counts as at the edge of the window, and
-// [WindowSkip] skips it. For messages that were never sent, use Pending. If the file has
-// not changed since a known time, use Unknown or Delivered, with the known time as
-// Sent.To.
+// Without Assume, a line without a status has StatusUnknown: it may have been sent at any
+// time until the plan is made. SQS may or may not remember such a message (its label is
+// [LabelEdge]), so [WindowSkip] skips it. For messages that were never sent, pass
+// StatusPending. If the file has not changed since a known time, set Sent.To to that time
+// and pass StatusUnknown or, if SQS confirmed the messages, StatusDelivered.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s

@@ -6,20 +6,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Interval is the deduplication interval of SQS. Margin is the tolerance for the time of a
-// request in transit and for the difference between clocks. An item is at the edge if it is
-// sent less than a Margin before or after the end of its interval.
+// Interval is the deduplication interval of SQS: the time for which SQS suppresses a copy
+// of a message. Margin allows for the time that a request takes and for differences
+// between clocks. If an item is sent less than Margin before or after the end of
+// Interval, SQS may or may not suppress it ([LabelEdge]).
 const (
 	Interval = window.Interval
 	Margin   = Interval - ResendFor
 )
 
-// ResendFor is the time after its first attempt in which an item without an answer may be
-// sent again, because SQS still recognises it.
+// ResendFor limits the resends of an item whose first attempt got no answer. For this
+// time after the first attempt, SQS certainly recognises a copy, so the item may be sent
+// again.
 const ResendFor = window.RetryFor
 
-// Label describes SQS's treatment of an item that is sent at a certain instant, if SQS
-// stored the item before.
+// Label says whether SQS delivers or suppresses a copy of an item at a certain time. The
+// time of the original send decides.
 type Label string
 
 const (
@@ -48,10 +50,11 @@ func (s Sent) label(now time.Time) Label {
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
-	default: // includes the case that the clock was set back
+	default: // also if now is well before s.From, because the clock was set back
 		return LabelEdge
 	}
 }
 
-// forgottenAt returns the instant at which SQS has certainly forgotten the message.
+// forgottenAt returns the time from which SQS has certainly forgotten the message, so
+// that it delivers a copy.
 func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

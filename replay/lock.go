@@ -13,7 +13,7 @@ import (
 type LockedError struct {
 	Source string
 	Owner  string // name chosen by the other run; may be empty
-	Path   string // of the lock file
+	Path   string // path of the lock file
 }
 
 func (e *LockedError) Error() string {

@@ -34,7 +34,7 @@ type world struct {
 	t   *testing.T
 	rng *rand.Rand
 
-	mu   sync.Mutex // the goroutines of messages also use the fields below
+	mu   sync.Mutex // guards the fields below; SendMessageAsync uses them in other goroutines
 	dead bool       // the running process has crashed
 	life int        // steps until the crash; negative for no crash
 
@@ -117,7 +117,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 	if w.faults {
 		chance = w.rng.IntN(10)
 	}
-	survives := w.rng.IntN(2) == 0 // the message arrives even if its process crashes
+	survives := w.rng.IntN(2) == 0 // SQS stores the message even if the sending process crashes
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
@@ -126,7 +126,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 			return
 		}
 		select {
-		case <-ctx.Done(): // the message may still arrive immediately
+		case <-ctx.Done(): // the send is cancelled, but SQS may have the message already
 			if survives {
 				w.store(body, key)
 			}

@@ -16,8 +16,8 @@ import (
 type pace struct {
 	messages, calls *rate.Limiter
 	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
-	counted         int64        // calls that the limiter has counted
-	expectedCalls   int          // calls that the submitted messages need, if each call is full
+	counted         int64        // number of calls that the limiter calls has counted
+	expectedCalls   int          // calls that the submitted messages still need, at ten messages a call
 }
 
 // newPace returns the pace for a configuration. After idle time, a burst may start
@@ -54,7 +54,9 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if inFlight == 0 {
 		p.expectedCalls = 0
 	}
-	for ; p.counted < made; p.counted++ { // calls may exceed the limit, for example retries
+	// Count the new calls one by one: the limiter refuses to count more than a burst at
+	// once, and with retries there may be more.
+	for ; p.counted < made; p.counted++ {
 		p.calls.ReserveN(now, 1)
 	}
 	return min(n, callMessages*max(0, int(p.calls.TokensAt(now))-p.expectedCalls))

@@ -12,20 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// WindowPolicy is the treatment of items stored so recently that SQS suppresses them, or
-// may suppress them. The empty WindowPolicy means WindowSkip.
+// WindowPolicy selects what a run does with an item that SQS stored recently: if the item
+// were sent now, SQS would or might suppress it as a duplicate. The empty WindowPolicy
+// means WindowSkip.
 type WindowPolicy string
 
 const (
-	// WindowSkip does not send the items.
+	// WindowSkip does not send such an item.
 	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends the items. SQS suppresses an item within the deduplication
-	// interval, and may deliver an item near the end of the interval again.
+	// WindowSend sends such an item. SQS suppresses it within the deduplication interval,
+	// and may deliver it again near the end of the interval.
 	WindowSend WindowPolicy = "send"
 
-	// WindowWait sends the items after SQS has certainly forgotten them: SQS delivers
-	// them again. Later items of their groups wait as well.
+	// WindowWait sends such an item after SQS has certainly forgotten it: SQS delivers it
+	// again. Later items of its group wait as well.
 	WindowWait WindowPolicy = "wait"
 )
 
@@ -58,9 +59,9 @@ type Options struct {
 	// Redeliver also sends items recorded as delivered.
 	Redeliver bool `json:"redeliver,omitempty"`
 
-	// ResendInDoubt sends items in doubt even if SQS may have forgotten them, under the
-	// rules of Window. Delivery is then at least once. Without ResendInDoubt such items are
-	// unresolved and stop their groups.
+	// ResendInDoubt also sends items in doubt (possibly stored) that SQS may have forgotten.
+	// The field Window applies to them. An item may then be delivered twice. Without
+	// ResendInDoubt such items are unresolved and stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
@@ -81,12 +82,13 @@ const (
 	// may have forgotten it. An operator resolves the item.
 	ActionUnresolved Action = "unresolved"
 
-	// ActionConflict does not send the item, because its dedupe key belongs to another
-	// message.
+	// ActionConflict does not send the item, because another message of the source has the
+	// same dedupe key.
 	ActionConflict Action = "conflict"
 
-	// ActionDrift is for an item whose message differs from its record. A run sends the
-	// item only if the source has the recorded message again.
+	// ActionDrift is for an item whose message differs from what the source recorded about
+	// it, for example the hash of the body. A run sends the item only if the source returns
+	// the recorded message by then.
 	ActionDrift Action = "drift"
 )
 
@@ -96,7 +98,7 @@ var actions = []Action{ActionSend, ActionWait, ActionSkip, ActionUnresolved, Act
 const (
 	reasonDelivered    = "delivered"     // recorded as delivered
 	reasonDiscarded    = "discarded"     // an operator decided not to send the item
-	reasonRepeated     = "repeated"      // the plan has the same message earlier
+	reasonRepeated     = "repeated"      // the same message is earlier in the plan
 	reasonWindow       = "window"        // SQS suppresses the item, or may suppress it
 	reasonGroupStopped = "group stopped" // an earlier item stopped the group
 )
@@ -112,8 +114,9 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the recorded SHA-256 of the body in hexadecimal or, without a record, the
-	// SHA-256 at the time of the plan. A run sends only a body with this hash.
+	// BodyHash is the SHA-256 of the body in hexadecimal. It is the hash that the source
+	// recorded or, if there is none, the hash of the body when the plan was made. A run
+	// sends only a body with this hash.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
@@ -122,7 +125,7 @@ type PlannedItem struct {
 	Sent      Sent      `json:"sent,omitzero"`
 	MessageID string    `json:"message_id,omitempty"`
 
-	// Label is the label at Plan.Made.
+	// Label says how SQS would treat the item at the time Plan.Made.
 	Label  Label  `json:"label"`
 	Action Action `json:"action"`
 
@@ -225,14 +228,16 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// planItem converts an item of the source to an item of a plan. It does not set the
-// label. It sets no action except ActionDrift.
+// planItem converts an item of the source to an item of a plan. If the message differs
+// from what the source recorded about it, planItem sets ActionDrift. It sets no other
+// action, and no label.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// If the source has recorded these values, they are used in place of the message's
-		// values. A later change of the message is then found before the send.
+		// Values that the source recorded separately take precedence over the values in the
+		// message. If the message is changed after the plan was made, a run finds that it
+		// differs from the plan.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -261,8 +266,8 @@ const (
 	maxText     = 2048
 )
 
-// shorten returns s. If s is too long for a plan or cannot be written in JSON, text returns a
-// shortened form. The texts of a message that SQS accepts are never shortened.
+// shorten returns s or, if s has more than maxText bytes or is not UTF-8, a shortened
+// form of it. It never shortens a text of a message that SQS accepts.
 func shorten(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s
@@ -274,7 +279,9 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded { // these reasons hold whatever the body is
+	// A drift replaces every other action, except for an item that was delivered or
+	// discarded: it is skipped anyway, so its body does not matter.
+	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}
 }
@@ -287,7 +294,7 @@ func (p *PlannedItem) actionFor(o Options, l Label) (Action, string) {
 		return ActionSkip, reasonDiscarded
 	case p.Status == StatusDelivered && !o.Redeliver:
 		return ActionSkip, reasonDelivered
-	case p.Status == StatusInDoubt && l == LabelInside: // if SQS has the item it suppresses the resend, else it stores it
+	case p.Status == StatusInDoubt && l == LabelInside: // safe: SQS suppresses the resend if it stored the item
 		return ActionSend, ""
 	case p.Status == StatusInDoubt && !o.ResendInDoubt:
 		return ActionUnresolved, "it may have been stored, and SQS may have forgotten it"

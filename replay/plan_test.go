@@ -16,14 +16,14 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// Each label holds up to the last nanosecond before the next label, and SQS treats the
-// message as the label says.
+// The label changes exactly at the documented times, to the nanosecond. SQS delivers or
+// suppresses a copy of the message as its label predicts.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
 		want  replay.Label
 	}{
-		{-time.Hour, replay.LabelEdge}, // the clock was set back
+		{-time.Hour, replay.LabelEdge}, // an hour before the send, because the clock was set back
 		{-replay.Margin - 1, replay.LabelEdge},
 		{-replay.Margin, replay.LabelInside},
 		{0, replay.LabelInside},
@@ -58,8 +58,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message at an unknown time within one hour. SQS may remember the
-	// message until the deduplication interval after this hour has certainly ended.
+	// SQS accepted the message at some time between 11:00 and 12:00. It may have accepted it
+	// at 12:00, so it may remember it until Interval and Margin after 12:00.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
@@ -122,7 +122,7 @@ func TestFilters(t *testing.T) {
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
-		line(t, "d", "h"), // no send time; the filter uses its older event_time
+		line(t, "d", "h"), // no time of a send: the filter uses the event_time, which is before noon
 	}
 	for name, tc := range map[string]struct {
 		filter replay.Filter
@@ -151,8 +151,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All records of one message are joined before the filter excludes records. An event
-// with two different messages is a conflict.
+// All lines with the same message are joined before the filter excludes items. If an
+// event has two different messages, one of them is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})
@@ -248,7 +248,8 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// Lines that are not messages, and texts that JSON cannot represent, do not prevent a plan.
+// A plan is made even from lines that are not messages, and with texts that are too long
+// or not valid UTF-8.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`
 	s := replay.NewJSONLines("x", strings.NewReader(text), int64(len(text)))

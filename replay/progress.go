@@ -15,23 +15,25 @@ type progress struct {
 	tried      bool
 	resolution idempotency.Resolution
 
-	// doubt is the start of the first attempt that may have stored the item and has no
-	// answer. It is zero if there is no such attempt. The field earlier reports that the
-	// last attempt is a later one: a refusal of the last attempt then leaves the item in
-	// doubt.
+	// doubtSince is the start of the first attempt that may have stored the item and got no
+	// answer, or zero. retried is true if the last attempt came after that one. If SQS
+	// refuses the last attempt, the earlier attempt may still have stored the item, so the
+	// item stays in doubt.
 	doubtSince time.Time
 	retried    bool
-	noResend   bool // SQS stored other content in place of the item
+	// SQS stored altered content, and might suppress the item as its duplicate
+	noResend bool
 
 	reason, messageID, sequence string
 }
 
-// groupContinues reports whether the group continues after the item.
+// groupContinues reports whether the next item of the group may be sent: this item was
+// sent, suppressed or skipped.
 func (p *progress) groupContinues() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }
 
-// apply changes the state of the item according to a mark, an entry of the journal.
+// apply changes the state of the item according to an entry of the journal.
 func (p *progress) apply(m *journalEntry) {
 	switch m.Kind {
 	case entryTry:
@@ -72,7 +74,7 @@ func (p *progress) resendable(now time.Time) bool {
 type history struct {
 	items   []progress
 	runs    int
-	lastRun string // ID of the last run
+	lastRun string // ID of the last run of the plan
 }
 
 // readHistory reads a journal. A nil journal is empty.

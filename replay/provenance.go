@@ -25,10 +25,10 @@ type provenance struct {
 	bodies  Bodies
 }
 
-// NewProvenance returns a source of the messages in a producer's provenance records
-// (see [ProvenanceLines]), in the order in which the producer reported them. The bodies
-// come from another place. Its messages have no attributes. All records of one message
-// are one item, in the position of the first record.
+// NewProvenance returns a source of the messages in a producer's provenance records (see
+// [ProvenanceLines]), in the order in which the producer reported them. The records have
+// no bodies; the function bodies returns them. The messages have no attributes. All
+// records of one message are one item, in the position of the first record.
 //
 // A record has the time of the outcome, but not the earliest time at which SQS may have
 // accepted the message. A plan therefore never has [LabelInside] for an item: SQS may

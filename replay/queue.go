@@ -26,14 +26,15 @@ type QueueConfig struct {
 
 	// Sender is a producer for the target queue. The producer's Config.Store records the
 	// messages of the run, as a journal does: without a store, a killed run may send a
-	// message again after five minutes. Set the producer's StoreConfig.Client to the
-	// result of [QueueClient]. Otherwise the store takes the messages for duplicates of
-	// the original sends.
+	// message again after five minutes. Set the producer's StoreConfig.Client to the result
+	// of [QueueClient]. With another Client, the store may find the records of the original
+	// sends, and the producer then sends nothing.
 	Sender Sender
 
-	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
-	// has the same ID. If a message of this run failed again and came back, it carries this
-	// ID and the run does not send it again. A run with another ID sends it.
+	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run has
+	// the same ID. A message that this run has sent may fail in its consumer again and
+	// return to the source queue. It then carries this ID, and the run does not send it a
+	// second time. A run with another ID sends it.
 	ID string
 
 	// Wait is the time that must pass between a message's last send and the replay, because
@@ -46,20 +47,22 @@ type QueueConfig struct {
 	// because messages of a killed run are hidden for 30 s.
 	Idle time.Duration
 
-	// InFlight is the largest number of messages in flight, each of another group. Zero
-	// means 64.
+	// InFlight is the largest number of messages in flight. Each message group has at most
+	// one message in flight. Zero means 64.
 	InFlight int
 
-	// DryRun sends and deletes nothing. The report has the first message of each group as
-	// remaining: SQS shows no later message before the first one is deleted. A dry run
-	// counts as one receive.
+	// DryRun sends and deletes nothing. Progress is called with the first message of each
+	// group. SQS returns at most ten messages of a group before some are deleted; the report
+	// counts the received messages as Remaining. SQS counts a dry run as a receive of each
+	// of them.
 	DryRun bool
 
 	// Progress is called for each message with an outcome, before the message is deleted.
 	// Calls may be concurrent and must return quickly. A nil Progress is not called.
 	Progress func(QueueResult)
 
-	// Logger gets the records of the consumer and of each group that stops. Nil means none.
+	// Logger gets log records: those of the consumer that receives the messages, and one for
+	// each message group that stops. Nil means no log.
 	Logger *slog.Logger
 
 	// MeterProvider creates the run's instrument, like [Config].MeterProvider.
@@ -74,7 +77,7 @@ type QueueResult struct {
 	Group, DedupeKey string
 	EventID          uuid.UUID
 	SourceID         string // MessageId in the source queue
-	Parked           string // reason of the consumer that parked the message, "" if there is none
+	Parked           string // error for which a consumer parked the message; "" if not parked by one
 	Outcome          Outcome
 	Reason           string
 	MessageID        string // in the target queue
@@ -104,8 +107,8 @@ type QueueReport struct {
 	Left int
 }
 
-// errCameBack is the error of a message that this run has sent, and that has failed again
-// in the consumer and returned to the source.
+// errCameBack is for a message in the source queue that this run has already sent: its
+// consumer failed again, and the message returned to the source queue.
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
@@ -120,7 +123,8 @@ var errCameBack = errors.New("replay: the message came back after this run had s
 //
 // RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends.
 // Another call with the same ID and the same store continues. It deletes the messages
-// already sent, and sends messages without an answer again while SQS recognises them.
+// that were already sent. If a send got no answer, it sends the message again as long as
+// SQS recognises the copy.
 func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	if err := c.check(); err != nil {
 		return QueueReport{}, err
@@ -189,7 +193,7 @@ type queueRun struct {
 	QueueConfig
 	meters meters
 
-	mu     sync.Mutex // guards the following fields until the consumer has ended
+	mu     sync.Mutex // guards report while the consumer runs
 	report QueueReport
 }
 
@@ -231,13 +235,13 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 	receipt, err := r.send(ctx, msg)
 	var violation *sqsfifo.ViolationError
 	if errors.As(err, &violation) {
-		// The message with the replay attribute exceeds a limit of SQS, so it was not sent.
-		// It is sent without the attribute.
+		// With the replay attribute the message exceeds a limit of SQS, so the sender refused
+		// it. Send the message without the attribute.
 		delete(msg.Attributes, sqsfifo.ReplayAttribute)
 		receipt, err = r.send(ctx, msg)
 	}
 	if err != nil && ctx.Err() != nil {
-		return err // the message did not fail; the consumer makes it visible again
+		return err // the run is ending: no outcome is recorded, and the message becomes visible again
 	}
 	return r.end(result, receipt, err)
 }

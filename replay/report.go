@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Report is the result of a plan over all runs of its journal.
+// Report has the results of all runs of a plan so far.
 type Report struct {
 	Plan   string `json:"plan"`
 	Source string `json:"source"`
@@ -86,10 +86,11 @@ func (r Report) Complete() bool {
 
 // Result is the outcome of one item.
 type Result struct {
-	Item    *PlannedItem
-	Outcome Outcome // OutcomeNone if the item remains
+	Item *PlannedItem
+	// OutcomeNone if no run has reached the item, or the next run sends it again
+	Outcome Outcome
 
-	// Label is the label at the send, for a tried item.
+	// Label is the label at the time of the send, if Tried.
 	Label Label
 	Tried bool
 
@@ -99,9 +100,9 @@ type Result struct {
 
 // ReadReport returns the report of a plan at the given time, and the result of each item
 // in plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
-// first run. During a run, or after a killed run, an item without an answer counts as
-// remaining as long as SQS certainly recognises a resend. After that time the item is
-// unresolved.
+// first run. During a run, or after a killed run, there may be items whose send got no
+// answer. Such an item counts in Remaining as long as the next run may send it again,
+// because SQS certainly recognises the copy. After that time it counts in Unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {
@@ -123,8 +124,8 @@ type tallied struct {
 	report   Report
 }
 
-// tally computes the outcome of each item. With the zero time, every item in doubt counts
-// as too old to be sent again.
+// tally computes the outcome of each item at the time now. If now is the zero time, every
+// item in doubt is unresolved.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Errors of [Resolve] wrap ErrNotStopped if the item did not stop its group.
+// ErrNotStopped is wrapped by an error of [Resolve]: the item has no outcome that an
+// operator must resolve, because its message group did not stop at this item.
 var ErrNotStopped = errors.New("the item did not stop its group")
 
 // Resolve records an operator's decision about an unresolved, conflicting, drifted or

@@ -71,8 +71,9 @@ func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]strin
 	return out
 }
 
-// A run waits until SQS has forgotten an item. The label at the send then differs from the
-// label in the plan.
+// With WindowWait a run sends an item only after SQS has forgotten it. The report then
+// has two labels of the item: LabelInside or LabelEdge from the plan, and LabelOutside
+// from the time of the send.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)

@@ -124,8 +124,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	}
 }
 
-// An item without an answer is sent again while SQS recognises it, and only until a
-// deadline. After that time the item is unresolved.
+// If a killed run sent an item and got no answer, the next run sends the item again until
+// ResendFor after the first attempt. After ResendFor the item is unresolved.
 func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -163,8 +163,8 @@ func TestWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// An attempt of an item has no answer, and SQS refuses the next attempt. The item stays in
-// doubt.
+// The first attempt of an item gets no answer, and SQS refuses the next attempts. The
+// item stays in doubt, because the first attempt may have stored it.
 func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	now := time.Now()
@@ -229,7 +229,9 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			if name != "gone" { // the other lines keep their offsets
+			// The change keeps the length of the file, except that a hash of one character
+			// replaces 64. (In the case "gone" the line is empty.)
+			if name != "gone" {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
 			q := newQueue(t)
@@ -237,7 +239,7 @@ func TestDrift(t *testing.T) {
 			changed := &moved{s, sourceOf(t, lines...)}
 			report := run(t, plan, replay.Config{Source: changed, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
-			// When the source has the planned messages again, another run sends them.
+			// With the unchanged source, another run sends all messages.
 			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, 3, report.Sent)
 		})
@@ -269,7 +271,8 @@ func TestConflictAtTheSend(t *testing.T) {
 	p := newProducer(t, q, q.URL())
 	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
 	require.NoError(t, err)
-	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // sent to group g; the source has it in group h, a drift
+	// sent in group g; the source has the same body in group h, which is a drift
+	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"})
 	require.NoError(t, err)
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {
 		l := line(t, "c", "g")
@@ -387,7 +390,8 @@ func (b *brittle) record(_ context.Context, entries []replay.LedgerEntry) error 
 	return nil
 }
 
-// A replay appears in the ledger, in the provenance records and in the instrument.
+// A run adds its items to the ledger, to the producer's provenance records and to the
+// counter sqs_fifo.replay.items.
 func TestRecords(t *testing.T) {
 	q := newQueue(t)
 	var mu sync.Mutex
@@ -440,8 +444,8 @@ func TestRecords(t *testing.T) {
 	assert.Equal(t, map[string]int64{"sent": 1, "failed": 1}, counts)
 }
 
-// A closed producer calls back before SendMessageAsync returns. The run ends: the first
-// item of each group has failed, and the other items are skipped.
+// A closed producer refuses each message before SendMessageAsync returns. The run still
+// ends: the first item of each group has failed, and the other items are skipped.
 func TestClosedProducer(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())

@@ -25,7 +25,7 @@ type runner struct {
 	inFlight      int
 	bytes         int // size of the bodies in flight
 	unsaved       []journalEntry
-	ledgerEntries []LedgerEntry // for outcomes that the journal does not have yet
+	ledgerEntries []LedgerEntry // for outcomes that are not in the journal yet
 	pace          pace
 }
 
@@ -105,7 +105,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	now := time.Time{} // zero: without another resend, items in doubt are unresolved
+	// the zero time: no item is sent again, so tally counts items in doubt as unresolved
+	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()
 	}

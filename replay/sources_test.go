@@ -181,8 +181,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Equal(t, []string{"z inside skip delivered", "y inside send", "x new send"}, actions(plan))
 	q := newQueue(t)
 	clock := func() time.Time { return now }
-	// The operation of an item was completed after the plan was made, so the item is not
-	// sent.
+	// The operation with the key "y" is completed after the plan was made. The run finds
+	// that and does not send the item.
 	records, err := store.Lookup(t.Context(), idempotency.Key{Scope: "s\xff", Operation: "send", Value: "y"})
 	require.NoError(t, err)
 	require.NoError(t, store.Finish(t.Context(), idempotency.Ref{Key: records[0].Key, Fence: records[0].Fence}, idempotency.Completed(idempotency.Result{})))
@@ -202,8 +202,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// A source of provenance records and stored bodies has one item for each message. A run
-// sends only the message that SQS did not store.
+// NewProvenance makes one item of all provenance records of a message. A run sends only
+// the message "refused", which SQS did not store and which has a body.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

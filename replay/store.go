@@ -38,8 +38,9 @@ func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
 // Name implements [Source].
 func (s *store) Name() string { return s.name }
 
-// Scan implements [Source]. Stores sort by key ID, so Scan reads all records, sorts them,
-// and reads them again for the bodies.
+// Scan implements [Source]. A store yields records by key and not by time, so Scan first
+// reads all records without keeping the bodies and sorts them by time. Then it reads the
+// records again, for the bodies.
 func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		type stored struct {
@@ -71,7 +72,9 @@ func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 			for _, r := range records {
-				if s.filter.Match(r) && !yield(s.item(r), nil) { // does not match if the record has changed meanwhile
+				// the record may have changed since the first read, so that it does not match any
+				// more
+				if s.filter.Match(r) && !yield(s.item(r), nil) {
 					return
 				}
 			}
@@ -119,9 +122,9 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record does not contain the time at which the operation ended. An operation
-		// ends within its lease, so the end of the lease is used. Only a claimant that took
-		// longer than its lease ended later.
+		// A record does not contain the time at which the operation ended. The end of the lease
+		// is used, because an operation should end within its lease. If it ended later, the
+		// time is too early.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {
@@ -141,8 +144,8 @@ func (s *store) item(r idempotency.Record) Item {
 	return it
 }
 
-// formatKey returns the position of a key's item. It encodes the parts of the key in
-// base64, because they may be any bytes.
+// formatKey returns the key as a text, which is the Item.Position of its item. The three
+// parts of the key are in base64, because they may be any bytes.
 func formatKey(k idempotency.Key) string {
 	enc := base64.RawURLEncoding.EncodeToString
 	return enc([]byte(k.Scope)) + "." + enc([]byte(k.Operation)) + "." + enc([]byte(k.Value))

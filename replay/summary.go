@@ -12,7 +12,7 @@ type PlanCount struct {
 	Label  Label  `json:"label"`
 	Reason string `json:"reason,omitempty"`
 	Items  int    `json:"items"`
-	Groups int    `json:"groups"` // groups with such items
+	Groups int    `json:"groups"` // message groups that have at least one of these items
 }
 
 // Summary counts the items for each combination of action, label and reason, sorted in

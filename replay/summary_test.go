@@ -15,7 +15,7 @@ import (
 func ExamplePlan_Summary() {
 	file := strings.NewReader(storedYesterday())
 	source := replay.NewJSONLines("yesterday.jsonl", file, file.Size())
-	now := time.Date(2026, 11, 21, 9, 7, 0, 0, time.UTC) // on the same day
+	now := time.Date(2026, 11, 21, 9, 7, 0, 0, time.UTC) // the messages were sent from 9:00 to 9:02 on this day
 	plan, err := replay.NewPlan(context.Background(), source, replay.Options{Redeliver: true}, now)
 	if err != nil {
 		fmt.Println(err)
