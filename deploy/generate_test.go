@@ -58,7 +58,7 @@ func dashboard() object {
 		}},
 		"annotations": object{"list": []any{object{
 			"name": "Replay", "enable": true, "hide": false, "iconColor": "blue", "datasource": datasource,
-			"expr": "sum(rate(sqs_fifo_replay_items_total" + boxes + "[$__rate_interval])) > 0",
+			"expr": "sum(rate(sqs_fifo_replay_items_total" + outboxLabels + "[$__rate_interval])) > 0",
 		}}},
 		"templating": object{"list": []any{
 			object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0, "current": object{"text": "", "value": ""}},

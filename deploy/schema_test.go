@@ -42,7 +42,7 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 		source := "import { type Dashboard, ThresholdsMode } from '@grafana/schema';\nexport const dashboard: Dashboard = " + dashboard + ";\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "dashboard.ts"), []byte(source), 0o600))
 		c := exec.CommandContext(t.Context(), node, folder+"/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck",
-			"--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "dashboard.ts") // #nosec G204 -- the test's own
+			"--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "dashboard.ts") // #nosec G204 -- the program and its arguments come from this test
 		c.Dir = dir
 		out, err := c.CombinedOutput()
 		return string(out), err

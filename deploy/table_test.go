@@ -23,18 +23,17 @@ type panel struct {
 
 type query struct{ expr, legend string }
 
-// own matches the labels of the library's metrics, and other the labels of CloudWatch's
-// metrics.
+// libraryLabels matches the labels of the library's metrics, and cloudWatchLabels the
+// labels of CloudWatch's metrics.
 const (
-	own   = `{job=~"$job",instance=~"$instance",messaging_destination_name=~"$queue"}`
-	other = `{queue_name=~"$queue"}`
-	// This constant is for the metrics of outboxes and replays, which have no queue name.
-	boxes = `{job=~"$job",instance=~"$instance"}`
+	libraryLabels    = `{job=~"$job",instance=~"$instance",messaging_destination_name=~"$queue"}`
+	cloudWatchLabels = `{queue_name=~"$queue"}`
+	// outboxLabels is for the metrics of outboxes and replays, which have no queue name.
+	outboxLabels = `{job=~"$job",instance=~"$instance"}`
 )
 
-// with returns the label matchers of the constant called own, with the given matchers
-// added.
-func with(matchers string) string { return own[:len(own)-1] + "," + matchers + "}" }
+// with returns libraryLabels with the given label matchers added.
+func with(matchers string) string { return libraryLabels[:len(libraryLabels)-1] + "," + matchers + "}" }
 
 // sumRate returns a query for the rate of a counter, by queue and the labels in by.
 func sumRate(counter, matchers, by string) string {
@@ -45,8 +44,8 @@ func sumRate(counter, matchers, by string) string {
 	return "sum by (" + labels + ") (rate(" + counter + matchers + "[$__rate_interval]))"
 }
 
-func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + own + ")" }
-func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + own + ")" }
+func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + libraryLabels + ")" }
+func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + libraryLabels + ")" }
 
 // within returns a query for the share of the events that were stored or recognised as
 // duplicates within ten seconds.
@@ -65,74 +64,74 @@ func within(matchers, over string) string {
 func quantiles(histogram string) []query {
 	var out []query
 	for _, p := range []string{"0.5", "0.95", "0.99"} {
-		out = append(out, query{"histogram_quantile(" + p + ", sum by (" + q + ", le) (rate(" + histogram + "_bucket" + own + "[$__rate_interval])))", "{{" + q + "}} " + p})
+		out = append(out, query{"histogram_quantile(" + p + ", sum by (" + q + ", le) (rate(" + histogram + "_bucket" + libraryLabels + "[$__rate_interval])))", "{{" + q + "}} " + p})
 	}
 	return out
 }
 
 var rows = []row{
 	{"Is it fine?", []panel{
-		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{within(own, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
+		{"Events in time", "percentunit", "Share of events stored or known as duplicates within 10 s. Below 99.9 %: open the panels of the row Traffic.", []query{{within(libraryLabels, "[$__rate_interval]"), "{{" + q + "}}"}}, 0.999, false, false},
 		{"Oldest event", "s", "Age of the oldest event without an outcome. Retries end at 275 s. Above 180 s: check SQS and the network now.", []query{{worst("sqs_fifo_producer_oldest_event_age_seconds"), "{{" + q + "}}"}}, 275, false, false},
 		{"In doubt or altered", "short", "Events that may be stored. Resend the same bytes before ResendBefore, at most five minutes.", []query{{"sum by (" + q + ", sqs_fifo_outcome) (increase(sqs_fifo_producer_outcomes_total" + with(`sqs_fifo_outcome=~"in_doubt|altered"`) + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_outcome}}"}}, 0, false, false},
-		{"Paused groups", "short", "Groups whose events wait for a failed one. The log names the group. Resend the failed event, or call Resume.", []query{{amount("sqs_fifo_producer_group_paused"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_pauses_total", own, ""), "{{" + q + "}} pauses a second"}}, 0, false, false},
+		{"Paused groups", "short", "Groups whose events wait for a failed one. The log names the group. Resend the failed event, or call Resume.", []query{{amount("sqs_fifo_producer_group_paused"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_pauses_total", libraryLabels, ""), "{{" + q + "}} pauses a second"}}, 0, false, false},
 		{"Oldest pause", "s", "Age of the oldest pause. A pause in doubt ends within five minutes; another needs a person.", []query{{worst("sqs_fifo_producer_oldest_pause_age_seconds"), "{{" + q + "}}"}}, 600, false, false},
-		{"Messages in the queue", "short", "CloudWatch. A growing queue has slow, blocked or missing consumers. In a dead-letter queue each message needs a decision.", []query{{"max by (queue_name) (aws_sqs_approximate_number_of_messages_visible_maximum" + other + ")", "{{queue_name}}"}}, 0, false, false},
+		{"Messages in the queue", "short", "CloudWatch. A growing queue has slow, blocked or missing consumers. In a dead-letter queue each message needs a decision.", []query{{"max by (queue_name) (aws_sqs_approximate_number_of_messages_visible_maximum" + cloudWatchLabels + ")", "{{queue_name}}"}}, 0, false, false},
 	}},
 	{"Traffic", []panel{
-		{"Outcomes", "ops", "Events a second by outcome. For failures read error_type, then docs/guide/errors.md.", []query{{sumRate("sqs_fifo_producer_outcomes_total", own, "sqs_fifo_outcome, error_type"), "{{" + q + "}} {{sqs_fifo_outcome}} {{error_type}}"}}, 0, true, false},
+		{"Outcomes", "ops", "Events a second by outcome. For failures read error_type, then docs/guide/errors.md.", []query{{sumRate("sqs_fifo_producer_outcomes_total", libraryLabels, "sqs_fifo_outcome, error_type"), "{{" + q + "}} {{sqs_fifo_outcome}} {{error_type}}"}}, 0, true, false},
 		{"Time of an event", "s", "From submission to outcome, with buffer, pacing and retries. If only this panel is slow, and not requests, look at throttles and the buffer.", quantiles("sqs_fifo_producer_event_duration_seconds"), 10, false, false},
 		{"Time of a request", "s", "One request to SQS. If requests are slow, check the network and AWS's status page.", quantiles("messaging_client_operation_duration_seconds"), 0, false, false},
-		{"Events a request", "short", "Near 10 is cheap. Near 1 with many events: few message groups, or OrderStrict; consider OrderRuns.", []query{{sumRate("messaging_client_sent_messages_total", own, "") + " / " + sumRate("messaging_client_operation_duration_seconds_count", own, ""), "{{" + q + "}}"}}, 10, false, false},
+		{"Events a request", "short", "Near 10 is cheap. Near 1 with many events: few message groups, or OrderStrict; consider OrderRuns.", []query{{sumRate("messaging_client_sent_messages_total", libraryLabels, "") + " / " + sumRate("messaging_client_operation_duration_seconds_count", libraryLabels, ""), "{{" + q + "}}"}}, 10, false, false},
 		{"Throttles and retries", "ops", "Throttles: ask for a higher quota, turn on high throughput, or spread message groups. The limit is the pace that throttles left.", []query{
-			{sumRate("sqs_fifo_producer_throttles_total", own, ""), "{{" + q + "}} throttles"}, {sumRate("sqs_fifo_producer_retries_total", own, ""), "{{" + q + "}} retries"}, {amount("sqs_fifo_producer_rate_limit"), "{{" + q + "}} limit"},
+			{sumRate("sqs_fifo_producer_throttles_total", libraryLabels, ""), "{{" + q + "}} throttles"}, {sumRate("sqs_fifo_producer_retries_total", libraryLabels, ""), "{{" + q + "}} retries"}, {amount("sqs_fifo_producer_rate_limit"), "{{" + q + "}} limit"},
 		}, 0, false, false},
 		{"Buffer", "percentunit", "Used share of events, bytes and requests. At 1 callers wait: SQS is slow, or the program sends more than it can.", []query{
 			{amount("sqs_fifo_producer_event_pending") + " / " + amount("sqs_fifo_producer_event_limit"), "{{" + q + "}} events"},
 			{amount("sqs_fifo_producer_buffer_usage_bytes") + " / " + amount("sqs_fifo_producer_buffer_limit_bytes"), "{{" + q + "}} bytes"},
 			{amount("sqs_fifo_producer_request_active") + " / " + amount("sqs_fifo_producer_request_limit"), "{{" + q + "}} requests"},
 		}, 1, false, false},
-		{"Blocked callers", "short", "Calls that wait for room in the buffer. Raise Delivery.BufferEvents or InFlight, or slow the source down.", []query{{amount("sqs_fifo_producer_caller_blocked"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_waits_total", own, ""), "{{" + q + "}} waits a second"}}, 0, false, false},
+		{"Blocked callers", "short", "Calls that wait for room in the buffer. Raise Delivery.BufferEvents or InFlight, or slow the source down.", []query{{amount("sqs_fifo_producer_caller_blocked"), "{{" + q + "}}"}, {sumRate("sqs_fifo_producer_waits_total", libraryLabels, ""), "{{" + q + "}} waits a second"}}, 0, false, false},
 		{"Clock skew", "s", "SQS's clock ahead of this machine's. Beyond 5 s ResendBefore is wrong: repair NTP.", []query{{worst("sqs_fifo_producer_clock_skew_seconds"), "{{" + q + "}}"}}, 5, false, false},
 	}},
 	{"Deduplication", []panel{
-		{"Duplicates that no producer saw", "short", "CloudWatch's suppressed messages less our window hits. Above 0: another program, or a process before its restart, sent the same bodies.", []query{{"sum by (queue_name) (aws_sqs_number_of_deduplicated_sent_messages_sum" + other + ") - sum by (queue_name) (label_replace(increase(sqs_fifo_dedupe_window_hits_total" + own + `[5m]), "queue_name", "$1", "` + q + `", "(.*)"))`, "{{queue_name}}"}}, 0, false, false},
+		{"Duplicates that no producer saw", "short", "CloudWatch's suppressed messages less our window hits. Above 0: another program, or a process before its restart, sent the same bodies.", []query{{"sum by (queue_name) (aws_sqs_number_of_deduplicated_sent_messages_sum" + cloudWatchLabels + ") - sum by (queue_name) (label_replace(increase(sqs_fifo_dedupe_window_hits_total" + libraryLabels + `[5m]), "queue_name", "$1", "` + q + `", "(.*)"))`, "{{queue_name}}"}}, 0, false, false},
 		{"Duplicates", "ops", "Duplicates that SQS or the store answered. replay=true is a resend; a rise without a replay is a source that repeats itself.", []query{
-			{sumRate("sqs_fifo_dedupe_window_hits_total", own, "sqs_fifo_replay"), "{{" + q + "}} SQS, replay {{sqs_fifo_replay}}"}, {sumRate("sqs_fifo_dedupe_store_hits_total", own, ""), "{{" + q + "}} store"},
+			{sumRate("sqs_fifo_dedupe_window_hits_total", libraryLabels, "sqs_fifo_replay"), "{{" + q + "}} SQS, replay {{sqs_fifo_replay}}"}, {sumRate("sqs_fifo_dedupe_store_hits_total", libraryLabels, ""), "{{" + q + "}} store"},
 		}, 0, false, false},
-		{"Collisions", "short", "One key or body for two events. conflict: correct Identify. drift: resend the stored bytes. attributes: put the difference into the body.", []query{{"sum by (" + q + ", sqs_fifo_collision_kind) (increase(sqs_fifo_dedupe_collisions_detected_total" + own + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_collision_kind}}"}}, 0, false, false},
-		{"Violations", "short", "Findings by rule. `sqsfifo explain SF001` or docs/rules.md has the way out for each.", []query{{"sum by (" + q + ", sqs_fifo_rule_id, sqs_fifo_action) (increase(sqs_fifo_producer_violations_total" + own + "[$__rate_interval])) > 0", "{{" + q + "}} {{sqs_fifo_rule_id}} {{sqs_fifo_action}}"}}, 0, false, false},
+		{"Collisions", "short", "One key or body for two events. conflict: correct Identify. drift: resend the stored bytes. attributes: put the difference into the body.", []query{{"sum by (" + q + ", sqs_fifo_collision_kind) (increase(sqs_fifo_dedupe_collisions_detected_total" + libraryLabels + "[$__rate_interval]))", "{{" + q + "}} {{sqs_fifo_collision_kind}}"}}, 0, false, false},
+		{"Violations", "short", "Findings by rule. `sqsfifo explain SF001` or docs/rules.md has the way out for each.", []query{{"sum by (" + q + ", sqs_fifo_rule_id, sqs_fifo_action) (increase(sqs_fifo_producer_violations_total" + libraryLabels + "[$__rate_interval])) > 0", "{{" + q + "}} {{sqs_fifo_rule_id}} {{sqs_fifo_action}}"}}, 0, false, false},
 		{"Keys in memory", "short", "Dedupe keys of the last five minutes. At the limit events fail with ErrMemoryFull: raise Delivery.Memory.MaxKeys.", []query{{amount("sqs_fifo_producer_key_remembered"), "{{" + q + "}}"}, {amount("sqs_fifo_producer_key_limit"), "{{" + q + "}} limit"}}, 0, false, false},
-		{"Body length", "bytes", "Length of bodies. SQS takes 1 MiB with attributes; move larger payloads to S3.", []query{{"sum by (le) (increase(sqs_fifo_body_hash_length_bytes_bucket" + own + "[$__rate_interval]))", "{{le}}"}}, 0, false, true},
-		{"Lost provenance records", "short", "Records that the sink refused. Repair the sink; the events themselves are sent.", []query{{"sum by (" + q + ") (increase(sqs_fifo_provenance_dropped_total" + own + "[$__rate_interval]))", "{{" + q + "}}"}}, 0, false, false},
+		{"Body length", "bytes", "Length of bodies. SQS takes 1 MiB with attributes; move larger payloads to S3.", []query{{"sum by (le) (increase(sqs_fifo_body_hash_length_bytes_bucket" + libraryLabels + "[$__rate_interval]))", "{{le}}"}}, 0, false, true},
+		{"Lost provenance records", "short", "Records that the sink refused. Repair the sink; the events themselves are sent.", []query{{"sum by (" + q + ") (increase(sqs_fifo_provenance_dropped_total" + libraryLabels + "[$__rate_interval]))", "{{" + q + "}}"}}, 0, false, false},
 	}},
 	{"Beyond five minutes", []panel{
-		{"Claims", "ops", "Answers of the store. unresolved: `sqsfifo keys list --unresolved`. full: purge, or enlarge the store. over_quota: resolve the keys of the scope. conflict: see collisions.", []query{{sumRate("sqs_fifo_producer_store_claims_total", own, "sqs_fifo_decision"), "{{" + q + "}} {{sqs_fifo_decision}}"}}, 0, true, false},
+		{"Claims", "ops", "Answers of the store. unresolved: `sqsfifo keys list --unresolved`. full: purge, or enlarge the store. over_quota: resolve the keys of the scope. conflict: see collisions.", []query{{sumRate("sqs_fifo_producer_store_claims_total", libraryLabels, "sqs_fifo_decision"), "{{" + q + "}} {{sqs_fifo_decision}}"}}, 0, true, false},
 		{"Store", "ops", "errors: repair the database, events wait. unclaimed: sent without memory. lost and unrecorded: run `sqsfifo keys list --unresolved`. stale and drifts: see docs/guide/store.md.", []query{
-			{sumRate("sqs_fifo_producer_store_errors_total", own, ""), "{{" + q + "}} errors"},
-			{sumRate("sqs_fifo_producer_store_unclaimed_total", own, ""), "{{" + q + "}} unclaimed"},
-			{sumRate("sqs_fifo_producer_store_lost_total", own, ""), "{{" + q + "}} lost"},
-			{sumRate("sqs_fifo_producer_store_stale_total", own, ""), "{{" + q + "}} stale"},
-			{sumRate("sqs_fifo_producer_store_drifts_total", own, ""), "{{" + q + "}} drifts"},
-			{sumRate("sqs_fifo_producer_store_unrecorded_total", own, ""), "{{" + q + "}} unrecorded"},
+			{sumRate("sqs_fifo_producer_store_errors_total", libraryLabels, ""), "{{" + q + "}} errors"},
+			{sumRate("sqs_fifo_producer_store_unclaimed_total", libraryLabels, ""), "{{" + q + "}} unclaimed"},
+			{sumRate("sqs_fifo_producer_store_lost_total", libraryLabels, ""), "{{" + q + "}} lost"},
+			{sumRate("sqs_fifo_producer_store_stale_total", libraryLabels, ""), "{{" + q + "}} stale"},
+			{sumRate("sqs_fifo_producer_store_drifts_total", libraryLabels, ""), "{{" + q + "}} drifts"},
+			{sumRate("sqs_fifo_producer_store_unrecorded_total", libraryLabels, ""), "{{" + q + "}} unrecorded"},
 		}, 0, false, false},
 		{"Results on their way to the store", "short", "A growing number: the store is slow. These results would be missing after a crash.", []query{{amount("sqs_fifo_producer_store_result_pending"), "{{" + q + "}}"}}, 0, false, false},
 		{"Outbox", "short", "late: decide by `sqsfifo outbox stuck`. stopped: the relay's log has the reason. pending grows without both: no relay leads.", []query{
-			{"max(sqs_fifo_outbox_message_pending" + boxes + ")", "pending"},
-			{"max(sqs_fifo_outbox_message_late" + boxes + ")", "late"},
-			{"max(sqs_fifo_outbox_group_stopped" + boxes + ")", "stopped"},
-			{"sum by (sqs_fifo_outcome) (rate(sqs_fifo_outbox_messages_total" + boxes + "[$__rate_interval]))", "{{sqs_fifo_outcome}} a second"},
+			{"max(sqs_fifo_outbox_message_pending" + outboxLabels + ")", "pending"},
+			{"max(sqs_fifo_outbox_message_late" + outboxLabels + ")", "late"},
+			{"max(sqs_fifo_outbox_group_stopped" + outboxLabels + ")", "stopped"},
+			{"sum by (sqs_fifo_outcome) (rate(sqs_fifo_outbox_messages_total" + outboxLabels + "[$__rate_interval]))", "{{sqs_fifo_outcome}} a second"},
 		}, 0, false, false},
-		{"Age of the outbox", "s", "Age of the oldest message. Above 60 s: the relay is slow, stopped or missing.", []query{{"max(sqs_fifo_outbox_oldest_age_seconds" + boxes + ")", "oldest"}}, 60, false, false},
-		{"Replay", "ops", "Items of a replay. failed and unresolved items need a decision before the next run.", []query{{"sum by (sqs_fifo_outcome) (rate(sqs_fifo_replay_items_total" + boxes + "[$__rate_interval]))", "{{sqs_fifo_outcome}}"}}, 0, true, false},
-		{"Consumers", "ops", "Messages by outcome. parked and failed: the consumer's log has group and cause. lost: the handler takes longer than its lease.", []query{{sumRate("sqs_fifo_consumer_outcomes_total", own, "sqs_fifo_outcome"), "{{" + q + "}} {{sqs_fifo_outcome}}"}, {sumRate("messaging_client_consumed_messages_total", own, ""), "{{" + q + "}} received"}}, 0, false, false},
+		{"Age of the outbox", "s", "Age of the oldest message. Above 60 s: the relay is slow, stopped or missing.", []query{{"max(sqs_fifo_outbox_oldest_age_seconds" + outboxLabels + ")", "oldest"}}, 60, false, false},
+		{"Replay", "ops", "Items of a replay. failed and unresolved items need a decision before the next run.", []query{{"sum by (sqs_fifo_outcome) (rate(sqs_fifo_replay_items_total" + outboxLabels + "[$__rate_interval]))", "{{sqs_fifo_outcome}}"}}, 0, true, false},
+		{"Consumers", "ops", "Messages by outcome. parked and failed: the consumer's log has group and cause. lost: the handler takes longer than its lease.", []query{{sumRate("sqs_fifo_consumer_outcomes_total", libraryLabels, "sqs_fifo_outcome"), "{{" + q + "}} {{sqs_fifo_outcome}}"}, {sumRate("messaging_client_consumed_messages_total", libraryLabels, ""), "{{" + q + "}} received"}}, 0, false, false},
 		{"Groups of consumers", "short", "blocked: use Blocked, Retry or ParkHead. sleeping: a head waits for its next attempt.", []query{
 			{amount("sqs_fifo_consumer_group_blocked"), "{{" + q + "}} blocked"}, {amount("sqs_fifo_consumer_group_sleeping"), "{{" + q + "}} sleeping"}, {amount("sqs_fifo_consumer_handler_running"), "{{" + q + "}} handlers"}, {amount("sqs_fifo_consumer_message_held"), "{{" + q + "}} messages in hand"},
 		}, 0, false, false},
 		{"Bytes in hand", "bytes", "Size of the messages that consumers hold. At the limit they receive no more: add handlers or consumers.", []query{{amount("sqs_fifo_consumer_buffer_usage_bytes"), "{{" + q + "}}"}}, 0, false, false},
 		{"Time of consumers", "s", "Age of a head, age of an event at the end of its handling, and the time of a handler. Compare with your promise to users.", append([]query{
 			{worst("sqs_fifo_consumer_oldest_head_age_seconds"), "{{" + q + "}} oldest head"},
-			{"histogram_quantile(0.99, sum by (" + q + ", le) (rate(sqs_fifo_consumer_event_age_seconds_bucket" + own + "[$__rate_interval])))", "{{" + q + "}} event age 0.99"},
+			{"histogram_quantile(0.99, sum by (" + q + ", le) (rate(sqs_fifo_consumer_event_age_seconds_bucket" + libraryLabels + "[$__rate_interval])))", "{{" + q + "}} event age 0.99"},
 		}, quantiles("messaging_process_duration_seconds")[2]), 0, false, false},
 	}},
 }

@@ -331,7 +331,7 @@ func TestPacing(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
 	try(t, o, func(t *testing.T, c *modelSender) {
-		allowed := 300.0 // calls a second, after an initial burst of as many calls
+		allowed := 300.0 // calls per second, after an initial burst of as many calls
 		tokens, at := allowed, time.Now()
 		throttled := 0
 		var mu sync.Mutex

@@ -61,10 +61,10 @@ func (c *modelSender) check() {
 // simulated service.
 func (c *modelSender) checkReport(rec *record, r report) {
 	e := c.event(rec.key)
-	if r.Fate == attempt.Stored && e.by < 0 {
+	if r.Fate == attempt.Stored && e.storedItem < 0 {
 		c.fails("%s is said to be stored", rec.key)
 	}
-	if r.Fate == attempt.NotStored && e.by == r.n {
+	if r.Fate == attempt.NotStored && e.storedItem == r.n {
 		c.fails("%s is said not to be stored (%+v)", rec.key, r.Outcome)
 	}
 	if r.Reason == Answered && r.Fate == attempt.Stored && r.Answer.Fate == attempt.Stored && r.Answer.Sequence != e.sequence {
@@ -76,18 +76,18 @@ func (c *modelSender) checkReport(rec *record, r report) {
 }
 
 // reordered returns the items that were reported as stored although the service had stored
-// a later item of their group before them. If unnamed is true, it leaves out the items that
-// were reported with Overtaken, because this report names them.
-func (c *modelSender) reordered(unnamed bool) (found []string) {
-	named := map[int]bool{}
+// a later item of their group before them. If skipReported is true, it leaves out the items
+// that were reported with Overtaken, because the dispatcher has noticed their order.
+func (c *modelSender) reordered(skipReported bool) (found []string) {
+	skip := map[int]bool{}
 	for _, r := range c.reports {
-		named[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || unnamed && r.Overtaken
+		skip[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || skipReported && r.Overtaken
 	}
 	for group, order := range c.order {
 		highest := -1
 		for _, n := range order {
 			place := c.items[n].place
-			if place < highest && !named[n] {
+			if place < highest && !skip[n] {
 				found = append(found, fmt.Sprintf("%s: item %d at place %d after place %d (%v)", group, n, place, highest, order))
 			}
 			highest = max(highest, place)

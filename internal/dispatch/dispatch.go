@@ -84,9 +84,9 @@ type Sender[M any] interface {
 	// request shows that the item is stored. If the item was withdrawn during Admit,
 	// Release is called even if Admit then refuses the attempt. Release returns the final
 	// fate of the item. If the dispatcher pauses the group because the item is in doubt or
-	// altered, over is the time at which the pause ends at the latest. The zero time sets
-	// no such end.
-	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
+	// altered, the pause ends at the time pauseEnd at the latest. The zero time means that
+	// it does not end by itself.
+	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
 	// GiveUpAt returns the time from which the sender does not permit a failed item to be
 	// retried. A time after the end of Options.RetryFor has no effect. The zero time means
@@ -195,7 +195,7 @@ type Dispatcher[M any] struct {
 
 	mu           sync.Mutex                // guards the fields below
 	groups       map[string]*groupQueue[M] // queues of the message groups with items
-	spare        *groupQueue[M]            // empty groups for reuse
+	spare        *groupQueue[M]            // empty queues for reuse, linked by next[readyGroups]
 	spares       int
 	prepared     int                 // number of items prepared in advance for a later request
 	ready        groupList[M]        // groups whose next item may be sent
@@ -332,7 +332,7 @@ type Stats struct {
 	Bytes    int     // bytes of the buffer in use
 	Requests int     // under way
 	Paused   int     // paused groups
-	Rate     float64 // requests a second allowed by pacing; 0 if unlimited
+	Rate     float64 // requests per second allowed by pacing; 0 if unlimited
 
 	// Oldest is the time since Submit of the oldest item, 0 without items.
 	Oldest time.Duration

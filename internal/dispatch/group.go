@@ -48,7 +48,7 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 // either.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
-		if it.phase != decided && it.mayPrecede(stored) {
+		if it.phase != decided && it.mayBeStoredBefore(stored) {
 			return true
 		}
 	}
@@ -58,10 +58,10 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayPrecede reports whether SQS may have stored the receiver before the item given as
-// stored. This is possible if the receiver may have been stored by an earlier request than
-// the last request of the given item.
-func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
+// mayBeStoredBefore reports whether SQS may have stored the receiver before the given item.
+// This is possible if the receiver may have been stored by an earlier request than the last
+// request of the given item.
+func (it *Item[M]) mayBeStoredBefore(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
 

@@ -40,7 +40,7 @@ type Item[M any] struct {
 	// Dispatcher.mu guards the fields below.
 	queue      *groupQueue[M]
 	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
-	out        bool     // in groupQueue.outcomes, so the outcome waits for its report
+	inOutcomes bool     // in groupQueue.outcomes, so the outcome waits for its report
 	epoch      *epoch
 	watcher    *watcher[M]
 	stop       func() bool // stops watching the context
@@ -103,7 +103,7 @@ func (it *Item[M]) Recorded(ok bool) {
 		return
 	}
 	it.recorded(ok)
-	if it.out {
+	if it.inOutcomes {
 		d.unwatch(it)
 		d.queueForReport(it.queue)
 		d.startReporter()

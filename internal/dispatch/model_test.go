@@ -70,9 +70,9 @@ type modelSender struct {
 
 // event is the state of an event, by its key.
 type event struct {
-	by       int // number of the item that was stored for the event, -1 if none was
-	sequence string
-	known    attempt.Fate // Stored or Altered, if proved
+	storedItem int // number of the item that was stored for the event, -1 if none was
+	sequence   string
+	known      attempt.Fate // Stored or Altered, if proved
 	// The start of the first attempt after which it is unknown whether the event is stored.
 	// Zero if there is no such attempt, or if a later answer proved that the event is
 	// stored.
@@ -237,7 +237,7 @@ func (c *modelSender) since() time.Duration { return time.Since(c.start) }
 func (c *modelSender) event(key string) *event {
 	e := c.events[key]
 	if e == nil {
-		e = &event{by: -1}
+		e = &event{storedItem: -1}
 		c.events[key] = e
 	}
 	return e
@@ -374,7 +374,7 @@ func (c *modelSender) record(items []*item, answers []attempt.Answer, began time
 		switch answers[i].Fate {
 		case attempt.Stored, attempt.Altered:
 			e.known, e.doubt = answers[i].Fate, time.Time{}
-			if e.by != it.Message.n {
+			if e.storedItem != it.Message.n {
 				it.MarkDuplicate()
 			}
 		case attempt.InDoubt:

@@ -31,7 +31,7 @@ type Pause struct {
 // of the first pause may then be sent. When it is stored, the first pause ends, and the key
 // of the next pause counts. So the failed items are sent again in the order of their
 // failures.
-func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
+func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
 	case PauseInDoubt:
@@ -42,18 +42,18 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 		if fate == attempt.Stored || !unproven && it.attempts == 0 {
 			return
 		}
-		over = time.Time{}
+		pauseEnd = time.Time{}
 	case NeverPause:
 		return
 	}
-	if !over.IsZero() && !over.After(now) {
+	if !pauseEnd.IsZero() && !pauseEnd.After(now) {
 		return
 	}
 	// An item that was not sent because the group was paused does not cause another pause.
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
 		return
 	}
-	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
+	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: pauseEnd}
 	d.pauseOf(it.Group, now)
 	pauses := d.pauses[it.Group]
 	if i := slices.IndexFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }); i >= 0 {

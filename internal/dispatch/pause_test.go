@@ -206,7 +206,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 		c.submit(bad)
 		c.flush()
 		again := c.again(bad)
-		c.event(bad.Key).by, c.event(bad.Key).known = 99, attempt.Stored
+		c.event(bad.Key).storedItem, c.event(bad.Key).known = 99, attempt.Stored
 		c.admit = func(it *item) Admission {
 			if it.Key == bad.Key {
 				return TooLate
@@ -274,8 +274,6 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), test.after, errOver)
 				defer cancel()
 				it := c.item("a")
-				if test.after == 0 {
-				}
 				it.Context = ctx
 				c.submit(it)
 				pass(time.Second)

@@ -317,12 +317,12 @@ func (it *Item[M]) isStored() bool {
 // group of the item if the policy demands a pause. The parameter code is SQS's last error
 // code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
-	fate, over := d.sender.Release(it)
+	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {
 		d.endPause(it)
 		return
 	}
-	d.pause(it, fate, code, over, now)
+	d.pause(it, fate, code, pauseEnd, now)
 }
 
 // leave moves the decided items at the front of a group's queue to the list
@@ -348,7 +348,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	d.visited++
 	switch it.phase {
 	case leftQueue:
-		if it.out && it.isRecording() {
+		if it.inOutcomes && it.isRecording() {
 			d.giveUpRecord(g, it)
 		}
 		return

@@ -30,7 +30,7 @@ func (d *Dispatcher[M]) queueOutcome(g *groupQueue[M], it *Item[M]) {
 		d.unwatch(it)
 	}
 	g.outcomes.push(it)
-	it.out = true
+	it.inOutcomes = true
 	d.queueForReport(g)
 }
 
@@ -148,7 +148,7 @@ func (d *Dispatcher[M]) reportLoop() {
 		it = nil
 		if g.canReport() {
 			it = g.outcomes.pop()
-			it.out = false
+			it.inOutcomes = false
 			g.reporting = it
 			if d.freed > 0 {
 				// If this call of Report blocks, watchReporters gives the freed room back
@@ -249,7 +249,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 		g := item.queue
 		d.withdraw(item, cause, now)
 		d.leave(g)
-		if item.out {
+		if item.inOutcomes {
 			g.outcomes.remove(item)
 			d.addOutOfTurn(item, &out)
 			d.requeue(g)
@@ -264,7 +264,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 // itself, without waiting for earlier items of their groups. The item has left its queue.
 // Its report does not wait until the store has recorded the item.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
-	it.out = false
+	it.inOutcomes = false
 	if it.isRecording() {
 		it.recorded(false)
 		d.unwatch(it)

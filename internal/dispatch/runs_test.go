@@ -187,7 +187,7 @@ func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 		c.script(answers(lose, fail, c.lose), answers(c.store, func(it *item) attempt.Answer {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.event(it.Key).by, c.event(it.Key).known = 99, attempt.Stored // by another producer
+			c.event(it.Key).storedItem, c.event(it.Key).known = 99, attempt.Stored // by another producer
 			return refused()
 		}, fail))
 		c.submit(items...)

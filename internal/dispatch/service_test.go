@@ -14,9 +14,9 @@ func (c *modelSender) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.event(it.Key)
-	if e.by < 0 {
+	if e.storedItem < 0 {
 		c.sequence++
-		e.by, e.sequence = it.Message.n, strconv.Itoa(c.sequence)
+		e.storedItem, e.sequence = it.Message.n, strconv.Itoa(c.sequence)
 		c.order[it.Group] = append(c.order[it.Group], it.Message.n)
 	}
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}

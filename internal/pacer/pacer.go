@@ -31,8 +31,8 @@ import (
 const MaxWait = time.Second
 
 const (
-	lowestRate  = 10  // calls a second, enough to notice the end of an outage
-	highestRate = 1e6 // calls a second; above this rate the limit is dropped, as no queue is faster
+	lowestRate  = 10  // calls per second, enough to notice the end of an outage
+	highestRate = 1e6 // calls per second; above this rate the limit is dropped, as no queue is faster
 
 	// timerDelay is the time by which a timer may fire late. Wait permits a small burst
 	// after a late timer: the calls that could have started during this delay may start
@@ -175,14 +175,14 @@ const (
 // Pacer spaces the starts of requests. The zero value is ready to use and has no limit.
 // The caller passes the time. A Pacer is not safe for concurrent use.
 type Pacer struct {
-	rate   float64   // calls a second; 0 means no limit
+	rate   float64   // calls per second; 0 means no limit
 	tokens float64   // calls that may start now
 	at     time.Time // time at which tokens was last filled up
 
 	// The pacer holds a rate for some time, and then tries a higher rate. While it holds a
-	// rate, rate equals base. During a trial of a higher rate, rate is above base.
-	base float64 // last held rate; 0 while the pacer searches for a much lower quota
-	rise float64 // share by which the current or next trial raises the rate; 0.25 means by 25 %
+	// rate, rate equals heldRate. During a trial of a higher rate, rate is above heldRate.
+	heldRate float64 // last held rate; 0 while the pacer searches for a much lower quota
+	rise     float64 // share by which the current or next trial raises the rate; 0.25 means by 25 %
 
 	// These fields describe the current period. A new period begins when the rate changes
 	// (except by trimKeep), and when a light period ends.
@@ -195,9 +195,9 @@ type Pacer struct {
 	trimmed         bool    // the rate was trimmed in this period (trimKeep)
 
 	// Answers to requests that started before or at this time are ignored (see settleMost).
-	cut       time.Time
-	throttles evidence
-	troubles  evidence
+	ignoreUntil time.Time
+	throttles   evidence
+	troubles    evidence
 
 	// An alarm is a sign of a quota: SQS throttled more calls than chance explains. The
 	// field alarm describes the alarm at the highest rate: this rate and the share of
@@ -209,12 +209,12 @@ type Pacer struct {
 		limited     bool // the pacer had a limit when the alarm occurred
 	}
 	// stray is the average share of calls that SQS throttles without a quota (stray
-	// throttles). It is at most found, the share when the pacer last detected stray
-	// throttles. Both are 0 before the first detection.
-	stray, found float64
+	// throttles). It is at most mostStray, which is the share when the pacer last detected
+	// stray throttles. Both are 0 before the first detection.
+	stray, mostStray float64
 }
 
-// Rate returns the calls a second allowed by p, or 0 without a limit.
+// Rate returns the calls per second allowed by p, or 0 without a limit.
 func (p *Pacer) Rate() float64 { return p.rate }
 
 // Wait returns the wait before the next request: 0 if it may start now, and at most
@@ -240,9 +240,9 @@ func (p *Pacer) Start(now time.Time) {
 	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
 		// If a trial of a higher rate was running, too few calls started to show whether
 		// SQS accepts this rate. Undo the trial.
-		if p.base > 0 && p.rate > p.base {
+		if p.heldRate > 0 && p.rate > p.heldRate {
 			p.rate /= 1 + p.rise
-			p.base, p.rise = p.rate, riseFirst
+			p.heldRate, p.rise = p.rate, riseFirst
 		}
 		p.lightRate = p.started / age.Seconds()
 		p.beginPeriod(now)
@@ -256,12 +256,12 @@ func (p *Pacer) Start(now time.Time) {
 // Answered records the answer to a request started at began. Call Answered exactly once
 // for each started request, in any order.
 func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
-	if !began.After(p.cut) {
+	if !began.After(p.ignoreUntil) {
 		return
 	}
 	switch load {
 	case attempt.Throttled:
-		p.stray = min(p.stray+1./strayFade, p.found)
+		p.stray = min(p.stray+1./strayFade, p.mostStray)
 		if p.throttles.addFailure(throttleLimit) {
 			p.handleAlarm(now, began, p.throttles.share())
 		} else if p.rate > 0 && began.After(p.since) {
@@ -302,9 +302,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 // the rate is much lower than at the alarm, and about the same share of calls is still
 // throttled. This shows that the throttles are stray: they do not depend on the rate.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
-	back := Pacer{lightRate: p.alarm.rate, stray: share, found: share, cut: now, at: now}
+	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
-		back.rate, back.base, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
+		back.rate, back.heldRate, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
 	}
 	*p = back
 	p.beginPeriod(now)
@@ -315,24 +315,24 @@ func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	rate := p.usedRate(now)
 	passedRate := rate * (1 - share)
-	trial := p.rate > p.base
+	trial := p.rate > p.heldRate
 	switch {
 	case p.rate == 0 || share > heavyShare:
 		// The quota may be much lower than the rate, so begin far below the rate.
 		rate *= searchKeep
-		p.base, p.rise = 0, riseSearch
-	case trial && passedRate < nearHeld*p.base:
-		rate = p.base + trialWeight*max(0, trialKeep*passedRate-p.base)
-		p.base, p.rise = rate, riseFirst
+		p.heldRate, p.rise = 0, riseSearch
+	case trial && passedRate < nearHeld*p.heldRate:
+		rate = p.heldRate + trialWeight*max(0, trialKeep*passedRate-p.heldRate)
+		p.heldRate, p.rise = rate, riseFirst
 	default:
 		rate = max(rate*(1-cutShare*share), lowestRate)
 		if trial {
-			rate = max(rate, p.base)
+			rate = max(rate, p.heldRate)
 		}
-		p.base, p.rise = rate, riseFirst
+		p.heldRate, p.rise = rate, riseFirst
 	}
 	p.rate = max(rate, lowestRate)
-	p.cut = now.Add(min(now.Sub(began)/2, settleMost))
+	p.ignoreUntil = now.Add(min(now.Sub(began)/2, settleMost))
 	p.at, p.tokens = now, 0
 	p.throttles, p.troubles = evidence{}, evidence{}
 	p.beginPeriod(now)
@@ -359,7 +359,7 @@ func (p *Pacer) usedRate(now time.Time) float64 {
 func (p *Pacer) recordThrottle(now, began time.Time) {
 	p.refused++
 	switch {
-	case p.rate > p.base:
+	case p.rate > p.heldRate:
 		if p.rise == riseFirst && p.refused >= failLeast+(failShare+strayTrial*p.stray)*p.passed {
 			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
@@ -370,7 +370,7 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
-		p.base, p.refused, p.trimmed = p.rate, 0, true
+		p.heldRate, p.refused, p.trimmed = p.rate, 0, true
 	}
 }
 
@@ -379,11 +379,11 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
-	if p.rate > p.base {
+	if p.rate > p.heldRate {
 		enough := p.passed >= trialCalls/(p.rise*p.rise) || p.passed >= trialCalls && age >= trialMost
 		if enough && age >= trialTime {
 			p.rate *= p.passed / (p.passed + p.refused)
-			if p.base > 0 {
+			if p.heldRate > 0 {
 				p.rise = riseNext
 			}
 			p.beginTrial(now)
@@ -398,7 +398,7 @@ func (p *Pacer) beginTrial(now time.Time) {
 	p.rate = max(p.rate*(1+p.rise), lowestRate)
 	p.beginPeriod(now)
 	if p.rate > highestRate {
-		*p = Pacer{cut: p.cut, stray: p.stray, found: p.found}
+		*p = Pacer{ignoreUntil: p.ignoreUntil, stray: p.stray, mostStray: p.mostStray}
 	}
 }
 
@@ -412,15 +412,15 @@ func (p *Pacer) beginPeriod(now time.Time) {
 // While the share of failed calls is below about the credit, the sum keeps returning to 0.
 // While the share is higher, the sum grows, and it grows faster for a higher share.
 type evidence struct {
-	sum         float64
-	failed, all float64 // numbers of failed calls and of all calls since the sum was last 0
+	sum           float64
+	failed, calls float64 // numbers of failed calls and of all calls since the sum was last 0
 }
 
 // addFailure adds a failed call and reports whether the sum has reached the limit.
 func (e *evidence) addFailure(limit float64) bool {
 	e.sum++
 	e.failed++
-	e.all++
+	e.calls++
 	return e.sum >= limit
 }
 
@@ -428,7 +428,7 @@ func (e *evidence) addFailure(limit float64) bool {
 // fall below 0.
 func (e *evidence) addSuccess(credit float64) {
 	e.sum -= credit
-	e.all++
+	e.calls++
 	if e.sum <= 0 {
 		*e = evidence{}
 	}
@@ -437,4 +437,4 @@ func (e *evidence) addSuccess(credit float64) {
 // share returns the share of failed calls since the sum was last 0. It leaves out the first
 // of these calls: this call always failed, because only a failed call makes the sum
 // positive.
-func (e *evidence) share() float64 { return (e.failed - 1) / max(e.all-1, 1) }
+func (e *evidence) share() float64 { return (e.failed - 1) / max(e.calls-1, 1) }

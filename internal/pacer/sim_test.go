@@ -28,7 +28,7 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota returns the allowed calls a second at the given time; nil means no quota. The
+	// quota returns the allowed calls per second at the given time; nil means no quota. The
 	// quota saves unused calls. It saves at most the calls of burst seconds.
 	quota func(at time.Duration) float64
 	burst float64

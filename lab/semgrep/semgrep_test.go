@@ -174,6 +174,6 @@ func TestSemgrep(t *testing.T) {
 	if err != nil {
 		t.Skip("semgrep is not installed; the other tests check the form of the rules")
 	}
-	out, err := exec.CommandContext(t.Context(), program, "--test", "--metrics=off", folder).CombinedOutput() // #nosec G204 -- the test's own
+	out, err := exec.CommandContext(t.Context(), program, "--test", "--metrics=off", folder).CombinedOutput() // #nosec G204 -- the program and its arguments come from this test
 	require.NoError(t, err, string(out))
 }

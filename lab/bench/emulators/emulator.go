@@ -56,7 +56,7 @@ func (p peer) start(ctx context.Context, dir string) (*emulator, error) {
 		_ = command.Process.Kill()
 		<-ended
 	}
-	for _, w := range works {
+	for _, w := range workKinds {
 		e.figures[w.name] = &figures{}
 	}
 	var last error

@@ -99,7 +99,7 @@ func report(running []*emulator, l load) (reached bool) {
 	reached = true
 	fmt.Println("| work | emulator | messages/s | ours is as fast (target) | processor time of the emulator a message | ours takes less |")
 	fmt.Println("|---|---|---|---|---|---|")
-	for _, w := range works {
+	for _, w := range workKinds {
 		best, us := 0.0, running[0].figures[w.name]
 		for _, e := range running[1:] {
 			if e.name != bare {

@@ -24,10 +24,10 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// works has the kinds of work to measure, in this order and with one queue. The first and
-// the third kind send messages to the queue. The kind after each of them receives these
+// workKinds has the kinds of work to measure, in this order and with one queue. The first
+// and the third kind send messages to the queue. The kind after each of them receives these
 // messages and deletes them.
-var works = []struct {
+var workKinds = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
 }{
@@ -57,7 +57,7 @@ func (l load) measure(ctx context.Context, e *emulator) error {
 		return err
 	}
 	queue := e.reachable(*created.QueueUrl)
-	for _, w := range works {
+	for _, w := range workKinds {
 		before, start := e.processorTime(), time.Now()
 		f := e.figures[w.name]
 		if err := w.do(l, ctx, e.client, queue); err != nil {

@@ -24,7 +24,7 @@ func measured(t *testing.T, handler http.Handler) *emulator {
 		t.Fatal(err)
 	}
 	e := &emulator{peer: peer{name: "tested"}, client: newClient(server.URL), process: self, figures: map[string]*figures{}}
-	for _, w := range works {
+	for _, w := range workKinds {
 		e.figures[w.name] = &figures{}
 	}
 	return e
@@ -38,7 +38,7 @@ func TestWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, w := range works {
+	for _, w := range workKinds {
 		f := e.figures[w.name]
 		if len(f.rates) != 2 || len(f.processor) != 2 || f.failure != nil || f.rates[0] <= 0 {
 			t.Errorf("%s: %+v", w.name, f)
@@ -93,7 +93,7 @@ func TestWorksSeeWhatFails(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), broken.text) {
 				t.Fatalf("got %v", err)
 			}
-			for i, w := range works {
+			for i, w := range workKinds {
 				f := e.figures[w.name]
 				if got := f.failure != nil; got != (i == broken.work) {
 					t.Errorf("%s: failure %v", w.name, f.failure)

@@ -39,7 +39,7 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 	q.InjectRandomly(sqstest.ServerError(), f.Failed, seed+1000)
 	q.InjectRandomly(sqstest.LoseAnswer(), f.Lost, seed+2000)
 	if f.Entries > 0 { // injected last, because only the first matching fault of a call takes effect
-		// #nosec G404 -- chance for a measurement
+		// #nosec G404 -- random faults of a measurement need no secure random numbers
 		chosen := func(int, types.SendMessageBatchRequestEntry) bool { return rand.Float64() < f.Entries }
 		q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, chosen), 1, seed+3000)
 	}
@@ -100,7 +100,7 @@ func compare(ctx context.Context, n, rounds int, work string, groups int, condit
 
 func (c *condition) measure(ctx context.Context, s *server, events []Scene) error {
 	client, queue := s.client(), s.queue()
-	if _, err := s.do(order{Faults: &c.faults}); err != nil {
+	if _, err := s.do(command{Faults: &c.faults}); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -109,13 +109,13 @@ func (c *condition) measure(ctx context.Context, s *server, events []Scene) erro
 		return err
 	}
 	c.rates = append(c.rates, float64(len(events))/time.Since(start).Seconds())
-	c.early = append(c.early, 0.99*float64(len(events))/t.most.Seconds())
+	c.early = append(c.early, 0.99*float64(len(events))/t.first99.Seconds())
 	c.attempts += t.attempts
 	c.failed += t.failed
 	if c.failure == nil {
 		c.failure = t.failure
 	}
-	v, err := s.do(order{Events: len(events)})
+	v, err := s.do(command{Events: len(events)})
 	if err != nil {
 		return err
 	}

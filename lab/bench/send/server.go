@@ -62,15 +62,15 @@ func serve(config string) error {
 		return err
 	}
 	go func() {
-		orders := json.NewDecoder(os.Stdin)
+		commands := json.NewDecoder(os.Stdin)
 		for {
-			var o order
-			if orders.Decode(&o) != nil || replies.Encode(o.obey(all[o.Queue], front)) != nil {
+			var o command
+			if commands.Decode(&o) != nil || replies.Encode(o.run(all[o.Queue], front)) != nil {
 				os.Exit(0)
 			}
 		}
 	}()
-	return http.Serve(listener, front) // #nosec G114 -- for the parent alone
+	return http.Serve(listener, front) // #nosec G114 -- only the parent process connects, so timeouts are not needed
 }
 
 // front waits for the latency and then passes each request to the fake SQS. The fake could
@@ -85,7 +85,7 @@ type front struct {
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(f.latency)
 	share := math.Float64frombits(f.unavailable.Load())
-	// #nosec G404 -- chance for a measurement
+	// #nosec G404 -- random faults of a measurement need no secure random numbers
 	if share > 0 && strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.SendMessage") && rand.Float64() < share {
 		_, _ = io.Copy(io.Discard, r.Body) // if the body is not read, the server closes the connection
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
@@ -96,10 +96,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(w, r)
 }
 
-// order is a command of the parent process to the server. If Faults is set, the server sets
-// these faults for a queue. If Faults is nil, the server checks the messages in the queue
-// and returns the flaws.
-type order struct {
+// command is a command of the parent process to the server. If Faults is set, the server
+// sets these faults for a queue. If Faults is nil, the server checks the messages in the
+// queue and returns the flaws.
+type command struct {
 	Queue  int
 	Faults *faults // faults to set, or nil to check the messages
 	Events int     // number of events that were sent to the queue; used if Faults is nil
@@ -109,7 +109,7 @@ type order struct {
 // order in a queue.
 type flaws struct{ Lost, Twice, Disorder int }
 
-func (o order) obey(q *sqstest.Queue, front *front) (v flaws) {
+func (o command) run(q *sqstest.Queue, front *front) (v flaws) {
 	if o.Faults != nil {
 		o.Faults.set(q, front, uint64(o.Queue)+1)
 		return flaws{}
@@ -162,8 +162,8 @@ func startServer(latency time.Duration, quota int) (*server, error) {
 	return s, nil
 }
 
-// do makes the server carry out an order about the queue that s.queue returned last.
-func (s *server) do(o order) (v flaws, err error) {
+// do makes the server carry out a command for the queue that s.queue returned last.
+func (s *server) do(o command) (v flaws, err error) {
 	o.Queue = s.next - 1
 	err = s.Do(o, &v)
 	return v, err

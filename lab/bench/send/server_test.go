@@ -40,7 +40,7 @@ func TestFlaws(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := (order{Events: len(events)}).obey(q, nil); got != test.want {
+		if got := (command{Events: len(events)}).run(q, nil); got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}

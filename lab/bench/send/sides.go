@@ -125,7 +125,7 @@ func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene,
 type tally struct {
 	attempts, failed int
 	failure          error         // error of one of the failed events, or nil
-	most             time.Duration // time until 99 % of the events had an outcome
+	first99          time.Duration // time until 99 % of the events had an outcome
 }
 
 func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) (tally, error) {
@@ -133,7 +133,7 @@ func produce(ctx context.Context, client *sqs.Client, queue string, events []Sce
 	if err != nil {
 		return tally{}, err
 	}
-	var attempts, failed, ended, most atomic.Int64
+	var attempts, failed, ended, first99 atomic.Int64
 	start := time.Now()
 	var failure atomic.Pointer[error]
 	for _, s := range events {
@@ -144,14 +144,14 @@ func produce(ctx context.Context, client *sqs.Client, queue string, events []Sce
 				failure.Store(&err)
 			}
 			if ended.Add(1) == int64(len(events)*99/100) {
-				most.Store(int64(time.Since(start)))
+				first99.Store(int64(time.Since(start)))
 			}
 		})
 	}
 	if err := p.Close(ctx); err != nil {
 		return tally{}, err
 	}
-	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), most: time.Duration(most.Load())}
+	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), first99: time.Duration(first99.Load())}
 	if e := failure.Load(); e != nil {
 		t.failure = *e
 	}

@@ -63,7 +63,7 @@ func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error
 // takes.
 func afterOne(ctx context.Context, s *server, f faults) (took time.Duration, err error) {
 	client, queue := s.client(), s.queue()
-	if _, err := s.do(order{Faults: &f}); err != nil {
+	if _, err := s.do(command{Faults: &f}); err != nil {
 		return 0, err
 	}
 	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{

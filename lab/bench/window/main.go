@@ -62,9 +62,9 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 	}
 	// The number of claims in the phase "stall". Each claim makes one ID live, and one
 	// older ID expires.
-	const expiring = 90_000
+	const stallClaims = 90_000
 	for _, phase := range phases {
-		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
+		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
 			// The phase "fill" claims 5 % more than n different IDs. The simulated time of
@@ -72,7 +72,7 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 			// expired before the phase "memory" counts the bytes.
 			o.Count = (n + n/20) / rounds
 		case "stall":
-			turns, o.Count = 5, expiring
+			turns, o.Count = 5, stallClaims
 		case "memory":
 			turns, o.Count = 1, 0
 		case "gc":

@@ -18,8 +18,8 @@ import (
 
 var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
 
-// order is a command to a worker: run a phase with a number of IDs.
-type order struct {
+// command makes a worker run a phase of the measurement with a number of IDs.
+type command struct {
 	Phase string // one of phases
 	Count int
 }
@@ -31,7 +31,7 @@ type order struct {
 // measures the longest claim, "memory" the bytes, and "gc" one garbage collection.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
-// report is the result of a worker for one order.
+// report is the result of a worker for one command.
 type report struct {
 	PerOp float64       // processor time in ns for one ID
 	Asked int           // number of IDs that were claimed or looked up
@@ -60,10 +60,10 @@ func work(side string, n int, in io.Reader, out io.Writer) error {
 	runtime.GOMAXPROCS(1)
 	w := &worker{n: n, step: window.Interval / time.Duration(n), random: 1, empty: heap()}
 	w.memory = sides[side](n)
-	orders, reports := json.NewDecoder(in), json.NewEncoder(out)
+	commands, reports := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var o order
-		if err := orders.Decode(&o); err == io.EOF {
+		var o command
+		if err := commands.Decode(&o); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
@@ -95,7 +95,7 @@ func (w *worker) rand() uint64 { // splitmix64
 	return z ^ z>>31
 }
 
-func (w *worker) do(o order) (r report) {
+func (w *worker) do(o command) (r report) {
 	ids := make([]id, min(o.Count, 1<<14))
 	for done := 0; done < o.Count; done += len(ids) {
 		ids = ids[:min(len(ids), o.Count-done)]
@@ -212,7 +212,7 @@ func start(side string, n int) (*process, error) {
 	return &process{p, side, map[string][]report{}}, err
 }
 
-func (p *process) do(o order) error {
+func (p *process) do(o command) error {
 	var r report
 	if err := p.Do(o, &r); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
