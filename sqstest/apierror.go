@@ -1,7 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: the fake has its own texts for the errors of AWS
-// that were not recorded. The code marks these texts "unrecorded".
+// Deviations from AWS in this file: some error messages of AWS are not known, because no
+// recorded answer of AWS contains them. The fake has its own texts for these errors. The
+// word "unrecorded" in the code marks such a text.
 
 import (
 	"fmt"
@@ -17,9 +18,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error in both APIs. Over HTTP the answer has a status, the
-// name of the error's type (shape) and a code of the older query protocol (F-130, F-131).
-// In process the caller gets the SDK's error value for the same three.
+// errorClass is one kind of error, for both APIs. Over HTTP it gives the answer a status,
+// the name of the error's type (shape) and a code of the older query protocol (F-130,
+// F-131). In process it gives the caller the error value that an SDK client makes from
+// such an answer.
 type errorClass struct {
 	status int
 
@@ -45,13 +47,14 @@ const (
 	legacyCode     = "AWS.SimpleQueueService."
 )
 
-// sender returns the class of a sender's error outside of the service model.
+// sender returns the class of an error that is the caller's fault and for which the SDK
+// has no error type, because the service model of SQS does not contain it.
 func sender(status int, query, shape string) *errorClass {
 	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
 }
 
-// modelled returns the class of a sender's error with the SDK's type T. Its shape is the
-// name of T.
+// modelled returns the class of an error that is the caller's fault and has the SDK's
+// error type T, such as types.OverLimit. The error's shape has the name of T.
 func modelled[T any](status int, query string) *errorClass {
 	c := sender(status, query, serviceShape+reflect.TypeFor[T]().Name())
 	c.modelled = func(message, code *string) error {

@@ -1,15 +1,16 @@
 package sqstest
 
-// Deviations from AWS in this file: AWS bounds neither the messages nor the bytes of
-// a queue. The refusal is OverLimit, AWS's error for its own limits.
+// Deviations from AWS in this file: AWS limits neither the number nor the bytes of the
+// messages in a queue. The fake can limit both. It then refuses a send with OverLimit,
+// AWS's error for its own limits.
 
 import (
 	"sync/atomic"
 )
 
-// Bounds limits the memory of a [Server]. Zero means no limit. Beyond a limit, sends
-// and CreateQueue are refused with OverLimit, status 403. Moves to and from dead-letter
-// queues are never refused.
+// Bounds limits the memory of a [Server]. Zero means no limit. Beyond a limit, sends and
+// CreateQueue are refused with OverLimit, status 403. Moves to and from dead-letter
+// queues are never refused, even beyond a limit.
 type Bounds struct {
 	// Queues is the largest number of queues at a time.
 	Queues int
@@ -28,8 +29,8 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// These limits bound the deleted messages, suppressions and receipt handles that a
-	// queue with Config.DiscardDeleted keeps.
+	// A queue with Config.DiscardDeleted keeps deleted messages, suppressions and receipt
+	// handles for a limited time only. These limits bound the memory until then.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000
@@ -73,8 +74,8 @@ func (s *Server) SetBounds(b Bounds) {
 	}
 }
 
-// countIn makes u the counter of the queue. It subtracts the queue's messages from the
-// counter that the queue had before, and adds them to u.
+// countIn makes the queue count its messages in u from now on. It subtracts them from the
+// previous counter of the queue and adds them to u.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

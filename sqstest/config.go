@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: some behaviour of AWS is in no recording. A field of
-// Config then selects the behaviour of the fake. The zero value selects the behaviour
-// with the best evidence.
+// Deviations from AWS in this file: in some cases no recorded answer shows how AWS
+// behaves. In such a case, a field of Config selects the behaviour of the fake. The zero
+// value of the field selects the behaviour with the best evidence.
 
 import (
 	"errors"
@@ -69,8 +69,8 @@ type Config struct {
 	MaximumMessageSize int
 
 	// DiscardDeleted is for long runs. The queue forgets a message after its delete or
-	// expiry, and a suppression after five minutes. Memory then follows the current
-	// content and not the history.
+	// expiry, and a suppression after five minutes. The memory then depends on the
+	// present messages, not on all messages ever sent.
 	//
 	// [Queue.Messages] then returns only the messages still stored. Deduplication stays
 	// exact: a duplicate of a deleted message gets the usual answer. Deleting a forgotten
@@ -79,9 +79,9 @@ type Config struct {
 	// Some details are lost. The Original of a Suppression may have only MessageID,
 	// SequenceNumber, DeduplicationID and AcceptedAt, and GroupID with
 	// [ScopeMessageGroup]. [Queue.Window] may lack the IDs and groups of deleted
-	// messages. Of a stored message's handles the queue remembers only the newest
-	// thousand; older handles count as expired. Suppressions are forgotten early beyond
-	// 64 MiB or 100,000 entries.
+	// messages. The queue remembers only the newest thousand receipt handles of a stored
+	// message; older handles count as expired. It forgets the oldest suppressions early
+	// if all of them have more than 64 MiB, or if there are more than 100,000.
 	DiscardDeleted bool
 
 	// DeadLetterQueue takes each message that was received MaxReceiveCount times and not
@@ -93,19 +93,19 @@ type Config struct {
 	MaxReceiveCount int
 
 	// PurgeKeepsIDs makes PurgeQueue keep the deduplication IDs in the window, so that
-	// their duplicates are still suppressed. Sources disagree whether AWS keeps the IDs
-	// (F-022). Only one source was checked on AWS: it says that a purge frees the IDs, so
-	// this is the default.
+	// their duplicates are still suppressed. By default a purge frees the IDs. Sources
+	// disagree whether AWS keeps the IDs (F-022); the default follows the only source
+	// that was checked on AWS.
 	PurgeKeepsIDs bool
 
-	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes. By
-	// default the five minutes run from the accepted send, as in AWS's wording. No
-	// recording of AWS shows either behaviour (F-020).
+	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes.
+	// By default the five minutes run from the accepted send, as in AWS's wording. No
+	// recorded answers of AWS show which of the two AWS does (F-020).
 	DuplicateRestartsInterval bool
 
 	// ContentsRefuseBatch refuses the whole batch if the contents of one entry have a
-	// fault, such as a forbidden character. By default only the entry fails, as AWS was
-	// recorded to do on standard queues (F-058, F-059).
+	// fault, such as a forbidden character. By default only the entry fails, as in
+	// recorded answers of AWS for standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute

@@ -33,8 +33,8 @@ func md5hex(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// requireOriginal asserts that got has the message ID and sequence number of want, as the
-// answer to a duplicate has.
+// requireOriginal asserts that got is the answer to a duplicate of want: both answers
+// have the same message ID and the same sequence number.
 func (d testQueue) requireOriginal(want, got *sqs.SendMessageOutput) {
 	d.Helper()
 	assert.Equal(d, *want.MessageId, *got.MessageId)

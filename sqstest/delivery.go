@@ -38,14 +38,18 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	hideCount   uint64 // order in which messages with equal visibleAt were hidden
+	// hideCount is the number of the call of hide that hid the message. Messages with
+	// equal visibleAt become visible in this order.
+	hideCount uint64
 
 	// turn decides the order of groups: a receive starts with the group whose first
 	// message has the lowest turn (F-140).
 	turn uint64
 
-	receives       int
-	receivesBefore int // receives in other queues before the move to this one (F-150)
+	receives int
+	// receivesBefore is the number of receives of a dead letter in other queues, before
+	// it was moved to this queue (F-150).
+	receivesBefore int
 	firstReceived  time.Time
 	lastReceived   time.Time
 	changes        int      // number of changes of the visibility by receivers
@@ -66,16 +70,16 @@ type group struct {
 // operation except clear is O(log n).
 type delivery struct {
 	groups map[string]*group
-	ready  indexedHeap[*group]   // groups with a visible first message; lowest turn on top
+	ready  indexedHeap[*group]   // groups with a visible first message; the next to serve on top
 	hidden indexedHeap[*message] // hidden messages; the next to become visible on top
 	live   int                   // number of undeleted messages
 	// liveBytes is the size of the undeleted messages.
 	liveBytes int64
-	delayed   int // number of messages in hidden that are delayed, not in flight
+	delayed   int // number of messages in the heap hidden that are delayed, not in flight
 
-	// rotates is true in a FIFO queue: a message gets the highest turn when it becomes
-	// visible again, so groups already waiting are served first. In a standard queue the
-	// message keeps its turn (F-140).
+	// rotates is true in a FIFO queue: a message that becomes visible again gets a new
+	// turn, after the turns of all other messages, so groups already waiting are served
+	// first. In a standard queue the message keeps its turn (F-140).
 	rotates bool
 	turns   uint64 // last assigned turn
 	hides   uint64 // last assigned hideCount
@@ -176,8 +180,8 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// moveToBack gives the highest turn to a message that becomes visible again, if the
-// field rotates is set.
+// moveToBack gives m a new turn if the field rotates is set, so that m is served after
+// all other messages. It is called when the visibility timeout of a receive of m ends.
 func (d *delivery) moveToBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
@@ -221,7 +225,8 @@ func (d *delivery) remove(m *message) {
 	d.wake()
 }
 
-// clear removes every message permanently. No other operation reads all messages.
+// clear removes every message permanently. It is the only operation that visits all
+// messages.
 func (d *delivery) clear() {
 	for _, m := range d.aging.list {
 		m.prev, m.next, m.group, m.deleted, m.hiddenIndex = nil, nil, nil, true, notInHeap
@@ -292,7 +297,7 @@ func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.D
 		if visibility > 0 {
 			d.hide(m, now.Add(visibility))
 		} else {
-			d.moveToBack(m) // with a timeout of zero, the message stays visible (F-097)
+			d.moveToBack(m) // a timeout of zero does not hide the message (F-097)
 		}
 	}
 	for _, g := range walked {

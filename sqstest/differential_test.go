@@ -97,7 +97,9 @@ func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		if rng.IntN(3) > 0 { // only one missing member, because the SDK lists several in random order
+		// At most one entry: the SDK reports the missing members of several entries in a
+		// random order.
+		if rng.IntN(3) > 0 {
 			value := reflect.New(v.Type().Elem()).Elem()
 			fillRandomly(rng, value, name)
 			key := reflect.New(v.Type().Key()).Elem()

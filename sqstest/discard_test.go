@@ -22,7 +22,7 @@ func TestDiscardDeleted(t *testing.T) {
 		first := d.send(msg{body: "deleted", group: "g"})
 		held := d.receive(1)
 		d.delete(held...)
-		const many = 3000 // so many that the queue forgets a deleted message
+		const many = 3000 // after so many deletes, the queue has forgotten the first message
 		var last string
 		for i := range many {
 			last = strconv.Itoa(i)
@@ -58,9 +58,9 @@ func TestDiscardDeleted(t *testing.T) {
 }
 
 // After the delete of a message, a standard queue refuses to change the message's
-// visibility, with the text recorded on AWS (F-141). With DiscardDeleted the queue has
-// forgotten the message and gives the same answer, even after thousands of deletes: the
-// handle itself proves that the queue issued it.
+// visibility, with the error message that AWS gives (F-141). With DiscardDeleted the
+// queue has forgotten the message after thousands of deletes, but gives the same answer:
+// a handle contains a hash, by which the queue recognises that it issued the handle.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {

@@ -47,7 +47,7 @@ func ExampleConfig_deadLetterQueue() {
 	// dead: scene true true
 }
 
-// A server without queues is an empty account.
+// A new server has no queues, like a new account at AWS. CreateQueue adds a queue.
 func ExampleServer_CreateQueue() {
 	ctx := context.Background()
 	s := sqstest.NewServer()

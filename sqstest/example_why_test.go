@@ -13,7 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The queue answered the sender with success and explains why the message vanished.
+// The queue answers both sends with success, but does not store the second message.
+// Suppressed explains why.
 func ExampleQueue_Suppressed() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {

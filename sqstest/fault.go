@@ -46,13 +46,14 @@ type Fault struct {
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault in lists over HTTP. A Fault without an effect
-	// has an empty kind.
+	// kind and entryIDs describe the fault when the HTTP control endpoint lists the
+	// injected faults. A Fault that lets the call pass has an empty kind. entryIDs are
+	// the IDs of the batch entries that a fault injected over HTTP lets fail.
 	kind     string
 	entryIDs []string
 }
 
-// On returns the fault for calls other than sends.
+// On returns a copy of f for calls of the given kind. A Fault without On is for sends.
 func (f Fault) On(calls Calls) Fault {
 	f.on = calls
 	return f
@@ -162,11 +163,13 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly injects a fault into later send calls. The rate, from 0 to 1, is the
-// probability for each call. Calls that take a step of a script (see [Queue.Inject]) get
-// no random fault. With [Fault.On] the fault is for calls other than sends. The same seed
-// and the same calls in the same order give the same faults. If InjectRandomly was called
-// several times, the earlier faults are tried first; a call has at most one fault.
+// InjectRandomly injects the fault f into some later calls, chosen at random. The rate,
+// from 0 to 1, is the probability for each call. The calls are sends, or the calls given
+// to [Fault.On]. A call that takes a step of a script (see [Queue.Inject]) gets no random
+// fault. The same seed and the same calls in the same order give the same faults. After
+// several calls of InjectRandomly, a call has still at most one fault: the queue draws
+// for the faults one after another, in the order in which they were injected, until one
+// is chosen.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -302,8 +305,9 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID returns the error for an entry that has only an ID, or nil if the entry does
-// not fail. Deletes and changes of visibility have such entries.
+// entryID returns the error for an entry of a delete or a change of visibility, or nil if
+// the fault does not let this entry fail. The entry has only an ID. The ID is nil if the
+// call is not a batch.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -133,8 +133,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Programs classify errors by their types, so errors of both APIs wrap the same types in
-// the same order.
+// Programs classify errors by their types. The in-process API and a client over HTTP
+// therefore return errors that wrap the same types in the same order.
 func TestErrorChainsAreTheSDKs(t *testing.T) {
 	var chains [2]map[string][]string
 	api := 0

@@ -86,7 +86,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 			switch {
 			case err != nil:
 			case !ok:
-				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // the text recorded as F-063
+				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // AWS's text (F-063)
 			default:
 				err = q.deleteReceived(handle, r)
 			}
@@ -101,9 +101,9 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 }
 
 // receiptOf returns the receipt of a handle, and false if the queue never issued the
-// handle. With Config.DiscardDeleted the queue may have issued and forgotten the handle.
-// If its message is still stored, receiptOf then returns an expired receipt, otherwise
-// the receipt of a deleted message. The caller holds q.mu.
+// handle. A queue with Config.DiscardDeleted forgets some handles that it issued. For a
+// forgotten handle, receiptOf returns an expired receipt if the handle's message is still
+// stored, and otherwise the receipt of a deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -113,7 +113,9 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		return receipt{message: m}, true // an expired receipt, because receives are numbered from 1
+		// The receive number of this receipt is 0. m.receives is at least 1, so the
+		// receipt counts as expired (see inFlight).
+		return receipt{message: m}, true
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
 }
@@ -209,8 +211,8 @@ func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibili
 		switch {
 		case err != nil:
 		case !ok:
-			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // the text recorded as F-063
-		case !q.settings.Load().fifo && r.message.deleted: // the text recorded for a deleted message (F-141)
+			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // AWS's text (F-063)
+		case !q.settings.Load().fifo && r.message.deleted: // AWS's error message for this case (F-141)
 			err = receiptHandleIsInvalid.because("Message does not exist or is not available for visibility timeout change")
 		default:
 			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)
@@ -237,7 +239,7 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		return nil // the call succeeds (F-141); the effect on the message was not recorded
+		return nil // the call succeeds (F-141); no recording shows whether AWS changes the message
 	case standard && !r.message.deleted:
 		// On a standard queue, every receipt handle of a message in flight may change the
 		// visibility, not only the newest handle (F-141).
@@ -249,8 +251,8 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
 	}
 	r.message.changes++
-	// With zero seconds, the next call of settle shows the message. Every call of the queue
-	// begins with settle.
+	// Zero seconds need no special case: the message becomes visible at the next call of
+	// settle, and every call of the queue begins with settle.
 	q.hide(r.message, now.Add(time.Duration(seconds)*time.Second))
 	q.wake()
 	return nil

@@ -12,7 +12,7 @@ import (
 
 const (
 	handlePrefix = "AQEB"
-	handleRandom = 242 // random bytes, so that a handle has the length of F-044
+	handleRandom = 242 // number of random bytes; handles are then as long as AWS's (F-044)
 )
 
 // handleMaker makes and recognises the receipt handles of one queue. A handle contains

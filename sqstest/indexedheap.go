@@ -9,8 +9,8 @@ type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool
 
-	// index returns the address of a member's index in list; the index is notInHeap
-	// outside of the heap.
+	// index returns a pointer to the field of a member that has the member's index in
+	// list. While the member is not in the heap, this field has the value notInHeap.
 	index func(T) *int
 }
 

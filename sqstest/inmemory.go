@@ -115,7 +115,8 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 	panic(http.ErrAbortHandler)
 }
 
-// resetConnection ends the connection without an answer. A socket sends a reset.
+// resetConnection breaks the connection without an answer. On a TCP connection the client
+// gets a reset. On an in-memory connection, resetConnection marks the response as reset.
 func resetConnection(w http.ResponseWriter) {
 	if in, ok := w.(*response); ok {
 		in.wasReset = true

@@ -129,7 +129,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, serviceShape+name, tc.class.shape)
 
-			status, code := 400, name // the protocol's defaults for an error without other values
+			status, code := 400, name // used by AWS JSON if the error's schema has no other values
 			if h, ok := smithy.SchemaTrait[*traits.HTTPError](tc.schema); ok {
 				status = h.Code
 			}
@@ -149,7 +149,8 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	}
 }
 
-// F-085 to F-087: the digests of attributes are the digests that AWS was recorded to send.
+// F-085 to F-087: the digests of attributes are equal to the digests in recorded answers
+// of AWS.
 func TestDigestVectors(t *testing.T) {
 	text := func(dataType, value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: &dataType, StringValue: &value}
@@ -198,8 +199,9 @@ func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// A receiver gets a number that is equal to the sender's number, but may have another
-// form. If this form is sent again, it does not change.
+// A receiver gets a number attribute with the value that was sent, but sometimes with
+// other digits: 000123.4500 arrives as 123.45. If the receiver sends 123.45 again, it
+// arrives unchanged.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)

@@ -79,7 +79,8 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	if err != nil {
 		return nil, err
 	}
-	next.scopeBefore = next.scope // ScopePropagation delays only later changes of the scope
+	// A new queue has its scope immediately: ScopePropagation delays only later changes.
+	next.scopeBefore = next.scope
 	tags, err := withTags(nil, in.Tags)
 	if err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 
 // page returns a page of a list of queues. The argument token encodes the last name on
 // the previous page; it is nil for the first page. The result next is the token for the
-// next page. It is nil on the last page, and if the request has no limit.
+// next page. It is nil if this is the last page or the request has no limit (MaxResults).
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -11,7 +11,7 @@ import (
 type modelQueue struct {
 	standard   bool
 	groupScope bool
-	interval   time.Duration // five minutes; a test of the comparison uses another value
+	interval   time.Duration // five minutes, except in TestModelFindsAndShrinks
 	retention  time.Duration
 
 	messages []*modelMessage // undeleted
@@ -32,8 +32,9 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The message with the lowest turn is received first (F-140). The field away is zero
-	// unless a receive has hidden the message; a message hidden later has a greater number.
+	// turn is the order of delivery: the message with the lowest turn is received first
+	// (F-140). away is zero for a message that is not hidden. A message that was hidden
+	// later has a greater value of away.
 	turn, away int
 }
 
@@ -65,9 +66,10 @@ func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle drops expired messages, and shows hidden messages whose time is over. In a
-// FIFO queue each shown message goes to the end of the order of delivery, earlier times
-// first.
+// settle drops expired messages, and makes hidden messages visible at the end of their
+// hidden time. In a FIFO queue, a message that becomes visible again is received after
+// all other visible messages. If several become visible, they keep the order of the ends
+// of their hidden times.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage
@@ -134,8 +136,8 @@ func (q *modelQueue) firsts() []*modelMessage {
 	return out
 }
 
-// receive returns the messages of a receive. The result refused is true if the attempt
-// ID of the receive can no longer be used (F-151).
+// receive returns the messages of a receive. The result refused is true if an earlier
+// receive had the same attempt ID and can no longer be repeated (F-151).
 func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused

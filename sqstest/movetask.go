@@ -7,8 +7,9 @@ package sqstest
 //     checks again each second.
 //   - A task ends when its source is empty, so the task also moves messages that arrive
 //     during the move. A cancelled task is CANCELLED immediately.
-//   - The texts of refusals outside of F-142 are unrecorded. The texts in F-142 were
-//     recorded on 2024-04-30 (LocalStack).
+//   - The error messages listed under F-142 were recorded from AWS on 2024-04-30
+//     (LocalStack). The other error messages of move tasks are the fake's own, because
+//     AWS's messages are not known.
 
 import (
 	"context"
@@ -42,9 +43,9 @@ const (
 	heldGroupRetry = time.Second
 )
 
-// moveTask moves messages of a dead-letter queue back to their sources, or to a
-// destination. It has no goroutine: each call of one of its queues first makes the moves
-// that are due by then, so a task also works in virtual time.
+// moveTask moves messages of a dead-letter queue back to the queues that they came from,
+// or to one destination. It has no goroutine. Every API call to a queue of the task first
+// makes the moves that are due, so a task also works in virtual time.
 type moveTask struct {
 	handle      string
 	source      *Queue
@@ -54,7 +55,7 @@ type moveTask struct {
 	started     time.Time
 	toMove      int
 
-	mu     sync.Mutex // taken before the locks of queues
+	mu     sync.Mutex // lock order: moveTask.mu before the mutexes of queues
 	status string
 	reason string
 	moved  int
@@ -117,7 +118,9 @@ func (t *moveTask) step() (moved, wait bool) {
 	}
 	t.source.remove(m)
 	if to.addMovedBack(m) {
-		t.moved++ // a duplicate is dropped and not counted (F-113)
+		// Only stored messages are counted: addMovedBack returns false for a duplicate,
+		// which the queue drops (F-113).
+		t.moved++
 	}
 	t.steps++
 	return true, false
@@ -187,8 +190,8 @@ func (m *moves) add(t *moveTask) {
 	m.running.Store(int32(len(m.tasks)))
 }
 
-// untilNextMove returns the time until a task may have to move a message, at most longest.
-// The caller holds no queue lock.
+// untilNextMove returns the time until one of the queue's move tasks may have to move a
+// message. The result is at most the argument longest. The caller holds no queue lock.
 func (m *moves) untilNextMove(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()
@@ -209,7 +212,7 @@ func (m *moves) all() []*moveTask {
 // queue lock.
 func (m *moves) run() {
 	if m.running.Load() == 0 {
-		return // the usual case; every call comes here
+		return // usually there are no tasks
 	}
 	over := map[*moveTask]bool{}
 	for _, t := range m.all() {
@@ -276,7 +279,9 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.Queues() {
 		q.mu.Lock()
-		q.wake() // the first waiting poll must also wake up for this task's moves
+		// A long poll that waits on q must now also wake up when this task moves
+		// messages.
+		q.wake()
 		q.mu.Unlock()
 	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil

@@ -92,7 +92,8 @@ func (p *randomRequests) entry() map[string]any {
 	}
 }
 
-// request returns an operation, and one input that has members for all operations.
+// request returns a random operation, and an input for it. The input has the members of
+// all operations; each operation ignores members that it does not know.
 func (p *randomRequests) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// The documented actions of permissions.
+// permittedActions are the actions that AWS documents for a statement of AddPermission.
 var permittedActions = []string{
 	"*", "SendMessage", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "GetQueueUrl",
 }

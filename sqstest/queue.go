@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the account is 000000000000, and in process the
-// region is us-east-1.
+// Deviations from AWS in this file: the account is always 000000000000. In the in-process
+// API the region is always us-east-1.
 
 import (
 	"fmt"
@@ -47,9 +47,9 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// The field settings is replaced only while the mutexes setting and mu are both
-	// locked. A change locks the mutex setting before it reads the settings, so changes
-	// run one after another.
+	// The field settings is replaced only while both mutexes are locked, q.setting and
+	// q.mu. A change locks q.setting before it reads the settings, so changes run one
+	// after another.
 	settings atomic.Pointer[settings]
 	setting  sync.Mutex
 	moves    moves
@@ -143,8 +143,8 @@ func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load()
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
 // resolve checks that a request names this queue, by a URL with any host or by the bare
-// name (F-081). It then makes the moves of messages that are due in running move tasks.
-// Every call begins with resolve. The caller holds no lock.
+// name (F-081). Then each running move task of the queue moves the messages that it
+// should have moved by now. Every call begins with resolve. The caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -157,7 +157,7 @@ func (q *Queue) resolve(queueURL *string) error {
 }
 
 func noSuchQueue() error {
-	return queueDoesNotExist.because("The specified queue does not exist.") // the text recorded as F-125
+	return queueDoesNotExist.because("The specified queue does not exist.") // AWS's text (F-125)
 }
 
 // queueName returns the name in a queue URL. It compares the account but not the host,

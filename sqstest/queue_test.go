@@ -129,8 +129,8 @@ func TestQueueAttributes(t *testing.T) {
 	})
 }
 
-// Outside of a bubble, Advance can end the deduplication window. A shorter Advance does not
-// end it.
+// Outside of a testing/synctest bubble, Advance moves the queue's clock. After four
+// minutes a duplicate is still suppressed; after five minutes it is stored.
 func TestAdvance(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	send := func() string {

@@ -4,10 +4,12 @@ package sqstest
 //   - Unknown attribute names are ignored.
 //   - At the limit of messages in flight a standard queue returns no messages, like a
 //     FIFO queue (F-105). AWS answers OverLimit to a short poll.
-//   - Deleting a message again succeeds, as recorded on standard queues (F-107).
-//   - Dead letters leave their queue at a receive, not before.
-//   - ChangeMessageVisibility on standard queues was recorded on 2024-04-30
-//     (LocalStack) and 2026-03-19 (go-cloud), F-141. On FIFO queues, the error codes
+//   - Deleting a message again succeeds on every queue; this was recorded on standard
+//     queues only (F-107).
+//   - A message that was received too often moves to the dead-letter queue at the next
+//     receive, not earlier.
+//   - For ChangeMessageVisibility on standard queues there are recordings, of 2024-04-30
+//     (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
 //     for a message that is not in flight and for a value out of range come from public
 //     reports, not from recordings.
 
@@ -30,13 +32,14 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 
 // ReceiveMessage returns up to MaxNumberOfMessages visible messages, with the messages of
 // one group in order (F-090, F-091). If no message is visible, it waits for the first
-// message, up to WaitTimeSeconds of the queue's clock. In the SDK's input zero and absent
-// look equal. A VisibilityTimeout or WaitTimeSeconds of zero therefore means the queue's
-// own value.
+// message, at most WaitTimeSeconds; the queue's clock measures this time. In the SDK's
+// input zero and absent look equal. A VisibilityTimeout or WaitTimeSeconds of zero
+// therefore means the queue's own value.
 //
-// A ReceiveRequestAttemptId used again within five minutes returns the same messages
-// under new handles, and the old handles still work (F-100). The call is refused if one
-// of the messages was deleted, changed or became visible (F-151).
+// A call with a ReceiveRequestAttemptId of the last five minutes returns the messages of
+// the first call again, under new handles, and the old handles still work (F-100). The
+// call is refused if one of these messages was deleted or became visible since, or if its
+// visibility was changed (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
@@ -140,7 +143,7 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
 	if deadLetters == q {
-		deadLetters = nil // messages stay in a queue that is its own dead-letter queue (F-146)
+		deadLetters = nil // a queue that is its own dead-letter queue keeps its messages (F-146)
 	}
 	now := q.now()
 	q.settle(now)

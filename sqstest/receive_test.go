@@ -284,7 +284,7 @@ func TestReceiving(t *testing.T) {
 				return got[0].Attributes
 			}
 			assert.Nil(d, look(sqs.ReceiveMessageInput{}))
-			//lint:ignore SA1019 older receivers still use the older member
+			//lint:ignore SA1019 older programs still use the deprecated AttributeNames
 			assert.Equal(d, map[string]string{"MessageGroupId": "g"}, look(sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"MessageGroupId"}}))
 			assert.Equal(d, map[string]string{"ApproximateReceiveCount": "3"}, look(sqs.ReceiveMessageInput{MessageSystemAttributeNames: []types.MessageSystemAttributeName{"ApproximateReceiveCount"}}))
 			want := map[string]string{
@@ -294,7 +294,7 @@ func TestReceiving(t *testing.T) {
 			}
 			assert.Equal(d, want, look(sqs.ReceiveMessageInput{MessageSystemAttributeNames: allSystem}))
 			want["ApproximateReceiveCount"] = "5"
-			//lint:ignore SA1019 older receivers still use the older member
+			//lint:ignore SA1019 older programs still use the deprecated AttributeNames
 			assert.Equal(d, want, look(sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"All"}}))
 		}},
 		{"F-103 message attribute filters", sqstest.Config{}, func(d testQueue) {

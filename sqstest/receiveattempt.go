@@ -1,10 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A replay resets the visibility timeout, as documented. It does not count as a
-//     receive; no recording shows this.
-//   - AWS documents the same receipt handles for a replay. In recordings, and here, a
-//     replay has new handles and the first handles still work (F-100).
+//   - A replay is a second receive with the same ReceiveRequestAttemptId. It restarts the
+//     visibility timeout, as AWS documents. Here it does not count as a receive; no
+//     recording shows whether it does on AWS.
+//   - AWS documents that a replay returns the same receipt handles. In recordings, and
+//     here, it returns new handles, and the handles of the first receive still work
+//     (F-100).
 
 import "time"
 
@@ -25,17 +27,18 @@ type attempt struct {
 	taken []attempted
 }
 
-// attempted is a message that a receive with an attempt ID returned, with the message's
-// counts after this receive.
+// attempted is one of the messages that a receive with an attempt ID returned. It has the
+// number of receives and the number of visibility changes of the message after this
+// receive.
 type attempted struct {
 	receipt
 	changes int
 }
 
 // replay returns the messages that an earlier receive with the attempt ID returned, if
-// all of them are still in flight and no receiver changed their visibility. If
-// visibility is above zero, it hides these messages for that time again. The result
-// spent is true if the queue remembers the ID but the receive cannot be repeated.
+// all of them are still in flight and no receiver changed their visibility. If visibility
+// is above zero, it hides these messages for that time again. The result spent is true if
+// there was such a receive but it cannot be repeated.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

@@ -53,7 +53,7 @@ type vectorError struct {
 type vectorAnswer struct {
 	out   any
 	err   *vectorError
-	bytes *string // body of the answer; nil in process
+	bytes *string // body of the answer over HTTP; nil for the in-process API
 }
 
 func recordedVectors(t *testing.T) []vectorFile {
@@ -229,9 +229,10 @@ func callOverHTTP(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, 
 	return answer, nil
 }
 
-// callInProcess calls the method with the operation's name. The SDK's input cannot
-// express a visibility timeout of zero, so the test sets the queue's own timeout to
-// zero instead.
+// callInProcess calls the method of s that has the name of the step's operation, such as
+// ReceiveMessage. A receive with a visibility timeout of zero needs an extra step,
+// because the SDK's input cannot express zero: callInProcess sets the queue's attribute
+// VisibilityTimeout to zero during the receive.
 func callInProcess(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, error) {
 	if len(step.Headers) > 0 {
 		return vectorAnswer{}, errHTTPOnly

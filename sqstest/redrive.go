@@ -1,17 +1,18 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A dead letter is dropped as a duplicate if its MessageId is already a
-//     deduplication ID in the dead-letter queue's window. F-113 records this for move
-//     tasks; for automatic moves there is no recording.
+//   - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
+//     ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
+//     there is no recording for automatic moves.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//     against AWS, 2024-08-20). The further behaviour of AWS was not recorded; here the
-//     messages stay deliverable.
-//   - A message keeps its receive count in the dead-letter queue (F-110). A
-//     RedrivePolicy of the dead-letter queue counts only the receives there, which was
-//     not recorded (F-150). With the old count, a message would pass through a chain of
-//     dead-letter queues without a receive.
+//     against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
+//     deliverable; no recording shows what AWS does with them.
+//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). If
+//     this queue has a RedrivePolicy too, the policy counts only the receives in this
+//     queue. No recording shows whether AWS does so (F-150). If the earlier receives
+//     counted too, a message would pass through a chain of dead-letter queues without a
+//     receive.
 //   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
 //     RedrivePolicy stays.
 //   - The texts of errors about policies come from public reports, not from recordings.
@@ -137,8 +138,9 @@ func parseRedriveAllow(value string) (*redriveAllow, error) {
 	return a, nil
 }
 
-// lockBoth locks two queues, or one queue given twice, in the order of their serials,
-// and returns the unlock function.
+// lockBoth locks two queues, or one queue given twice, and returns the unlock function.
+// It always locks the queue with the lower serial first, so that two calls cannot
+// deadlock.
 func lockBoth(a, b *Queue) (unlock func()) {
 	if a == b {
 		a.mu.Lock()
@@ -192,8 +194,8 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		buried.DeduplicationID = m.MessageID // the old MessageId is the new ID for deduplication (F-110)
-		buried.agesFrom = now                // AWS documents this for FIFO queues only
+		buried.DeduplicationID = m.MessageID // was the MessageId in the source queue (F-110)
+		buried.agesFrom = now                // restarts the retention; AWS documents this for FIFO queues
 	}
 	q.addMoved(now, buried)
 }

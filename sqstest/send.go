@@ -3,17 +3,17 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Sequence numbers follow the formula of F-008. Here the sends of one millisecond
 //     have consecutive numbers; AWS was seen to leave gaps.
-//   - The interval ends exactly 300 s after the accepted send. AWS documents "5
-//     minutes"; the boundary was not recorded (F-019). Config.DuplicateRestartsInterval
-//     decides whether a duplicate restarts the interval.
+//   - The deduplication interval ends exactly 300 s after the accepted send. AWS
+//     documents "5 minutes"; no recording shows the exact end (F-019).
+//     Config.DuplicateRestartsInterval decides whether a duplicate restarts the interval.
 //   - After a change of the deduplication scope, a message with an earlier ID can be
 //     accepted once more, because the window has the ID under the previous scope.
 //   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
-//     the message keeps its AWSTraceHeader here, which was not recorded. A request with
-//     the header alone was recorded on 2025-06-27 (LocalStack, F-143). The in-process
-//     API has no request headers.
-//   - The order of arrival at the queue decides between concurrent duplicates; AWS's
-//     decision was not recorded.
+//     the message keeps its AWSTraceHeader here. No recording of AWS shows this case.
+//     There is a recording of a request with the header alone, of 2025-06-27 (LocalStack,
+//     F-143). The in-process API has no request headers.
+//   - If duplicates are sent concurrently, the queue stores the message that reaches it
+//     first. No recording shows which one AWS stores.
 
 import (
 	"context"
@@ -33,18 +33,19 @@ import (
 )
 
 // SendMessage stores the message, or suppresses it as a duplicate and returns the
-// original's answer (F-001). A call takes the next injected fault even if the message
-// is invalid.
+// original's answer (F-001). A call uses up the next injected fault (see [Queue.Inject])
+// even if the message is invalid.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return inProcess(ctx, "SendMessage", in, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 		return q.send(ctx, &sendRequest{SendMessageInput: *in, DelaySeconds: unlessZero(in.DelaySeconds)})
 	})
 }
 
-// SendMessageBatch sends up to ten entries in their order. A fault in the request
-// refuses the whole request, and no entry is stored. A fault in an entry's contents is
-// in Failed and does not affect the other entries. A call takes the next injected fault
-// even if an entry is invalid.
+// SendMessageBatch sends up to ten entries in their order. If the request itself is
+// invalid, it is refused as a whole, and no entry is stored. If the contents of an entry
+// are invalid, the answer lists the entry in Failed; this does not affect the other
+// entries. A call uses up the next injected fault (see [Queue.Inject]) even if an entry
+// is invalid.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return inProcess(ctx, "SendMessageBatch", in, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}
@@ -55,8 +56,8 @@ func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	})
 }
 
-// sendRequest, sendBatchRequest and sendEntry have pointers, because a delay of zero
-// overrides a standard queue's delay and an absent delay does not. The SDK's input
+// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer. A delay of
+// zero overrides a standard queue's delay, and a nil pointer does not. The SDK's input
 // cannot express a delay of zero.
 type sendRequest struct {
 	sqs.SendMessageInput
@@ -104,7 +105,8 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 	if err != nil {
 		return nil, err
 	}
-	// The IDs belong to the stored message, the digests to this request (F-001, F-002).
+	// If the message is a duplicate, m is the original: the answer has the IDs of the
+	// original and the digests of this request (F-001, F-002).
 	return &sqs.SendMessageOutput{
 		MD5OfMessageAttributes:       p.attributesMD5,
 		MD5OfMessageBody:             aws.String(p.bodyMD5),
@@ -174,7 +176,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		total += p.size()
 	}
 	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
-		return nil, err // the bounds apply to the whole batch, with its duplicates
+		return nil, err // the Bounds apply to the whole batch, including duplicates
 	}
 	for _, p := range sends {
 		m, err := q.accept(now, set, p)
@@ -193,8 +195,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
-// outgoing is a valid send with the values that are computed before the queue is
-// locked.
+// outgoing is a valid entry of a send request, with the values that are computed from it
+// before the queue is locked.
 type outgoing struct {
 	sendEntry
 	id                       string // deduplication ID, or "" in a standard queue
@@ -281,7 +283,9 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
 		return nil, internalFailure.because("%v", err)
 	}
-	q.keep(now, m, set.delay) // in a FIFO queue, an entry's delay of zero changes nothing (F-075)
+	// In a FIFO queue, a delay of zero in the entry does not override the queue's delay
+	// (F-075).
+	q.keep(now, m, set.delay)
 	return m, nil
 }
 

@@ -53,7 +53,7 @@ type Server struct {
 
 	reading atomic.Int64 // total size of the request bodies being read
 
-	starting sync.Mutex // held while a move task starts
+	starting sync.Mutex // held while a message move task is added
 }
 
 // NewServer returns a server for the given queues. The queues stay usable in process.
@@ -299,8 +299,9 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery answers in the older query protocol, because clients of that protocol
-// read no other form. The text was not recorded.
+// refuseQuery refuses a request in the older query protocol. The answer is in this
+// protocol too, because its clients read no other form. The error message is the fake's
+// own.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)

@@ -1,6 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: see the files that implement the calls.
+// Deviations from AWS in this file: none. The functions called here are in other files,
+// and these files list their deviations.
 
 import (
 	"context"
@@ -65,27 +66,27 @@ func (s *Server) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttribu
 	return inProcess(ctx, "SetQueueAttributes", in, s.setAttributes)
 }
 
-// SendMessage is [Queue.SendMessage] of the queue in the request.
+// SendMessage calls [Queue.SendMessage] on the queue that the request names.
 func (s *Server) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).SendMessage)
 }
 
-// SendMessageBatch is [Queue.SendMessageBatch] of the queue in the request.
+// SendMessageBatch calls [Queue.SendMessageBatch] on the queue that the request names.
 func (s *Server) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).SendMessageBatch)
 }
 
-// ReceiveMessage is [Queue.ReceiveMessage] of the queue in the request.
+// ReceiveMessage calls [Queue.ReceiveMessage] on the queue that the request names.
 func (s *Server) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).ReceiveMessage)
 }
 
-// DeleteMessage is [Queue.DeleteMessage] of the queue in the request.
+// DeleteMessage calls [Queue.DeleteMessage] on the queue that the request names.
 func (s *Server) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).DeleteMessage)
 }
 
-// DeleteMessageBatch is [Queue.DeleteMessageBatch] of the queue in the request.
+// DeleteMessageBatch calls [Queue.DeleteMessageBatch] on the queue that the request names.
 func (s *Server) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).DeleteMessageBatch)
 }
@@ -102,37 +103,37 @@ func (s *Server) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Chang
 	return onQueue(ctx, s, in, (*Queue).ChangeMessageVisibilityBatch)
 }
 
-// GetQueueAttributes is [Queue.GetQueueAttributes] of the queue in the request.
+// GetQueueAttributes calls [Queue.GetQueueAttributes] on the queue that the request names.
 func (s *Server) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).GetQueueAttributes)
 }
 
-// PurgeQueue is [Queue.PurgeQueue] of the queue in the request.
+// PurgeQueue calls [Queue.PurgeQueue] on the queue that the request names.
 func (s *Server) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).PurgeQueue)
 }
 
-// TagQueue is [Queue.TagQueue] of the queue in the request.
+// TagQueue calls [Queue.TagQueue] on the queue that the request names.
 func (s *Server) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).TagQueue)
 }
 
-// UntagQueue is [Queue.UntagQueue] of the queue in the request.
+// UntagQueue calls [Queue.UntagQueue] on the queue that the request names.
 func (s *Server) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).UntagQueue)
 }
 
-// ListQueueTags is [Queue.ListQueueTags] of the queue in the request.
+// ListQueueTags calls [Queue.ListQueueTags] on the queue that the request names.
 func (s *Server) ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).ListQueueTags)
 }
 
-// AddPermission is [Queue.AddPermission] of the queue in the request.
+// AddPermission calls [Queue.AddPermission] on the queue that the request names.
 func (s *Server) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).AddPermission)
 }
 
-// RemovePermission is [Queue.RemovePermission] of the queue in the request.
+// RemovePermission calls [Queue.RemovePermission] on the queue that the request names.
 func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionInput, _ ...func(*sqs.Options)) (*sqs.RemovePermissionOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).RemovePermission)
 }

@@ -5,8 +5,8 @@ package sqstest
 //     after Config.ScopePropagation. AWS documents up to 60 s for most attributes and
 //     up to 15 minutes for MessageRetentionPeriod.
 //   - Policy and the KMS key are stored and shown, but not used.
-//   - The texts about values out of range, FifoThroughputLimit and DeduplicationScope
-//     are unrecorded.
+//   - AWS's error messages about values out of range, FifoThroughputLimit and
+//     DeduplicationScope are not known. The texts here are the fake's own.
 
 import (
 	"encoding/json"
@@ -30,8 +30,9 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is the scope that the queue reports. Until the time scopeActs the queue
-	// deduplicates in the scope scopeBefore, and from then on in scope.
+	// scope is the present value of the attribute DeduplicationScope, as the queue
+	// reports it. A change of this attribute takes effect late: until the time scopeActs
+	// the queue still deduplicates in the previous scope, scopeBefore.
 	scope, scopeBefore DeduplicationScope
 	scopeActs          time.Time
 	throughput         string
@@ -196,8 +197,8 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// settings.with sets these two attributes, because only settings.with can find
-		// the other queues that they may name.
+		// The caller, the method with, sets these two attributes. Their values name other
+		// queues, and assign has no function to find a queue.
 	default:
 		return unknownAttribute(name)
 	}

@@ -107,19 +107,20 @@ type Simulation struct {
 	keys *window.Window[keyed]
 }
 
-// simulated is the data that the simulation keeps of a delivered message. Texts are
-// hashes, because the simulation compares texts only for equality.
+// simulated is the data that the simulation keeps of a delivered message. It has hashes
+// in place of texts, because the simulation compares texts only for equality.
 type simulated struct {
 	index                   int
 	group, body, attributes uint64
 }
 
-// keyed describes the latest messages with one dedupe_key. The field last is the index of
-// the last message, and body is its body. The field other is the index of the last
-// message with another body, or -1 if there is none.
+// keyed describes the latest messages with one dedupe_key, as far as the search for
+// collisions needs them. The field last is the index of the last message, and body is the
+// hash of its body. The field other is the index of the last message with another body,
+// or -1 if there is none.
 type keyed struct {
 	last, other int
-	otherAt     int64 // time of message other, in ns since 1970
+	otherAt     int64 // time of the message with the index other, in ns since 1970
 	body        uint64
 }
 
@@ -189,9 +190,10 @@ func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	return p
 }
 
-// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides count the
-// calls from zero. Send returns an error if the message is earlier than the previous
-// message, or earlier than 1970. Such a message is not counted.
+// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides are
+// indices of messages: the first call of Send has the index 0. Send returns an error if
+// the message is earlier than the previous message, or earlier than 1970. Such a message
+// gets no index.
 func (s *Simulation) Send(m TimedMessage) (Outcome, error) { return s.SendPrepared(s.Prepare(m)) }
 
 // SendPrepared is [Simulation.Send] for a prepared message.
@@ -244,8 +246,8 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// If the window of keys is full, the simulation misses collisions. The outcomes of the
-	// sends are still correct.
+	// If s.keys is full, Put returns an error, and the simulation does not report
+	// collisions with this message. The other fields of each Outcome are still correct.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other
@@ -267,7 +269,7 @@ func (s *Simulation) significant(attributes map[string]string) uint64 {
 	return sum
 }
 
-// lost names the parts of the duplicate that differ from the original.
+// lost returns the names of the parts of the duplicate that differ from the original.
 func lost(original, duplicate simulated) []string {
 	var out []string
 	if original.attributes != duplicate.attributes {

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none. AWS does not show stored or suppressed
-// messages.
+// Deviations from AWS in this file: none, because AWS has no call that shows stored or
+// suppressed messages.
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ import (
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
-	groupScope bool // the ID is taken only within the message's group
+	groupScope bool // the ID is remembered for the message's group only
 }
 
 func (m *message) accepted(scope DeduplicationScope) accepted {

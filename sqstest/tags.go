@@ -1,7 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: tags with the prefix "aws:" are accepted. No
-// recording shows AWS's texts about the limits.
+// Deviations from AWS in this file: tags with the prefix "aws:" are accepted. The error
+// messages about the limits are the fake's own, because no recording shows AWS's
+// messages.
 
 import (
 	"context"

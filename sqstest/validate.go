@@ -25,7 +25,7 @@ import (
 
 const (
 	minMessageBytes  = 1024
-	maxMessageBytes  = 1 << 20 // of a message (F-073), and of all messages of a batch (F-057)
+	maxMessageBytes  = 1 << 20 // for one message (F-073), and in total for a batch (F-057)
 	minRetention     = 60
 	maxRetention     = 14 * 24 * 60 * 60
 	maxWaitSeconds   = 20 // of a long poll (F-102)
@@ -79,7 +79,9 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		if !s.fifo { // not recorded; the text is AWS's refusal of a message's delay (F-074)
+		// No recording shows AWS's answer to an ID on a standard queue. The text is AWS's
+		// answer to a delay of a message on a FIFO queue (F-074).
+		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}
 	} else if s.fifo && !s.contentBased {

@@ -1,6 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: long polls are served first come, first served.
+// Deviations from AWS in this file: messages go to long polls (waiting receives) in the
+// order in which the polls arrived. AWS promises no order.
 
 import (
 	"container/list"
@@ -8,11 +9,12 @@ import (
 	"time"
 )
 
-// waiters are the long polls of a queue, in the order of arrival. Only the first poll
-// looks for messages, and only the first has a timer for the next message that becomes
-// visible. A change of the queue wakes only the first poll, so the cost does not depend
-// on the number of polls. When the first poll leaves, the next becomes the first. The
-// zero value is ready. The queue's mutex guards waiters.
+// waiters are the long polls of a queue (receives that wait for a message), in the order
+// of arrival. Only the first poll looks for messages, and only the first has a timer for
+// the next message that becomes visible. A change of the queue wakes only the first poll,
+// so the cost of a change does not grow with the number of polls. When the first poll
+// leaves, the next becomes the first. The zero value is ready. The queue's mutex guards
+// waiters.
 type waiters struct{ inLine list.List }
 
 // waiter is one long poll. The goroutine of the poll makes the channel: inside a
@@ -28,7 +30,7 @@ func newWaiter() *waiter { return &waiter{signal: make(chan struct{}, 1)} }
 func (w *waiter) wake() {
 	select {
 	case w.signal <- struct{}{}:
-	default: // w was woken earlier and has not looked for messages since
+	default: // a wake-up is already in the channel; one is enough
 	}
 }
 

@@ -349,8 +349,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// ARNs have the region of the request's signature. An ARN of any region names the
-// queue.
+// The ARNs in an answer have the region of the request's signature. In a request, an ARN
+// of any region is accepted, and names the queue with its name.
 func TestRegionOfTheCredentialScope(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), dead)

@@ -14,18 +14,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below give the meaning of the step's numbers
-// a, b and c. Each number is taken modulo the number of possible values, so that every
+// kind is the kind of a step. The comments below give the meaning of the fields a, b and
+// c of a step. Each number is taken modulo the number of possible values, so that every
 // step is valid in every state.
 type kind uint8
 
 const (
-	send    kind = iota // body a, group b
-	batch               // bodies a, a+1, a (again), group b
-	receive             // at most a messages, for b seconds, attempt c
-	bury                // like receive, but from the dead-letter queue
-	remove              // deletes received message number a, counted back from the last (0)
-	change              // changes the visibility of a message, chosen as in remove, to b seconds
+	send    kind = iota // body number a, group number b
+	batch               // bodies number a, a+1 and again a, group number b
+	receive             // limit a, visibility timeout of b seconds, attempt ID number c
+	bury                // receives from the dead-letter queue; a, b and c as for receive
+	remove              // deletes a received message: the last for a = 0, the one before for a = 1
+	change              // sets the visibility of a received message, chosen as in remove, to b seconds
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[a]
@@ -46,7 +46,7 @@ type step struct {
 	a, b, c int
 }
 
-// String returns a line of Go for TestModelRegressions.
+// String returns the step as Go source, for copying into TestModelRegressions.
 func (s step) String() string { return fmt.Sprintf("{%s, %d, %d, %d},", s.kind, s.a, s.b, s.c) }
 
 // variants are the configurations in which a test plays its steps.
@@ -122,8 +122,8 @@ type difference struct {
 func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
 func (d *difference) Unwrap() error { return d.why }
 
-// play plays the steps on the queue and on the model, and returns the first difference
-// of their results. It must run inside a bubble.
+// play plays the steps on the queue and on the model, and returns the first difference of
+// their results. It must run inside a testing/synctest bubble.
 func play(variant int, window time.Duration, steps []step) error {
 	w, err := newWorld(variant, window)
 	if err != nil {
@@ -190,9 +190,9 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			// On a standard queue, every receipt handle of an undeleted message is
-			// accepted, not only the newest handle (F-141). The call changes only a
-			// hidden message.
+			// On a standard queue the call succeeds with every receipt handle of an
+			// undeleted message, not only with the newest handle (F-141). It changes the
+			// visibility only if the message is hidden.
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
@@ -303,7 +303,8 @@ func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error
 	return nil
 }
 
-// move moves the messages that the model's move task should have moved by now (F-113).
+// move does the work of the model's move task: it moves the messages that the queue's
+// move task should have moved by now (F-113).
 func (w *world) move(now time.Time) {
 	dead := w.model.dead
 	if !w.moving {

@@ -18,13 +18,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// evidence has the messages that the producer sent and the sends that the queues
-// suppressed. The cases of the suite judge the evidence; they do not call Send.
+// evidence has the messages that the producer sent, and the sends that the queues
+// suppressed. The function gather calls Send and collects the evidence. The cases of the
+// suite then judge the evidence and send nothing.
 type evidence struct {
 	organization string
 
-	first, again []sqstest.Message // messages of all events, and of second sends at the same instant
-	later        []sqstest.Message // messages of all events, sent an hour later
+	// first has one message for each event. again has the messages of a second send of
+	// each event at the same instant.
+	first, again []sqstest.Message
+	// later has the messages of a third send of each event, an hour after the second
+	// send.
+	later []sqstest.Message
 
 	// The producer sends every event to one queue. It sends event 0 again immediately,
 	// after three minutes, and five minutes after the first send. The field delivered
@@ -34,18 +39,20 @@ type evidence struct {
 	suppressed []sqstest.Suppression
 
 	// afterTimeout has the messages of event 0. The first answer of the queue is lost,
-	// and the suite calls Send until it reports success.
+	// and the suite calls Send again until Send reports success.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events. The queue throttles the first calls, and
-	// the suite calls Send for each event until it reports success.
+	// ordered has the messages of all events, in the order in which the queue stored
+	// them. The queue throttles the first calls, and the suite calls Send for each event
+	// until Send reports success.
 	ordered []sqstest.Message
 
 	storm loadCounts
 }
 
-// gather calls Send for the events in each situation and returns the evidence. To let
-// time pass for the producer, it calls the function named later.
+// gather calls Send for the events in each situation that the fields of evidence
+// describe. To let time pass for the producer, it calls the function given as the
+// argument later.
 func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -137,8 +144,9 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 // itself gets the throttle as an error.
 const throttledCalls = 4
 
-// underFault sends the first events to a queue whose first calls fail. If Send returns
-// an error, underFault calls Send again for the event, like a pipeline.
+// underFault sends the first events to a queue whose first calls fail. If Send returns an
+// error, underFault calls Send again for the same event, because a pipeline would try the
+// event again.
 func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events int) ([]sqstest.Message, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -159,9 +167,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether no case of the suite, except the retry storm, has
-// failed. A case that could not be judged has not failed. After a failure the retry
-// storm is not run, because it would show nothing new.
+// hasNoFailure reports whether no case has failed so far. A case that could not be judged
+// has not failed; this includes the case Retry Storm, whose load has not been sent yet.
+// After a failure this load is not sent at all, because it would show nothing new.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -177,7 +185,7 @@ func (e *evidence) hasNoFailure() bool {
 // for 6 % of the events.
 type loadCounts struct {
 	events, duplicates int // number of events and of duplicate attempts
-	accepted           int // number of duplicates that the queue stored
+	accepted           int // number of duplicate attempts that the queue stored; must be 0
 	example            sqstest.Message
 }
 
@@ -185,19 +193,20 @@ const (
 	stormRate    = 80
 	stormSeconds = 600
 	stormEvents  = stormRate * stormSeconds
-	stormOneIn   = 100 // of stormOneIn events, stormRepeats are repeated
+	stormOneIn   = 100 // stormRepeats of every stormOneIn events
 	stormRepeats = 6
 
-	// At most one in stormProducerShare duplicate attempts is a second send by the
-	// producer itself. In all other duplicate attempts, the suite repeats a message of
-	// the background load. A background message is a copy of the producer's first message
-	// with another dedupe key.
+	// The storm has two senders. The suite sends the background load: copies of the
+	// producer's first message with other dedupe keys. The producer sends its own events,
+	// twice. At most one in stormProducerShare duplicate attempts is a further send by
+	// the producer. For all other duplicate attempts, the suite sends a background
+	// message again.
 	stormProducerShare = 10
 
 	// A duplicate that comes at most stormSafe events after its original is certainly
-	// within the deduplication window. These events fill two thirds of the window. The
-	// other third is a reserve, because in real time the queue's clock also counts the time
-	// of the test itself.
+	// within the deduplication window: these events take 200 of the 300 seconds. The
+	// other 100 seconds are a reserve, because outside a testing/synctest bubble the time
+	// that the test itself takes passes on the queue's clock too.
 	stormSafe = 200 * stormRate
 )
 

@@ -25,8 +25,8 @@ func Failures[T any](ctx context.Context, s Suite[T]) (map[string]error, error) 
 	return out, nil
 }
 
-// RetryStorm runs the suite. It returns the numbers of events, of duplicate attempts
-// and of stored duplicates in the retry storm.
+// RetryStorm runs the suite and returns counts of the case Retry Storm: the events, the
+// duplicate attempts, and the duplicate attempts that the queue stored.
 func RetryStorm[T any](ctx context.Context, s Suite[T]) (events, duplicates, accepted int, err error) {
 	e, err := s.gather(ctx, time.Sleep)
 	if err != nil {

@@ -19,13 +19,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// attrOnlyIdentity is the rule of package lint for which the suite has a separate case.
+// attrOnlyIdentity is the rule of package lint against an identity of the event that only
+// an attribute has. The case Attribute Ignorance checks this rule, so the case Envelope
+// Contract does not.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields the messages of three rounds of sends: e.first, e.again and e.later. It
-// yields each message with a text that names the event and the round.
+// all yields every message in e.first, e.again and e.later. With each message it yields a
+// text for errors, such as "event 0, sent again at once".
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
@@ -67,8 +69,8 @@ func hashBehavior(e *evidence) error {
 func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		// Pairs with equal bodies and different attributes fail in the case Attribute
-		// Ignorance.
+		// Events with equal bodies and different attributes fail another case of the
+		// suite, Attribute Ignorance.
 		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
 			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
@@ -196,8 +198,8 @@ func (e *evidence) stableAtOnce() error {
 }
 
 // hiddenBy returns a notJudgedError if the suite cannot compare several sends of one
-// event, because the producer has a defect that already fails another case. Otherwise it
-// returns nil.
+// event because the producer has a defect. Another case fails because of this defect.
+// Without such a defect, hiddenBy returns nil.
 func (e *evidence) hiddenBy() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -375,8 +377,8 @@ func reasons(ss []sqstest.Suppression) string {
 	return b.String()
 }
 
-// difference shows two texts from shortly before the first different byte, with a mark
-// under the byte.
+// difference returns the parts of two texts around their first different byte, with a
+// mark under this byte.
 func difference(a, b string) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {

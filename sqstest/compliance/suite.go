@@ -143,9 +143,9 @@ var complianceCases = []complianceCase{
 // this reason Send must leave no goroutine running, and TestProducer cannot be called
 // inside a bubble.
 //
-// One defect fails one case: if the defect hides another case, that case is skipped
-// with the reason. A Send that fails, or sends more or less than one message, fails the
-// test as a whole.
+// One defect of the producer fails one case. If another case cannot be judged because of
+// the defect, the other case is skipped with the reason. A Send that fails, or sends more
+// or less than one message, fails the test as a whole.
 func TestProducer[T any](t *testing.T, s Suite[T]) {
 	t.Helper()
 	var e *evidence
@@ -179,8 +179,9 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged: a defect that another
-	// case reports. It is "" for a judged case.
+	// NotJudged is the reason why the case could not be judged: a defect of the producer
+	// that another case reports, or no two Events with the same message group. It is ""
+	// if the case was judged.
 	NotJudged string
 }
 
@@ -232,7 +233,8 @@ func (c *complianceCase) run(e *evidence) error {
 	return nil
 }
 
-// notJudgedError is the result of a case hidden by another defect.
+// notJudgedError is the result of a case that the suite could not judge, because of a
+// defect that another case reports, or because no two Events have the same message group.
 type notJudgedError struct{ because string }
 
 func (e *notJudgedError) Error() string { return "not judged: " + e.because }

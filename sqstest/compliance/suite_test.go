@@ -244,7 +244,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 					return err
 				}
 				if parked == nil {
-					parked = []Refresh{r} // keeps the event and reports success
+					parked = []Refresh{r} // send the event later, but report success now
 					return nil
 				}
 				return refused
@@ -299,8 +299,8 @@ func TestSuiteRefusesWhatItCannotJudge(t *testing.T) {
 	}
 }
 
-// The numbers of events and duplicates in the retry storm are the numbers in the glossary
-// on idempotency keys.
+// The retry storm of the suite has as many events and duplicate attempts as the example
+// in the KFM glossary on idempotency keys.
 func TestRetryStormFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, duplicates, accepted, err := compliance.RetryStorm(t.Context(), compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
