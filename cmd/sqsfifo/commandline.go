@@ -121,10 +121,10 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong in words for users of the command line. The
-// parameter named is true if the arguments begin with the complete name of a command, such
-// as "keys resolve", or if a flag follows the part of the name that they have. Otherwise
-// plainer reports an unexpected argument as an unknown command.
+// plainer rewrites an error of the parser kong in words for users of the command line. For
+// a misspelled command, kong reports an unexpected argument. The parameter named is false
+// if the arguments do not name a command. In this case plainer reports that there is no
+// such command.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

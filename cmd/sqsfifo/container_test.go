@@ -104,7 +104,7 @@ func TestContainerBuild(t *testing.T) {
 	c := readContainerfile(t, "Containerfile")
 	program := filepath.Join(t.TempDir(), "sqsfifo")
 	require.Contains(t, c.build, " -o /out/sqsfifo ")
-	build := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(c.build, "/out/sqsfifo", program, 1)) // #nosec G204 -- the Containerfile
+	build := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(c.build, "/out/sqsfifo", program, 1)) // #nosec G204 -- the command is in the Containerfile
 	build.Dir = "../.."
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -124,7 +124,7 @@ func newDocument(t *testing.T, file string) document {
 
 // shell returns a shell that runs a line of the document in a folder.
 func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, documentAddress, d.address)) // #nosec G204 -- the document
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, documentAddress, d.address)) // #nosec G204 -- the command is in a document of this repository
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+d.programs+string(os.PathListSeparator)+os.Getenv("PATH"), asCommand+"=1")
 	return cmd

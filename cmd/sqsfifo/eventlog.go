@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// maxSortedInMemory is the largest number of lines that openLog sorts in memory. The lines
-// of such a log may be in any order. A log with more lines must already be sorted by time.
+// maxSortedInMemory is the largest number of lines that openLog sorts in memory. A log
+// with at most this number of lines may have them in any order. A longer log must already
+// be sorted by time.
 const maxSortedInMemory = 50_000
 
 // eventLog yields the messages of all files in the order of their times. A replay (flag

@@ -109,7 +109,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) error {
 }
 
 // printDataset prints the key of one dataset. If the input also has a key for the dataset,
-// and this key is a different one, printDataset returns errFindings.
+// printDataset compares the two keys, and returns errFindings if they differ.
 func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) error {
 	normal, err := d.Normalize()
 	if err != nil {

@@ -37,9 +37,9 @@ type target struct {
 	note          string // a note about the queue, for people
 }
 
-// open returns the queue of the flags. Without --queue-url, or if dry is true, it returns a
-// new fake queue in this process. Otherwise open also reads the queue's attributes (see
-// inspect).
+// open returns the queue that the flags name. Without --queue-url, or if dry is true, it
+// returns a new fake queue in this process. Otherwise open also reads the queue's
+// attributes (see inspect).
 func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
 	if f.QueueURL == "" || dry {
 		if f.EndpointURL != "" && !dry {
@@ -171,7 +171,7 @@ func flagWords(err error) error {
 	flags := map[string]string{
 		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
 		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
-		"Config.ID": "--run-id", "Config.InFlight": "--in-flight", "Config.MessagesPerSecond": "--rate", // of replay.Config
+		"Config.ID": "--run-id", "Config.InFlight": "--in-flight", "Config.MessagesPerSecond": "--rate", // these are fields of replay.Config
 	}
 	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
 }
@@ -194,7 +194,8 @@ func inFlags[E error](err error, flags map[string]string, parts func(E) (field, 
 	return errors.Join(errs...)
 }
 
-// split returns the single errors of which err was joined, also over several levels.
+// split returns the errors that errors.Join combined into err. If one of these errors is a
+// joined error too, split also divides this error.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -152,9 +152,9 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin returns a slot for an event, after the slots of its group's earlier events. It
-// waits while mostWaiting events have no printed receipt. If ctx ends meanwhile, it returns
-// the context's cause.
+// begin returns a slot for an event, after the slots of its group's earlier events. While
+// mostWaiting events have no printed receipt, begin waits. If ctx ends during this wait,
+// begin returns the context's cause.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:

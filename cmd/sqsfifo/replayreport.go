@@ -168,8 +168,8 @@ func (c *replayResolveCmd) run(ctx context.Context, std stdio) (err error) {
 	return err
 }
 
-// show prints the message to resolve, and changes nothing. It is for a command without
-// --yes.
+// show prints the message to resolve, and changes nothing. The command calls it if the
+// user did not set --yes.
 func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) error {
 	journal, err := replay.ReadJournal(c.JournalDir, plan)
 	if err != nil {

@@ -65,7 +65,7 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self, args...) // #nosec G204 -- this test
+	cmd := exec.CommandContext(t.Context(), self, args...) // #nosec G204 -- the program is this test's own binary
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -217,7 +217,8 @@ func (r *report) describe(o sqstest.Outcome) string {
 	return b.String()
 }
 
-// reference returns the number and the place of the message with an index.
+// reference returns the number, file and line of the message with this index in the
+// simulation.
 func (r *report) reference(index int) string {
 	at, _ := r.places.Of(index + 1)
 	return fmt.Sprintf("#%d (%s)", index+1, r.log.name(at))

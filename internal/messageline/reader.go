@@ -19,7 +19,7 @@ var ErrTooLong = fmt.Errorf("the line is longer than %d bytes, which no message 
 type Text struct {
 	Bytes  []byte // without the line end; valid until the next call of Next
 	Number int    // from 1
-	Offset int64  // of the first byte
+	Offset int64  // offset of the first byte in the file
 	Ended  bool   // false for a last line without a line end
 }
 

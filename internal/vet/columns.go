@@ -49,7 +49,7 @@ func (c columns) position(file string, offset int) (token.Position, bool) {
 	return token.Position{}, false
 }
 
-// of returns copies of the findings, with columns in characters.
+// The method of() returns copies of the findings, with columns in characters.
 func (c columns) of(findings []Finding) []Finding {
 	out := slices.Clone(findings)
 	for i := range out {

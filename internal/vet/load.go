@@ -45,8 +45,8 @@ func (e *LoadError) Error() string {
 	return b.String()
 }
 
-// commandLine is the import path that the go command gives to the package of files named
-// one by one.
+// commandLine is the import path that the go command uses if the user names single files
+// in place of a package, for example with "go vet a.go b.go".
 const commandLine = "command-line-arguments"
 
 // list returns the packages that match the patterns, and for each package its variants with

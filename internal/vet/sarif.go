@@ -48,7 +48,7 @@ type (
 	sarifRuleLevel struct { // section 3.50
 		Level string `json:"level"`
 	}
-	sarifText struct { // section 3.11, 3.12
+	sarifText struct { // sections 3.11 and 3.12
 		Text string `json:"text"`
 	}
 	sarifHelp struct { // section 3.12; Text is for programs that do not display Markdown

@@ -19,7 +19,8 @@ import (
 // SkeletonFile is the name of the file made by [Skeleton.Write].
 const SkeletonFile = "sqsfifo_compliance_test.go"
 
-// Skeleton is a compliance test to begin with, for one package. The user fills in the rest.
+// Skeleton is the beginning of a compliance test for one package. The user completes the
+// test.
 type Skeleton struct {
 	Untested
 

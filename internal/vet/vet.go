@@ -104,7 +104,8 @@ type Report struct {
 	Packages int
 
 	// files are the checked files, by absolute path. fixable are the files that Fix may
-	// change: the checked files of the main module, and files named one by one.
+	// change: the checked files of the main module, and files that the user named in place
+	// of a package.
 	files, fixable map[string]bool
 
 	began time.Time

@@ -131,7 +131,7 @@ func (r *repositories) unpack(m module, dir string) (string, error) {
 		return "", err
 	}
 	archive := filepath.Join(r.dir, "module.zip")
-	f, err := os.Create(archive) // #nosec G304 -- in a folder of this process
+	f, err := os.Create(archive) // #nosec G304 -- a file in a temporary folder of this process
 	if err != nil {
 		return "", err
 	}

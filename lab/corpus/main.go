@@ -11,11 +11,13 @@
 // Modules come from the module proxy. modules.go lists each module's version and sum. The
 // command first copies each module, because the module cache is read-only.
 //
-// A proxy may refuse the modules marked git. The command can read such a module from a git
-// repository instead, at the version's commit and with the same sum as from a proxy. It
-// reads the module's source and builds no part of the module. If neither the proxy nor a
+// A proxy may refuse the modules with "git: true" in modules.go. With the flag -git, the
+// command reads such a module from a git repository with the version's commit, if it finds
+// one. The module must have the same sum as from a proxy. The command only reads the
+// source of these modules and builds no part of them. If neither the proxy nor a
 // repository has the module, the command prints the name and skips the module; the summary
-// counts the skipped modules. Imports come from the proxy.
+// counts the skipped modules. The packages that a module imports from other modules always
+// come from the proxy.
 //
 // The run fails for a new finding, a missing finding, and a finding without a label. It
 // fails for a finding with the label false if the severity is error; a warning is only

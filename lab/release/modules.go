@@ -13,8 +13,8 @@ import (
 
 // released is a module that a release publishes.
 type released struct {
-	path string // of the module
-	dir  string // below the root, with slashes; "." for the root module
+	path string // module path
+	dir  string // folder below the root, with slashes; "." for the root module
 	file *modfile.File
 }
 
@@ -30,7 +30,7 @@ func (m released) tag(version string) string {
 // internal, in the order of publication: a module comes after the modules that it
 // requires.
 func releasedModules(root string) ([]released, error) {
-	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- of this repository
+	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- a file of this repository
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func releasedModules(root string) ([]released, error) {
 			continue
 		}
 		name := filepath.Join(root, dir, "go.mod")
-		text, err := os.ReadFile(name) // #nosec G304 -- of this repository
+		text, err := os.ReadFile(name) // #nosec G304 -- a file of this repository
 		if err != nil {
 			return nil, err
 		}

@@ -56,7 +56,7 @@ func pack(root string, m released, version, out string) error {
 	if err != nil {
 		return err
 	}
-	mod, err := os.ReadFile(filepath.Join(root, m.dir, "go.mod")) // #nosec G304 -- of this repository
+	mod, err := os.ReadFile(filepath.Join(root, m.dir, "go.mod")) // #nosec G304 -- a file of this repository
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func pack(root string, m released, version, out string) error {
 			return err
 		}
 	}
-	w, err := os.Create(filepath.Join(folder, version+".zip")) // #nosec G304 -- in the folder of the caller
+	w, err := os.Create(filepath.Join(folder, version+".zip")) // #nosec G304 -- a file in the folder that the caller names
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func moduleFiles(root, dir string) (files []zip.File, err error) {
 	licensed := false
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		f := moduleFile{name, filepath.Join(root, dir, name)}
-		if _, err := f.Lstat(); errors.Is(err, os.ErrNotExist) { // deleted without a commit
+		if _, err := f.Lstat(); errors.Is(err, os.ErrNotExist) { // the file was deleted, and the deletion is not committed
 			continue
 		}
 		licensed = licensed || name == "LICENSE"

@@ -197,7 +197,7 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(text) { // the queue was deleted meanwhile
+	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(text) { // an error means that the queue was deleted after this call began
 		return json.RawMessage("[]")
 	}
 	return text

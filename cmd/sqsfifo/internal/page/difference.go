@@ -10,8 +10,8 @@ import (
 
 // The page shortens texts and lists to these limits.
 const (
-	textBefore     = 72  // bytes of the text before the first difference
-	textAfter      = 160 // bytes of each message's text after that
+	textBefore     = 72  // most bytes shown of the text before the first difference
+	textAfter      = 160 // most bytes shown of each text from the first difference on
 	attributesMost = 8
 	attributeMost  = 80
 )

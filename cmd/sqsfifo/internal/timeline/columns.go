@@ -22,9 +22,9 @@ type columns struct {
 	// id has values only for stored messages: the first 8 bytes of a deduplication ID with
 	// the form of a SHA-256, or else the index in names of the ID's text.
 	id        []byte
-	original  []byte // for a suppressed message: row.number minus the number of the original
-	collision []byte // for flagCollides: row.number minus the number of the message with the same dedupe key
-	errors    []byte // for a refused message: index in texts of the error's text
+	original  []byte // only for suppressed messages: row.number minus the number of the original
+	collision []byte // only with flagCollides: row.number minus row.collision
+	errors    []byte // only for refused messages: index in texts of the error's text
 	source    []byte // index in sourceList of the file (or of its replay) with the row's message
 	line      []byte // line number minus the line number of the previous row from the same source
 

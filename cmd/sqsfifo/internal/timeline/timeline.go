@@ -33,8 +33,9 @@ const (
 	MaxGroups   = 100_000
 )
 
-// Place is a line of a file. Replay is the number of the replay that sends the line again,
-// from 1, or 0 for the log itself.
+// Place is a line of a file. Replay is 0 for a message of the log itself. For a copy of
+// the message that a replay sends later, Replay is the number of the replay: 1 for the
+// first.
 type Place struct {
 	File, Replay, Line int32
 }
