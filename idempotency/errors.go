@@ -99,7 +99,7 @@ type UnresolvedError struct {
 }
 
 func (e *UnresolvedError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it and record that with Resolve",
+	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s (attempt %d); find out whether it took effect, and record that with Resolve",
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 

@@ -130,8 +130,8 @@ type Judgement struct {
 // [*KeyViolationError], an [*InvalidError], an error of Formula or a [*StoreError]. If
 // the key has been claimed and the outcome is not recorded, the error is an
 // [*InProgressError] during the lease. After the lease it is an [*UnresolvedError],
-// unless the time is before Record.ResendUntil: a second run is then safe, and Proceed is
-// true.
+// unless the policy permits a second run: before Record.ResendUntil, or at any time with
+// PolicyConfig.Resend. Proceed is then true.
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
@@ -142,7 +142,7 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judg
 		return Judgement{}, &StoreError{Place: placeOf(r.Key), Err: err}
 	}
 	found := records[0]
-	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal}
+	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal, Resend: v.config.Policy.config.Resend}
 	out := NewOutcome(Decide(found, c, found.ReadAt), found, c)
 	return v.judgement(r, out), out.Err(r.Key)
 }

@@ -144,3 +144,35 @@ func TestValidatorNeedsForever(t *testing.T) {
 		t.Errorf("got %v, want an error about the TTL", err)
 	}
 }
+
+// After a run with an unknown outcome, Check proceeds exactly if Run runs: with
+// PolicyConfig.Resend.
+func TestCheckAgreesWithRun(t *testing.T) {
+	for _, resend := range []bool{false, true} {
+		now := time.Now()
+		store := &idempotency.Memory{Now: func() time.Time { return now }}
+		policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.Forever, Lease: time.Hour, Resend: resend})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: store, Policy: policy, Scope: "kfm", Formula: formula})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := v.Run(t.Context(), stormsKey, storms, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+			return idempotency.Result{}, errors.New("the connection was lost")
+		}); err == nil {
+			t.Fatal("want the error of the run")
+		}
+		now = now.Add(2 * time.Hour)
+		judgement, checked := v.Check(t.Context(), stormsKey, storms)
+		ran := false
+		_, _, err = v.Run(t.Context(), stormsKey, storms, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+			ran = true
+			return idempotency.Result{}, nil
+		})
+		if judgement.Proceed != resend || ran != resend || (checked == nil) != resend || (err == nil) != resend {
+			t.Errorf("Resend %v: Check says proceed %v, %v; Run ran: %v, %v", resend, judgement.Proceed, checked, ran, err)
+		}
+	}
+}
