@@ -70,7 +70,7 @@ type commandLine struct {
 	Compliance complianceCmd `cmd:"" help:"Test a producer in any language."`
 	Probe      probeCmd      `cmd:"" help:"Ask a queue how it deduplicates."`
 	Replay     replayCmd     `cmd:"" help:"Send stored messages again, by a plan."`
-	Outbox     outboxCmd     `cmd:"" help:"Look at an outbox, and settle a message that is late."`
+	Outbox     outboxCmd     `cmd:"" help:"Look at an outbox, and resolve a message whose outcome is unknown."`
 	Ledger     ledgerCmd     `cmd:"" help:"Verify the exported ledger of an idempotency store."`
 	Keys       keysCmd       `cmd:"" help:"List the keys of an idempotency store, and resolve keys whose outcome nobody knows."`
 	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`

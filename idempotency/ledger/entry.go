@@ -131,9 +131,9 @@ type Entry struct {
 	// record, as before the claim. "" means that the event changed no record.
 	Status string
 
-	// RunAgain is the field Resend of the claim: the claimant asked to run the operation
+	// Resend is the field Resend of the claim: the claimant asked to run the operation
 	// again although its outcome was unknown.
-	RunAgain bool
+	Resend bool
 
 	// Fingerprint is the record's fingerprint of the request. Body is the hash of the
 	// record's body and message group. Response is the hash of its result.
@@ -177,7 +177,7 @@ func (e Entry) Sum() Hash {
 	b = appendText(b, string(e.Event), e.Key.Scope, e.Key.Operation, e.Key.Value)
 	b = appendInt(b, e.Generation, e.Fence, e.Attempts)
 	b = appendText(b, e.Status)
-	b = appendBool(b, e.RunAgain)
+	b = appendBool(b, e.Resend)
 	b = appendText(b, e.Fingerprint.Spec, string(e.Fingerprint.Sum[:]), string(e.Body[:]), string(e.Response[:]))
 	b = appendText(b, e.Dataset.ID, e.Dataset.Version, e.Dataset.SourceURI, e.Dataset.ArtifactChecksum, e.Dataset.CARELabel)
 	b = appendBool(b, e.Dataset.ReplaySafe)

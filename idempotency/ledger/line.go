@@ -60,7 +60,7 @@ type entryLine struct {
 	ClaimFence        int64   `json:"fence"`
 	Attempts          int64   `json:"attempts"`
 	Status            text    `json:"status"`
-	RunAgain          bool    `json:"run_again"`
+	Resend            bool    `json:"resend"`
 	Spec              text    `json:"fingerprint_spec"`
 	Request           Hash    `json:"request_hash"`
 	Body              Hash    `json:"body_hash"`
@@ -131,7 +131,7 @@ func (l Line) Append(b []byte) ([]byte, error) {
 			Transaction: e.Transaction, Seq: e.Seq, At: instant(e.At), Event: text(e.Event),
 			DuplicateDetected: e.Event == DuplicateDetected, ReplayTriggered: e.Event == ReplayTriggered,
 			Scope: text(e.Key.Scope), Operation: text(e.Key.Operation), Key: text(e.Key.Value), KeyID: e.Key.ID().String(),
-			Generation: e.Generation, ClaimFence: e.Fence, Attempts: e.Attempts, Status: text(e.Status), RunAgain: e.RunAgain,
+			Generation: e.Generation, ClaimFence: e.Fence, Attempts: e.Attempts, Status: text(e.Status), Resend: e.Resend,
 			Spec: text(e.Fingerprint.Spec), Request: e.Fingerprint.Sum, Body: e.Body, Response: e.Response,
 			Dataset: text(e.Dataset.ID), Version: text(e.Dataset.Version), SourceURI: text(e.Dataset.SourceURI),
 			Checksum: text(e.Dataset.ArtifactChecksum), CARELabel: text(e.Dataset.CARELabel), ReplaySafe: e.Dataset.ReplaySafe,
@@ -194,7 +194,7 @@ func parseEntry(b []byte) (*Entry, error) {
 	return &Entry{
 		Place: Place{v.Transaction, v.Seq}, At: time.Time(v.At), Event: Event(v.Event),
 		Key:        idempotency.Key{Scope: string(v.Scope), Operation: string(v.Operation), Value: string(v.Key)},
-		Generation: v.Generation, Fence: v.ClaimFence, Attempts: v.Attempts, Status: string(v.Status), RunAgain: v.RunAgain,
+		Generation: v.Generation, Fence: v.ClaimFence, Attempts: v.Attempts, Status: string(v.Status), Resend: v.Resend,
 		Fingerprint: idempotency.Fingerprint{Spec: string(v.Spec), Sum: v.Request}, Body: v.Body, Response: v.Response,
 		Dataset: idempotency.Dataset{
 			ID: string(v.Dataset), Version: string(v.Version), SourceURI: string(v.SourceURI),

@@ -17,7 +17,7 @@ import (
 // through a line.
 func TestEveryFieldIsHashed(t *testing.T) {
 	e := entry(5)
-	e.RunAgain = true
+	e.Resend = true
 	for i, f := range fields(reflect.ValueOf(&e).Elem(), "Entry") {
 		changed := e
 		change(fields(reflect.ValueOf(&changed).Elem(), "Entry")[i].value)
@@ -108,8 +108,8 @@ func TestLinesThatAreNotExported(t *testing.T) {
 		"carriage return": func(s string) string { return strings.Replace(s, "\n", "\r\n", 1) },
 		"field twice":     func(s string) string { return strings.Replace(s, `"note":"a note"`, `"note":"b","note":"a note"`, 1) },
 		"unknown field":   func(s string) string { return strings.Replace(s, `"note":`, `"more":1,"note":`, 1) },
-		"field missing":   func(s string) string { return strings.Replace(s, `"run_again":false,`, ``, 1) },
-		"null":            func(s string) string { return strings.Replace(s, `"run_again":false`, `"run_again":null`, 1) },
+		"field missing":   func(s string) string { return strings.Replace(s, `"resend":false,`, ``, 1) },
+		"null":            func(s string) string { return strings.Replace(s, `"resend":false`, `"resend":null`, 1) },
 		"count":           func(s string) string { return strings.Replace(s, `"count":1`, `"count":2`, 1) },
 		"derived": func(s string) string {
 			return strings.Replace(s, `"duplicate_detected":false`, `"duplicate_detected":true`, 1)

@@ -16,7 +16,7 @@ const summaryColumns = `scope, operation_type, key, generation, fence, attempts,
 
 // entryColumns lists the columns of table idempotency_ledger in the order of entryArgs,
 // except the columns epoch, xid and seq, which give the row's position.
-const entryColumns = `recorded_at, event, ` + summaryColumns + `, run_again, note, hash`
+const entryColumns = `recorded_at, event, ` + summaryColumns + `, resend, note, hash`
 
 // entryOf returns a ledger entry with the content of a record. The caller sets
 // Entry.Event.
@@ -33,7 +33,7 @@ func entryOf(r idempotency.Record) ledger.Entry {
 
 func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	e := entryOf(made.record)
-	e.RunAgain = c.Resend
+	e.Resend = c.Resend
 	switch made.decision {
 	case idempotency.Renewed:
 		e.Event = ledger.Renewed
@@ -104,7 +104,7 @@ func entryArgs(e ledger.Entry) []any {
 		[]byte(e.Key.Scope), e.Key.Operation, []byte(e.Key.Value), e.Generation, e.Fence, e.Attempts, e.Status,
 		e.Fingerprint.Spec, nonZero(e.Fingerprint.Sum[:]), nonZero(e.Body[:]), nonZero(e.Response[:]),
 		e.Dataset.ID, e.Dataset.Version, e.Dataset.SourceURI, e.Dataset.ArtifactChecksum, e.Dataset.CARELabel, toInt(e.Dataset.ReplaySafe),
-		toInt(e.RunAgain), e.Note, e.Hash[:],
+		toInt(e.Resend), e.Note, e.Hash[:],
 	}
 }
 
@@ -131,11 +131,11 @@ type ledgerRow struct {
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry
-	var at, replaySafe, runAgain int64
+	var at, replaySafe, resend int64
 	var event string
 	var scope, key, request, body, response, hash []byte
 	if err := s.Scan(&r.epoch, &r.Transaction, &r.Seq, &at, &event, &scope, &e.Key.Operation, &key, &e.Generation, &e.Fence, &e.Attempts, &e.Status, &e.Fingerprint.Spec, &request, &body, &response,
-		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe, &runAgain, &e.Note, &hash); err != nil {
+		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe, &resend, &e.Note, &hash); err != nil {
 		return r, err
 	}
 	e.Place, e.At, e.Event, e.Key.Scope, e.Key.Value = r.Place, fromMicros(at), ledger.Event(event), string(scope), string(key)
@@ -152,7 +152,7 @@ func scanEntry(s scanner) (ledgerRow, error) {
 		name string
 		to   *bool
 		from int64
-	}{{"replay_safe", &e.Dataset.ReplaySafe, replaySafe}, {"run_again", &e.RunAgain, runAgain}} {
+	}{{"replay_safe", &e.Dataset.ReplaySafe, replaySafe}, {"resend", &e.Resend, resend}} {
 		if *b.to = b.from == 1; toInt(*b.to) != b.from {
 			r.rule = fmt.Sprintf("%s is %d, want 0 or 1", b.name, b.from)
 		}

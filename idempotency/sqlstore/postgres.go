@@ -107,12 +107,12 @@ const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))
 const postgresClaim = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::text[], $7::text::bytea[], $8::text::bytea[], $9::text::bytea[], $10::text::bytea[],
       $11::text::bytea[], $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::text[], $20::text::text[], $21::text::bigint[])
-    AS t (key_id, lock_id, scope, operation_type, key, fingerprint_spec, request_hash, body_hash, message_group, body, token, lease, ttl, resend_for, run_again, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe)
+    AS t (key_id, lock_id, scope, operation_type, key, fingerprint_spec, request_hash, body_hash, message_group, body, token, lease, ttl, resend_for, resend, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe)
 ), locked AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
 INSERT INTO idempotency_keys AS k (key_id, ` + columns + `)
-SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', run_again, token, ` + drawnFence + `, 1,
+SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', resend, token, ` + drawnFence + `, 1,
   LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
 FROM locked
@@ -126,7 +126,7 @@ ON CONFLICT (key_id) DO UPDATE SET
   response = '', response_hash = NULL, message_id = '', sequence_number = '',
   status = 'in_progress',
   decision = CASE WHEN k.status <> 'in_progress' THEN 'new' WHEN k.token = EXCLUDED.token THEN 'renewed' ELSE 'reclaimed' END,
-  run_again = EXCLUDED.run_again,
+  resend = EXCLUDED.resend,
   token = EXCLUDED.token,
   fence = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.fence ELSE greatest(k.fence + 1, EXCLUDED.fence) END,
   attempts = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.attempts + 1 ELSE 1 END,
@@ -154,7 +154,7 @@ WHERE k.status = 'released'
     k.status = 'failed'
     OR k.status = 'in_progress' AND (
       k.token = EXCLUDED.token
-      OR (k.lease_until <= EXCLUDED.created_at OR substr(k.token, 1, 6) = substr(EXCLUDED.token, 1, 6) AND substr(k.token, 7, 6) < substr(EXCLUDED.token, 7, 6)) AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.run_again = 1)))
+      OR (k.lease_until <= EXCLUDED.created_at OR substr(k.token, 1, 6) = substr(EXCLUDED.token, 1, 6) AND substr(k.token, 7, 6) < substr(EXCLUDED.token, 7, 6)) AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.resend = 1)))
 RETURNING key_id, idempotency_clock(), xmax = 0, ` + columns
 
 func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimOf) ([]claimed, error) {

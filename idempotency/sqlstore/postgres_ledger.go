@@ -21,7 +21,7 @@ const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns 
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
     $11::text::bytea[], $12::text::bytea[], $13::text::bytea[], $14::text::text[], $15::text::text[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::bigint[], $20::text::bigint[], $21::text::text[], $22::text::bytea[])
-  WITH ORDINALITY AS t (recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, run_again, note, hash, i)
+  WITH ORDINALITY AS t (recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, resend, note, hash, i)
 CROSS JOIN (SELECT epoch FROM idempotency_sealer WHERE id = 1 AND horizon <= pg_current_xact_id()::text::bigint) AS s
 ORDER BY t.i`
 

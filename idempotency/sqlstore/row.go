@@ -9,7 +9,7 @@ import (
 )
 
 // columns lists a record's columns except key_id, in scanRecord and recordArgs order.
-const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
+const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
 
 // statusText returns a status as stored in the column status. The row of an absent record
 // has the text "released".
@@ -32,17 +32,17 @@ type scanner interface{ Scan(dest ...any) error }
 // the constant columns.
 func scanRecord(s scanner, before ...any) (row, error) {
 	var (
-		r                                       idempotency.Record
-		scope, key, hash, seal, group           []byte
-		responseHash, token                     []byte
-		status, decision, prior                 string
-		lease, created, runAgain, replaySafe    int64
-		doubt, resend, expires, priorC, priorEx sql.NullInt64
+		r                                            idempotency.Record
+		scope, key, hash, seal, group                []byte
+		responseHash, token                          []byte
+		status, decision, prior                      string
+		lease, created, resend, replaySafe           int64
+		doubt, resendUntil, expires, priorC, priorEx sql.NullInt64
 	)
 	err := s.Scan(append(before,
 		&scope, &r.Key.Operation, &key, &r.Generation, &r.Fingerprint.Spec, &hash, &seal, &group, &r.Body,
-		&r.Result.Response, &responseHash, &r.Result.MessageID, &r.Result.SequenceNumber, &status, &decision, &runAgain, &token, &r.Fence, &r.Attempts,
-		&lease, &doubt, &resend, &r.Reason, &created, &expires,
+		&r.Result.Response, &responseHash, &r.Result.MessageID, &r.Result.SequenceNumber, &status, &decision, &resend, &token, &r.Fence, &r.Attempts,
+		&lease, &doubt, &resendUntil, &r.Reason, &created, &expires,
 		&r.Dataset.ID, &r.Dataset.Version, &r.Dataset.SourceURI, &r.Dataset.ArtifactChecksum, &r.Dataset.CARELabel, &replaySafe,
 		&prior, &priorC, &priorEx)...)
 	if err != nil {
@@ -56,7 +56,7 @@ func scanRecord(s scanner, before ...any) (row, error) {
 		return row{}, err
 	}
 	r.LeaseUntil, r.Created = fromMicros(lease), fromMicros(created)
-	r.DoubtSince, r.ResendUntil, r.Expires = fromNull(doubt), fromNull(resend), fromNull(expires)
+	r.DoubtSince, r.ResendUntil, r.Expires = fromNull(doubt), fromNull(resendUntil), fromNull(expires)
 	r.Prior.Created, r.Prior.Expires = fromNull(priorC), fromNull(priorEx)
 	r.Dataset.ReplaySafe = replaySafe != 0
 	if len(r.Result.Response) == 0 {
@@ -66,7 +66,7 @@ func scanRecord(s scanner, before ...any) (row, error) {
 }
 
 // recordArgs returns the values of the columns listed in columns, in the same order.
-func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []any {
+func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any {
 	var responseHash []byte
 	if r.Status == idempotency.Succeeded {
 		h := r.Result.Hash()
@@ -74,7 +74,7 @@ func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []a
 	}
 	return []any{
 		[]byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Generation, r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
-		notNil(r.Result.Response), responseHash, r.Result.MessageID, r.Result.SequenceNumber, statusText(r.Status), d.String(), toInt(runAgain), nonZero(r.Token[:]), r.Fence, r.Attempts,
+		notNil(r.Result.Response), responseHash, r.Result.MessageID, r.Result.SequenceNumber, statusText(r.Status), d.String(), toInt(resend), nonZero(r.Token[:]), r.Fence, r.Attempts,
 		r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince), toNull(r.ResendUntil), r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
 		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
 		r.Prior.Status.String(), toNull(r.Prior.Created), toNull(r.Prior.Expires),

@@ -72,7 +72,7 @@ const tables = `CREATE TABLE idempotency_keys (
   sequence_number   {text} NOT NULL,
   status            {text} NOT NULL CHECK (status = 'in_progress' OR status = 'succeeded' OR status = 'failed' OR status = 'released'),
   decision          {text} NOT NULL,
-  run_again         {int} NOT NULL,
+  resend         {int} NOT NULL,
   token             {bytes},
   fence             {int} NOT NULL,
   attempts          {int} NOT NULL,
@@ -127,7 +127,7 @@ const ledgerColumns = `recorded_at       {int} NOT NULL,
   artifact_checksum {text} NOT NULL,
   care_label        {text} NOT NULL,
   replay_safe       {int} NOT NULL,
-  run_again         {int} NOT NULL,
+  resend         {int} NOT NULL,
   note              {text} NOT NULL,
   hash              {bytes} NOT NULL`
 

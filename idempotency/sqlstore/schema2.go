@@ -15,11 +15,11 @@ UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AN
 // exactly.
 const wellFormed = `length(hash) = 32 AND (request_hash IS NULL OR length(request_hash) = 32) AND (body_hash IS NULL OR length(body_hash) = 32)
     AND (response_hash IS NULL OR length(response_hash) = 32) AND length(scope) <= 512 AND length(key) <= 2048
-    AND replay_safe >= 0 AND replay_safe <= 1 AND run_again >= 0 AND run_again <= 1`
+    AND replay_safe >= 0 AND replay_safe <= 1 AND resend >= 0 AND resend <= 1`
 
 const sqliteSecond = `CREATE TRIGGER idempotency_ledger_form BEFORE INSERT ON idempotency_ledger
 WHEN NOT EXISTS (SELECT 1 FROM (SELECT NEW.hash AS hash, NEW.request_hash AS request_hash, NEW.body_hash AS body_hash, NEW.response_hash AS response_hash,
-    NEW.scope AS scope, NEW.key AS key, NEW.replay_safe AS replay_safe, NEW.run_again AS run_again) WHERE ` + wellFormed + `)
+    NEW.scope AS scope, NEW.key AS key, NEW.replay_safe AS replay_safe, NEW.resend AS resend) WHERE ` + wellFormed + `)
   BEGIN SELECT RAISE(ABORT, 'idempotency_ledger: not an entry'); END;
 
 DROP TRIGGER idempotency_ledger_delete;

@@ -18,7 +18,7 @@ const sqliteUnfinished = `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys W
 // sqliteInsert inserts the row of a key's first claim. Columns with the same value in all
 // such rows are literals.
 const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
-  response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
+  response, response_hash, message_id, sequence_number, status, decision, resend, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
 ON CONFLICT (key_id) DO NOTHING`
@@ -36,7 +36,7 @@ func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 const sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint_spec = excluded.fingerprint_spec, request_hash = excluded.request_hash, body_hash = excluded.body_hash,
   message_group = excluded.message_group, body = excluded.body, response = excluded.response, response_hash = excluded.response_hash, message_id = excluded.message_id, sequence_number = excluded.sequence_number,
-  status = excluded.status, decision = excluded.decision, run_again = excluded.run_again, token = excluded.token, fence = excluded.fence, attempts = excluded.attempts,
+  status = excluded.status, decision = excluded.decision, resend = excluded.resend, token = excluded.token, fence = excluded.fence, attempts = excluded.attempts,
   lease_until = excluded.lease_until, doubt_since = excluded.doubt_since, resend_until = excluded.resend_until, failure = excluded.failure, created_at = excluded.created_at, expires_at = excluded.expires_at,
   dataset_id = excluded.dataset_id, version = excluded.version, source_uri = excluded.source_uri, artifact_checksum = excluded.artifact_checksum, care_label = excluded.care_label, replay_safe = excluded.replay_safe,
   prior_status = excluded.prior_status, prior_created_at = excluded.prior_created_at, prior_expires_at = excluded.prior_expires_at`

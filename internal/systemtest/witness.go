@@ -207,7 +207,7 @@ func (c *changes) difference(entries []ledger.Entry) string {
 	}
 	first := entries[0]
 	if g := c.granted; len(c.grants) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
-		first.Attempts != g.Attempts || first.Generation != g.Generation || first.RunAgain != c.resend || !first.At.Equal(g.ReadAt) {
+		first.Attempts != g.Attempts || first.Generation != g.Generation || first.Resend != c.resend || !first.At.Equal(g.ReadAt) {
 		return fmt.Sprintf("the store granted attempt %d of generation %d of the payload %v at %v", g.Attempts, g.Generation, g.Fingerprint, g.ReadAt)
 	}
 	var grants, ends []ledger.Event

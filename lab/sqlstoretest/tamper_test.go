@@ -254,5 +254,5 @@ func forge(d database) string {
 }
 
 func forged(seq string) string {
-	return seq + `, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, run_again, note, hash`
+	return seq + `, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, resend, note, hash`
 }

@@ -128,9 +128,9 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	k := sealer(t, l)
 	remark(t, l, k, 3)
 	const insert = `INSERT INTO idempotency_ledger (epoch, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec,
-		dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, run_again, note, hash)
+		dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, resend, note, hash)
 		SELECT epoch, recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec,
-		dataset_id, version, source_uri, artifact_checksum, care_label, %d, run_again, 'forged', %s FROM idempotency_ledger LIMIT 1`
+		dataset_id, version, source_uri, artifact_checksum, care_label, %d, resend, 'forged', %s FROM idempotency_ledger LIMIT 1`
 	for _, values := range []struct {
 		safe int
 		hash string
