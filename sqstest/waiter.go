@@ -1,7 +1,7 @@
 package sqstest
 
 // Deviations from AWS in this file: messages go to long polls (waiting receives) in the
-// order in which the polls arrived. AWS promises no order.
+// order in which the polls arrived. No recording shows AWS's order.
 
 import (
 	"container/list"
