@@ -51,16 +51,16 @@ func (f *field) compile(t reflect.Type, with traits) {
 		with |= inQuotes
 	}
 	f.encode = encoderOf(f.typ, with)
-	if f.sealed && (f.isZero != nil || hasMethod(f.typ, with)) {
+	if f.sealed && (f.isZero != nil || hasMarshalMethod(f.typ, with)) {
 		f.omitZero, f.isZero = false, nil
 		f.mayOmit = f.omitEmpty
 		f.encode = encodeSealed
 	}
 }
 
-// hasMethod reports whether a value of type t is encoded by a method, MarshalJSON or
+// hasMarshalMethod reports whether a value of type t is encoded by a method, MarshalJSON or
 // MarshalText.
-func hasMethod(t reflect.Type, with traits) bool {
+func hasMarshalMethod(t reflect.Type, with traits) bool {
 	p := t
 	if usesPointerMethods(t, with) {
 		p = reflect.PointerTo(t)

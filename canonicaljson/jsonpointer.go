@@ -15,8 +15,8 @@ func pointerAt(src []byte, at int, isName bool) string {
 		at     int // object: offset of the current name, 0 before it; array: index of the current element
 	}
 	var (
-		levels []level
-		name   int // offset of the last string, which may be a name
+		levels     []level
+		lastString int // offset of the last string before i
 	)
 	for i := 0; i < at && i < len(src); i++ {
 		switch src[i] {
@@ -33,9 +33,9 @@ func pointerAt(src []byte, at int, isName bool) string {
 				top.at++
 			}
 		case ':':
-			levels[len(levels)-1].at = name
+			levels[len(levels)-1].at = lastString
 		case '"':
-			name = i
+			lastString = i
 			i += len(quoted(src[i:])) + 1
 		}
 	}

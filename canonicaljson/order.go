@@ -34,7 +34,7 @@ type span struct {
 // object is an object whose members must be sorted.
 type object struct {
 	start, end uint32 // offsets in the normalised text
-	members    uint32 // index in scanner.moved of the first member in sorted order
+	members    uint32 // index in scanner.sortedMembers of the first member in sorted order
 	count      uint32 // number of members
 	first      uint32 // objects to sort inside this object begin at scanner.unsorted[first]
 }
@@ -135,7 +135,7 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	if duplicate != nil {
 		return s.fail(int(duplicate.quote), ErrDuplicateName, "")
 	}
-	n, from := len(s.unsorted), len(s.moved)
+	n, from := len(s.unsorted), len(s.sortedMembers)
 	s.unsorted = slices.Grow(s.unsorted, 1)[:n+1]
 	o := &s.unsorted[n]
 	o.start = f.at
@@ -145,9 +145,9 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.first = f.first
 	// The span of a member ends before the comma that separates it from the next member,
 	// or before the closing brace of the object.
-	s.moved = slices.Grow(s.moved, len(members))[:from+len(members)]
+	s.sortedMembers = slices.Grow(s.sortedMembers, len(members))[:from+len(members)]
 	for i, k := range order {
-		m, sp := &members[k], &s.moved[from+i]
+		m, sp := &members[k], &s.sortedMembers[from+i]
 		sp.start = m.at
 		sp.first = m.first
 		if int(k)+1 < len(members) {
@@ -252,7 +252,7 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 // this object.
 type job struct {
 	span
-	members uint32 // index in scanner.moved of the object's first member
+	members uint32 // index in scanner.sortedMembers of the object's first member
 	count   uint32
 	left    uint32 // number of members not yet written
 	open    bool
@@ -306,7 +306,7 @@ next:
 			j.end, j.last = o.start, o.first
 			j.members, j.count, j.left, j.open = o.members, o.count, o.count, true
 		}
-		members := s.moved[j.members : j.members+j.count]
+		members := s.sortedMembers[j.members : j.members+j.count]
 		for j.left > 0 {
 			if j.left < j.count {
 				at--

@@ -10,19 +10,19 @@ import (
 // scanner canonicalises one text in one pass, without a tree.
 //
 // A producer's text is close to canonical, so the scanner copies nothing before the first
-// difference. The bytes src[run:i], where i is the current position, are called pending:
+// difference. The bytes src[pending:i], where i is the current position, are called pending:
 // they are equal to their canonical form and not yet copied to out. If the scanner finds
 // white space, or an escape or a number with another canonical form, it copies the
-// pending bytes to out, adds the canonical form, and sets run to the next byte. The
+// pending bytes to out, adds the canonical form, and sets pending to the next byte. The
 // normalised text is out followed by the pending bytes.
 //
 // Members stay in place during the scan. The list unsorted has the objects whose members
 // are in the wrong order, and a final pass (writeSorted) writes every byte once, in the
 // right order.
 type scanner struct {
-	src []byte
-	out []byte // normalised text of src[:run]
-	run int    // offset in src of the first pending byte
+	src     []byte
+	out     []byte // normalised text of src[:pending]
+	pending int    // offset in src of the first pending byte
 	// shift is added to the offset of a pending byte in src to get its offset in the
 	// normalised text.
 	shift int
@@ -30,14 +30,14 @@ type scanner struct {
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
 	unsorted []object // objects whose members must be sorted, ordered by the ends of the objects
-	// moved has the members of the objects in unsorted. The members of one object are
-	// adjacent and sorted by their names.
-	moved   []span
-	names   []byte // names that had escapes in src, decoded, one after another
-	decoded []span // start and end of each name in the field names
-	jobs    []job  // work of writeSorted
-	number  []byte // buffer for the canonical form of one number
-	orders  orderCache
+	// sortedMembers has the members of the objects in unsorted. The members of one object
+	// are adjacent and sorted by their names.
+	sortedMembers []span
+	names         []byte // names that had escapes in src, decoded, one after another
+	decoded       []span // start and end of each name in the field names
+	jobs          []job  // work of writeSorted
+	number        []byte // buffer for the canonical form of one number
+	orders        orderCache
 
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first difference
@@ -81,7 +81,7 @@ func (s *scanner) scan(src []byte) bool {
 		return s.fail(0, ErrByteOrderMark, "")
 	}
 	i := skipSpace(src, 0)
-	s.run, s.shift, s.differ = i, -i, i > 0
+	s.pending, s.shift, s.differ = i, -i, i > 0
 	kind := inNothing
 	base := 0 // index in s.members of the innermost object's first member
 	for {
@@ -283,29 +283,29 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// copyPending appends the pending bytes src[s.run:at] to out. It leaves out src[at:next],
-// so the next pending bytes start at src[next].
+// copyPending appends the pending bytes src[s.pending:at] to out. It leaves out
+// src[at:next], so the next pending bytes start at src[next].
 func (s *scanner) copyPending(at, next int) {
-	n, size := len(s.out), at-s.run
-	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {
+	n, size := len(s.out), at-s.pending
+	if size <= 32 && s.pending+32 <= len(s.src) && n+32 <= cap(s.out) {
 		// Copies of 8 bytes are faster than one copy of variable length.
 		out := s.out[:n+32]
-		word.Store64(out, n, word.Load64(s.src, s.run))
-		word.Store64(out, n+8, word.Load64(s.src, s.run+8))
+		word.Store64(out, n, word.Load64(s.src, s.pending))
+		word.Store64(out, n+8, word.Load64(s.src, s.pending+8))
 		if size > 16 {
-			word.Store64(out, n+16, word.Load64(s.src, s.run+16))
-			word.Store64(out, n+24, word.Load64(s.src, s.run+24))
+			word.Store64(out, n+16, word.Load64(s.src, s.pending+16))
+			word.Store64(out, n+24, word.Load64(s.src, s.pending+24))
 		}
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
 			// Make room for the whole rest of the text: the canonical form is seldom
 			// longer than the source.
-			s.out = slices.Grow(s.out, len(s.src)-s.run+64)
+			s.out = slices.Grow(s.out, len(s.src)-s.pending+64)
 		}
-		s.out = append(s.out, s.src[s.run:at]...)
+		s.out = append(s.out, s.src[s.pending:at]...)
 	}
-	s.run = next
+	s.pending = next
 	s.shift = n + size - next
 	s.differ = true
 }

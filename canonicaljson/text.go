@@ -81,11 +81,11 @@ func canonicalize(src []byte, strict bool) ([]byte, error) {
 }
 
 // resultLen returns the length of the canonical form.
-func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.run }
+func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.pending }
 
 // appendResult appends the canonical form of the scanned text.
 func (s *scanner) appendResult(dst []byte) []byte {
-	pending := s.src[s.run:s.pendingEnd()]
+	pending := s.src[s.pending:s.pendingEnd()]
 	if len(s.unsorted) == 0 {
 		return append(append(dst, s.out...), pending...)
 	}
@@ -101,8 +101,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 }
 
 // pendingEnd returns the end offset of the pending bytes in src. They extend to the end
-// of src. If all bytes are already copied to out, the result equals s.run.
-func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
+// of src. If all bytes are already copied to out, the result equals s.pending.
+func (s *scanner) pendingEnd() int { return max(s.pending, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
@@ -133,7 +133,7 @@ func (s *scanner) free() {
 	s.frames = s.frames[:0]
 	s.members = s.members[:0]
 	s.unsorted = s.unsorted[:0]
-	s.moved = s.moved[:0]
+	s.sortedMembers = s.sortedMembers[:0]
 	s.names = s.names[:0]
 	s.decoded = s.decoded[:0]
 	s.strict, s.verify = false, false
@@ -147,7 +147,7 @@ func (s *scanner) free() {
 // bufferBytes returns the size in bytes of the buffers that grow with the text.
 func (s *scanner) bufferBytes() int {
 	return capBytes(s.out) + capBytes(s.names) + capBytes(s.number) + capBytes(s.frames) + capBytes(s.members) +
-		capBytes(s.unsorted) + capBytes(s.moved) + capBytes(s.decoded) + capBytes(s.jobs) + capBytes(s.orders.large)
+		capBytes(s.unsorted) + capBytes(s.sortedMembers) + capBytes(s.decoded) + capBytes(s.jobs) + capBytes(s.orders.large)
 }
 
 // capBytes returns the size of the capacity of b in bytes.

@@ -34,9 +34,9 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// modelled makes the SDK's error value for the shape. It is nil for a shape outside
-	// the service model: the SDK then returns a smithy.GenericAPIError.
-	modelled func(message, code *string) error
+	// newSDKError makes the SDK's error value for the shape. It is nil if the SDK has no
+	// type for the shape: the SDK then returns a smithy.GenericAPIError.
+	newSDKError func(message, code *string) error
 }
 
 // The namespaces of error names (F-131): SQS's namespace for errors in its service
@@ -47,17 +47,17 @@ const (
 	legacyCode     = "AWS.SimpleQueueService."
 )
 
-// sender returns the class of an error that is the caller's fault and for which the SDK
-// has no error type, because the service model of SQS does not contain it.
-func sender(status int, query, shape string) *errorClass {
+// withoutSDKType returns the class of an error that is the caller's fault and for which
+// the SDK has no error type, because the service model of SQS does not contain it.
+func withoutSDKType(status int, query, shape string) *errorClass {
 	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
 }
 
-// modelled returns the class of an error that is the caller's fault and has the SDK's
+// withSDKType returns the class of an error that is the caller's fault and has the SDK's
 // error type T, such as types.OverLimit. The error's shape has the name of T.
-func modelled[T any](status int, query string) *errorClass {
-	c := sender(status, query, serviceShape+reflect.TypeFor[T]().Name())
-	c.modelled = func(message, code *string) error {
+func withSDKType[T any](status int, query string) *errorClass {
+	c := withoutSDKType(status, query, serviceShape+reflect.TypeFor[T]().Name())
+	c.newSDKError = func(message, code *string) error {
 		e := reflect.New(reflect.TypeFor[T]())
 		e.Elem().FieldByName("Message").Set(reflect.ValueOf(message))
 		e.Elem().FieldByName("ErrorCodeOverride").Set(reflect.ValueOf(code))
@@ -67,32 +67,32 @@ func modelled[T any](status int, query string) *errorClass {
 }
 
 var (
-	invalidParameterValue = sender(400, "InvalidParameterValue", frameworkShape+"InvalidParameterValueException")
-	missingParameter      = sender(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException")
-	serializationFailed   = sender(400, "SerializationException", frameworkShape+"SerializationException")
-	unknownOperation      = sender(400, "UnknownOperationException", frameworkShape+"UnknownOperationException")
-	requestTimeout        = sender(408, "RequestTimeout", frameworkShape+"RequestTimeoutException")
-	requestTooLarge       = sender(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException")
+	invalidParameterValue = withoutSDKType(400, "InvalidParameterValue", frameworkShape+"InvalidParameterValueException")
+	missingParameter      = withoutSDKType(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException")
+	serializationFailed   = withoutSDKType(400, "SerializationException", frameworkShape+"SerializationException")
+	unknownOperation      = withoutSDKType(400, "UnknownOperationException", frameworkShape+"UnknownOperationException")
+	requestTimeout        = withoutSDKType(408, "RequestTimeout", frameworkShape+"RequestTimeoutException")
+	requestTooLarge       = withoutSDKType(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException")
 
-	queueDoesNotExist      = modelled[types.QueueDoesNotExist](400, legacyCode+"NonExistentQueue")
-	invalidMessageContents = modelled[types.InvalidMessageContents](400, "InvalidMessageContents")
-	receiptHandleIsInvalid = modelled[types.ReceiptHandleIsInvalid](404, "ReceiptHandleIsInvalid")
-	invalidAttributeName   = modelled[types.InvalidAttributeName](400, "InvalidAttributeName")
-	overLimit              = modelled[types.OverLimit](403, "OverLimit")
-	unsupportedOperation   = modelled[types.UnsupportedOperation](400, legacyCode+"UnsupportedOperation")
-	requestThrottled       = modelled[types.RequestThrottled](403, "RequestThrottled")
+	queueDoesNotExist      = withSDKType[types.QueueDoesNotExist](400, legacyCode+"NonExistentQueue")
+	invalidMessageContents = withSDKType[types.InvalidMessageContents](400, "InvalidMessageContents")
+	receiptHandleIsInvalid = withSDKType[types.ReceiptHandleIsInvalid](404, "ReceiptHandleIsInvalid")
+	invalidAttributeName   = withSDKType[types.InvalidAttributeName](400, "InvalidAttributeName")
+	overLimit              = withSDKType[types.OverLimit](403, "OverLimit")
+	unsupportedOperation   = withSDKType[types.UnsupportedOperation](400, legacyCode+"UnsupportedOperation")
+	requestThrottled       = withSDKType[types.RequestThrottled](403, "RequestThrottled")
 
-	emptyBatchRequest   = modelled[types.EmptyBatchRequest](400, legacyCode+"EmptyBatchRequest")
-	tooManyEntries      = modelled[types.TooManyEntriesInBatchRequest](400, legacyCode+"TooManyEntriesInBatchRequest")
-	entryIDsNotDistinct = modelled[types.BatchEntryIdsNotDistinct](400, legacyCode+"BatchEntryIdsNotDistinct")
-	invalidEntryID      = modelled[types.InvalidBatchEntryId](400, legacyCode+"InvalidBatchEntryId")
-	batchTooLong        = modelled[types.BatchRequestTooLong](400, legacyCode+"BatchRequestTooLong")
+	emptyBatchRequest   = withSDKType[types.EmptyBatchRequest](400, legacyCode+"EmptyBatchRequest")
+	tooManyEntries      = withSDKType[types.TooManyEntriesInBatchRequest](400, legacyCode+"TooManyEntriesInBatchRequest")
+	entryIDsNotDistinct = withSDKType[types.BatchEntryIdsNotDistinct](400, legacyCode+"BatchEntryIdsNotDistinct")
+	invalidEntryID      = withSDKType[types.InvalidBatchEntryId](400, legacyCode+"InvalidBatchEntryId")
+	batchTooLong        = withSDKType[types.BatchRequestTooLong](400, legacyCode+"BatchRequestTooLong")
 
-	invalidAttributeValue = modelled[types.InvalidAttributeValue](400, "InvalidAttributeValue")
-	queueNameExists       = modelled[types.QueueNameExists](400, "QueueAlreadyExists")
-	queueDeletedRecently  = modelled[types.QueueDeletedRecently](400, legacyCode+"QueueDeletedRecently")
-	purgeInProgress       = modelled[types.PurgeQueueInProgress](403, legacyCode+"PurgeQueueInProgress")
-	resourceNotFound      = modelled[types.ResourceNotFoundException](404, "ResourceNotFoundException")
+	invalidAttributeValue = withSDKType[types.InvalidAttributeValue](400, "InvalidAttributeValue")
+	queueNameExists       = withSDKType[types.QueueNameExists](400, "QueueAlreadyExists")
+	queueDeletedRecently  = withSDKType[types.QueueDeletedRecently](400, legacyCode+"QueueDeletedRecently")
+	purgeInProgress       = withSDKType[types.PurgeQueueInProgress](403, legacyCode+"PurgeQueueInProgress")
+	resourceNotFound      = withSDKType[types.ResourceNotFoundException](404, "ResourceNotFoundException")
 
 	serviceUnavailable = &errorClass{
 		status: http.StatusServiceUnavailable, query: "ServiceUnavailable",
@@ -128,11 +128,11 @@ func invalidValue(value any, parameter, reason string) *apiError {
 // sdkType returns the innermost error of the refusal. An *sqs.Client returns the same
 // error, wrapped in further errors.
 func (e *apiError) sdkType() error {
-	if e.class.modelled == nil {
+	if e.class.newSDKError == nil {
 		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}
 	}
 	code := e.class.query
-	return e.class.modelled(&e.message, &code)
+	return e.class.newSDKError(&e.message, &code)
 }
 
 // entry returns the refusal in the form of an entry of the list Failed in a batch

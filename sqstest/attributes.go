@@ -84,12 +84,12 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	if in.Attributes == nil {
 		return nil, missing("Attributes")
 	}
-	q.setting.Lock()
-	defer q.setting.Unlock()
-	// settings.with may look up other queues of the server, so call it before q.mu is
-	// locked.
+	q.settingsMu.Lock()
+	defer q.settingsMu.Unlock()
+	// settings.withAttributes may look up other queues of the server, so call it before
+	// q.mu is locked.
 	before := q.settings.Load()
-	next, err := before.with(in.Attributes, q.ARN(), find)
+	next, err := before.withAttributes(in.Attributes, q.ARN(), find)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	now := q.now()
 	if next.scope != before.scope {
 		next.scopeBefore = before.dedupScope(now)
-		next.scopeActs = now.Add(q.config.ScopePropagation)
+		next.scopeFrom = now.Add(q.config.ScopePropagation)
 	}
 	q.modified = now
 	q.settings.Store(next)

@@ -75,7 +75,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 		return nil, invalidParameterValue.because("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 	config := Config{Name: name, Standard: !fifo, DisableContentBasedDeduplication: true}.withDefaults()
-	next, err := config.settings().with(attributes, arnOf(Region, name), s.byARN)
+	next, err := config.settings().withAttributes(attributes, arnOf(Region, name), s.byARN)
 	if err != nil {
 		return nil, err
 	}

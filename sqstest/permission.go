@@ -129,8 +129,8 @@ func (q *Queue) removePermission(_ context.Context, in *sqs.RemovePermissionInpu
 // changePolicy calls the function change with the queue's Policy and stores the changed
 // policy. A policy without statements is removed.
 func (q *Queue) changePolicy(change func(*policy) error) error {
-	q.setting.Lock()
-	defer q.setting.Unlock()
+	q.settingsMu.Lock()
+	defer q.settingsMu.Unlock()
 	next := *q.settings.Load()
 	var p policy
 	if next.policy != "" {

@@ -47,12 +47,12 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// The field settings is replaced only while both mutexes are locked, q.setting and
-	// q.mu. A change locks q.setting before it reads the settings, so changes run one
+	// The field settings is replaced only while both mutexes are locked, q.settingsMu and
+	// q.mu. A change locks q.settingsMu before it reads the settings, so changes run one
 	// after another.
-	settings atomic.Pointer[settings]
-	setting  sync.Mutex
-	moves    moves
+	settings   atomic.Pointer[settings]
+	settingsMu sync.Mutex
+	moves      moves
 
 	mu           sync.Mutex
 	offset       time.Duration

@@ -24,13 +24,13 @@ type attempts struct {
 type attempt struct {
 	id    string
 	at    time.Time
-	taken []attempted
+	taken []attemptedMessage
 }
 
-// attempted is one of the messages that a receive with an attempt ID returned. It has the
-// number of receives and the number of visibility changes of the message after this
-// receive.
-type attempted struct {
+// attemptedMessage is one of the messages that a receive with an attempt ID returned. It
+// has the number of receives and the number of visibility changes of the message after
+// this receive.
+type attemptedMessage struct {
 	receipt
 	changes int
 }
@@ -75,7 +75,7 @@ func (a *attempts) remember(id string, now time.Time, taken []*message) {
 	}
 	next := &attempt{id: id, at: now}
 	for _, m := range taken {
-		next.taken = append(next.taken, attempted{receipt{message: m, receive: m.receives}, m.changes})
+		next.taken = append(next.taken, attemptedMessage{receipt{message: m, receive: m.receives}, m.changes})
 	}
 	a.byID[id] = next
 	a.due = append(a.due, next)

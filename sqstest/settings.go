@@ -31,10 +31,10 @@ type settings struct {
 	maximumSize  int
 
 	// scope is the present value of the attribute DeduplicationScope, as the queue
-	// reports it. A change of this attribute takes effect late: until the time scopeActs
+	// reports it. A change of this attribute takes effect late: until the time scopeFrom
 	// the queue still deduplicates in the previous scope, scopeBefore.
 	scope, scopeBefore DeduplicationScope
-	scopeActs          time.Time
+	scopeFrom          time.Time
 	throughput         string
 
 	policy   string
@@ -75,7 +75,7 @@ func (c Config) settings() *settings {
 
 // dedupScope returns the scope in effect at the given time (F-033).
 func (s *settings) dedupScope(now time.Time) DeduplicationScope {
-	if now.Before(s.scopeActs) {
+	if now.Before(s.scopeFrom) {
 		return s.scopeBefore
 	}
 	return s.scope
@@ -114,11 +114,11 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 	return out
 }
 
-// with returns a copy of the settings with the given attributes replaced. If several
-// attributes are faulty, it returns the error of the attribute whose name sorts first.
-// The argument own is the ARN of this queue. The function find returns a queue of the
-// account by its ARN.
-func (s *settings) with(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
+// withAttributes returns a copy of the settings with the given attributes replaced. If
+// several attributes are faulty, it returns the error of the attribute whose name sorts
+// first. The argument own is the ARN of this queue. The function find returns a queue of
+// the account by its ARN.
+func (s *settings) withAttributes(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		value := attributes[name]
@@ -197,7 +197,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// The caller, the method with, sets these two attributes. Their values name other
+		// The caller, withAttributes, sets these two attributes. Their values name other
 		// queues, and assign has no function to find a queue.
 	default:
 		return unknownAttribute(name)

@@ -223,7 +223,7 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 			_ = s.sent.Put(p.At, p.sent, r) // cannot fail for a key that is already in the window
 		}
 		out.Result, out.Of, out.Until = ResultSuppressed, r.Value.index, r.To.Add(window.Interval)
-		out.Lost = lost(r.Value, is)
+		out.Lost = differingParts(r.Value, is)
 	} else if err := s.sent.Put(p.At, p.sent, window.Record[simulated]{From: p.At, To: p.At, Value: is}); err != nil {
 		out.Result, out.Err = ResultRefused, internalFailure.because("%v", err)
 		return out
@@ -269,8 +269,9 @@ func (s *Simulation) significant(attributes map[string]string) uint64 {
 	return sum
 }
 
-// lost returns the names of the parts of the duplicate that differ from the original.
-func lost(original, duplicate simulated) []string {
+// differingParts returns the names of the parts of the duplicate that differ from the
+// original.
+func differingParts(original, duplicate simulated) []string {
 	var out []string
 	if original.attributes != duplicate.attributes {
 		out = append(out, "attributes")

@@ -21,7 +21,7 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// If the first bucket of a key has at least roomToSpare free slots, the method place
+	// If the first bucket of a key has at least roomToSpare free slots, the method insert
 	// uses it and does not read the second bucket. In a half full index this is true for
 	// most keys.
 	roomToSpare = 6
@@ -32,10 +32,10 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// place enters a key into its first bucket if this bucket has enough room, otherwise into
+// insert enters a key into its first bucket if this bucket has enough room, otherwise into
 // the bucket with more free slots. Because of this choice an index can be more than nine
-// tenths full before both buckets of a key are full. place then returns false.
-func (s *shard[V]) place(x index, k Key, position uint64) bool {
+// tenths full before both buckets of a key are full. insert then returns false.
+func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
 	slot, free := s.vacant(b)
@@ -66,7 +66,7 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
-// grow makes a larger index and enters the newest record of the shard. place could not
+// grow makes a larger index and enters the newest record of the shard. insert could not
 // enter this record, because both buckets of its key were full.
 func (s *shard[V]) grow() {
 	n := s.len()
@@ -78,7 +78,7 @@ func (s *shard[V]) grow() {
 		return
 	}
 	s.reindex(n, s.tail-1)
-	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
+	s.insert(s.index, s.at(s.tail-1).key, s.tail-1)
 }
 
 // reindex starts a new, empty index for n records and keeps the current index as s.older.
@@ -104,7 +104,7 @@ func (s *shard[V]) carryOver() {
 			return
 		}
 		r := s.at(s.moved)
-		if r.to != released && !s.place(s.index, r.key, s.moved) {
+		if r.to != released && !s.insert(s.index, r.key, s.moved) {
 			s.rebuild(s.len())
 			return
 		}
@@ -118,15 +118,15 @@ func (s *shard[V]) rebuild(n int) {
 	s.older = nil
 	for ; ; n += n/8 + 1 {
 		s.index = newIndex(n)
-		if s.placeAll() {
+		if s.insertAll() {
 			return
 		}
 	}
 }
 
-func (s *shard[V]) placeAll() bool {
+func (s *shard[V]) insertAll() bool {
 	for p := s.head; p != s.tail; p++ {
-		if r := s.at(p); r.to != released && !s.place(s.index, r.key, p) {
+		if r := s.at(p); r.to != released && !s.insert(s.index, r.key, p) {
 			return false
 		}
 	}

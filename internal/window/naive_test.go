@@ -56,8 +56,8 @@ type load struct {
 	steps int
 	ids   int           // number of distinct IDs; if it is below steps, IDs repeat
 	pause time.Duration // longest pause between two steps
-	// late is N if one in N sends is answered much later, or never.
-	late int
+	// One in lateOneIn sends is answered much later, or never.
+	lateOneIn int
 }
 
 // The window agrees with a map after random sends, late and missing answers, refusals,
@@ -121,10 +121,10 @@ func (l load) hold(t *testing.T, seed uint64) {
 			continue
 		case state == window.Outside, op == 1: // set a first record, or replace the record
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
-			if rng.IntN(l.late) == 0 {
+			if rng.IntN(l.lateOneIn) == 0 {
 				want.To = time.Time{}
 			}
-		case want.To.IsZero() && rng.IntN(l.late) > 0 || op == 2:
+		case want.To.IsZero() && rng.IntN(l.lateOneIn) > 0 || op == 2:
 			want.To = now
 		default:
 			continue

@@ -74,17 +74,17 @@ type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
 
-// age decides when the records of a chunk have expired, usually without a look at the
+// chunkState decides when the records of a chunk have expired, usually without a look at the
 // records.
-type age struct {
+type chunkState struct {
 	newest offset // arrival of the last record in the chunk
 
-	// mixed means that each record must be checked separately before it is dropped.
-	// Without mixed, no record of the chunk was freed yet, and all of them have expired
-	// when Interval and Slack have passed since newest. mixed is set if a record arrives
+	// checkEach means that each record must be checked separately before it is dropped.
+	// Without checkEach, no record of the chunk was freed yet, and all of them have expired
+	// when Interval and Slack have passed since newest. checkEach is set if a record arrives
 	// with a From or To later than its arrival, or without a To, because such a record
 	// expires later. It is also set if a later call replaces or frees a record.
-	mixed bool
+	checkEach bool
 }
 
 // shard has some of the records of a window, with an index. The records form a ring in
@@ -92,16 +92,16 @@ type age struct {
 // head of the ring has passed this position, the slot counts as free, so the index need
 // not change when records expire.
 type shard[V any] struct {
-	chunks []*chunk[V]
-	ages   []age  // of the chunks
-	base   uint64 // position of the first record of chunks[0]
+	chunks      []*chunk[V]
+	chunkStates []chunkState // one for each chunk
+	base        uint64       // position of the first record of chunks[0]
 	// head is the position of the oldest record. tail is the position after the newest
 	// record.
 	head, tail uint64
 
-	slabs  []slab[V] // the allocations that contain the chunks
-	passed int       // number of chunks in slabs[0] that were dropped already
-	spare  slab[V]   // a free slab
+	slabs   []slab[V] // the allocations that contain the chunks
+	dropped int       // number of chunks in slabs[0] that were dropped already
+	spare   slab[V]   // a free slab
 
 	index index
 
@@ -141,7 +141,7 @@ func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
 			r := s.at(p)
-			if r.to != released && !yield(s.ages[(p-s.base)/chunkLen].newest, r) {
+			if r.to != released && !yield(s.chunkStates[(p-s.base)/chunkLen].newest, r) {
 				return
 			}
 		}
@@ -174,10 +174,9 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch is called before the record at a position is changed or freed. It marks the
-// record's chunk as mixed: each record of the chunk is then checked separately before it
-// is dropped.
-func (s *shard[V]) touch(position uint64) { s.ages[(position-s.base)/chunkLen].mixed = true }
+// touch sets checkEach for the chunk of the record at a position. It is called before
+// this record is changed or freed.
+func (s *shard[V]) touch(position uint64) { s.chunkStates[(position-s.base)/chunkLen].checkEach = true }
 
 // extend ensures room for one more record. It returns false if all positions are used.
 func (s *shard[V]) extend() bool {
@@ -196,7 +195,7 @@ func (s *shard[V]) extend() bool {
 	for i := range more {
 		s.chunks = append(s.chunks, &more[i])
 	}
-	s.ages = append(s.ages, make([]age, len(more))...)
+	s.chunkStates = append(s.chunkStates, make([]chunkState, len(more))...)
 	s.slabs = append(s.slabs, more)
 	return true
 }
@@ -212,7 +211,7 @@ func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
-	s.slabs, s.passed = s.slabs[1:], 0
+	s.slabs, s.dropped = s.slabs[1:], 0
 	if fit > 2*len(old) || len(old) > 2*fit {
 		old = nil
 	}
@@ -228,9 +227,9 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	p := s.tail
 	s.tail++
 	*s.at(p) = r
-	a := &s.ages[(p-s.base)/chunkLen]
-	a.newest, a.mixed = max(a.newest, now), a.mixed || r.from > now || r.to > now
-	if !s.place(s.index, r.key, p) {
+	a := &s.chunkStates[(p-s.base)/chunkLen]
+	a.newest, a.checkEach = max(a.newest, now), a.checkEach || r.from > now || r.to > now
+	if !s.insert(s.index, r.key, p) {
 		s.grow()
 	}
 	return true
@@ -243,7 +242,7 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
 	}
-	if s.ages[0].mixed {
+	if s.chunkStates[0].checkEach {
 		return s.sift(now, slack)
 	}
 	freed = int(min(s.base+chunkLen, s.tail) - s.head)
@@ -281,7 +280,7 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 // expired if it has no answer yet (no Record.To), or was answered or replaced some time
 // after its arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
-	return now-s.ages[0].newest >= offset(Interval+slack)
+	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }
 
 // moveOn moves the oldest record to the end of the ring. The caller has called extend,
@@ -302,9 +301,9 @@ func (s *shard[V]) advance(n int) {
 	}
 	clear(s.chunks[0][:]) // otherwise pointers in the values would keep memory in use
 	s.chunks[0] = nil
-	s.chunks, s.ages = s.chunks[1:], s.ages[1:]
+	s.chunks, s.chunkStates = s.chunks[1:], s.chunkStates[1:]
 	s.base = s.head
-	if s.passed++; s.passed == len(s.slabs[0]) {
+	if s.dropped++; s.dropped == len(s.slabs[0]) {
 		s.retire()
 	}
 	if n := s.len(); s.older == nil && len(s.index) > leastBuckets && n < len(s.index)*bucketLen/8 {

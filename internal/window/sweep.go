@@ -33,13 +33,13 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 	at, budget := w.offset(now), sweptPerCall
 	for {
-		freed, through := w.shards[w.swept].sweep(at, w.options.Slack, &budget)
+		freed, through := w.shards[w.nextSwept].sweep(at, w.options.Slack, &budget)
 		w.live -= freed
 		if !through {
 			return w.live, false
 		}
-		if w.swept++; w.swept == len(w.shards) {
-			w.swept = 0
+		if w.nextSwept++; w.nextSwept == len(w.shards) {
+			w.nextSwept = 0
 			if len(w.shards) > 1 && w.live <= gathered {
 				w.gather()
 			}

@@ -98,14 +98,14 @@ const (
 
 // Window holds the live records. Create a Window with [New].
 type Window[V any] struct {
-	options Options
-	secret  secret
-	origin  time.Time // time of the first Put; an offset counts from it
-	begun   bool      // origin is set
-	shards  []shard[V]
-	live    int    // number of records neither freed nor dropped
-	adds    uint64 // records added since New
-	swept   int    // index of the shard at which the next Sweep begins
+	options   Options
+	secret    secret
+	origin    time.Time // time of the first Put; an offset counts from it
+	begun     bool      // origin is set
+	shards    []shard[V]
+	live      int    // number of records neither freed nor dropped
+	adds      uint64 // records added since New
+	nextSwept int    // index of the shard at which the next Sweep begins
 }
 
 // New returns an empty window.
@@ -117,7 +117,7 @@ func New[V any](o Options) *Window[V] {
 
 // Clear removes all records.
 func (w *Window[V]) Clear() {
-	w.live, w.swept = 0, 0
+	w.live, w.nextSwept = 0, 0
 	w.shards = newShards[V](1)
 }
 

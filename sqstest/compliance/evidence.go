@@ -51,9 +51,8 @@ type evidence struct {
 }
 
 // gather calls Send for the events in each situation that the fields of evidence
-// describe. To let time pass for the producer, it calls the function given as the
-// argument later.
-func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
+// describe. The function letTimePass lets time pass for the producer.
+func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
 	}
@@ -66,7 +65,7 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 		func() { e.first, err = s.each(ctx) },
 		func() { e.again, err = s.each(ctx) },
 		func() { e.delivered, e.suppressed, err = s.replay(ctx) },
-		func() { later(time.Hour); e.later, err = s.each(ctx) },
+		func() { letTimePass(time.Hour); e.later, err = s.each(ctx) },
 		func() { e.afterTimeout, err = s.underFault(ctx, sqstest.LoseAnswer(), 1, 1) },
 		func() { e.ordered, err = s.underFault(ctx, sqstest.Throttle(), throttledCalls, len(s.Events)) },
 		func() {

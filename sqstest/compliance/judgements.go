@@ -89,7 +89,7 @@ func payloadMismatch(e *evidence) error {
 }
 
 func timeoutAfterCommit(e *evidence) error {
-	if err := e.hiddenBy(); err != nil {
+	if err := e.defectElsewhere(); err != nil {
 		return err
 	}
 	if n := len(e.afterTimeout); n != 1 {
@@ -100,7 +100,7 @@ func timeoutAfterCommit(e *evidence) error {
 }
 
 func groupOrder(e *evidence) error {
-	if err := e.hiddenBy(); err != nil {
+	if err := e.defectElsewhere(); err != nil {
 		return err
 	}
 	groups := map[string][]string{}
@@ -126,7 +126,7 @@ func groupOrder(e *evidence) error {
 }
 
 func retryStorm(e *evidence) error {
-	if err := e.hiddenBy(); err != nil {
+	if err := e.defectElsewhere(); err != nil {
 		return err
 	}
 	if e.storm.events == 0 {
@@ -172,7 +172,7 @@ func replayWindowCollision(e *evidence) error {
 	if err := e.stableAtOnce(); err != nil {
 		return err
 	}
-	if err := e.hiddenBy(); err != nil {
+	if err := e.defectElsewhere(); err != nil {
 		return err
 	}
 	last := len(e.first)
@@ -197,10 +197,10 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// hiddenBy returns a notJudgedError if the suite cannot compare several sends of one
+// defectElsewhere returns a notJudgedError if the suite cannot compare several sends of one
 // event because the producer has a defect. Another case fails because of this defect.
-// Without such a defect, hiddenBy returns nil.
-func (e *evidence) hiddenBy() error {
+// Without such a defect, defectElsewhere returns nil.
+func (e *evidence) defectElsewhere() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
 			return &notJudgedError{"the bodies are not canonical, see Canonical Form"}
