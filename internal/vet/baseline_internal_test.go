@@ -79,7 +79,7 @@ func TestBaselineFilters(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		baseline Baseline
-		left     []string // messages
+		left     []string // messages of the findings that Filter keeps
 		stale    int
 	}{
 		"nothing known":                {nil, []string{"a", "a", "b", "c"}, 0},

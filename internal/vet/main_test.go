@@ -42,9 +42,10 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames selects the analyzer names, which reports every declared function. The
-// parameter severity, for example "warning: ", is the beginning of each message. If fail
-// is true, the analyzer returns an error for package example.com/broken/fine.
+// withNames selects the analyzer names, which reports every declared function. Each message
+// has the parameter severity after the rule's ID, as in "SF001: warning: the function New"
+// for "warning: ". If fail is true, the analyzer returns an error for package
+// example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o

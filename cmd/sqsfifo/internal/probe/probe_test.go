@@ -258,7 +258,8 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		// This answer is lost. The SDK receives again, as the next statement does.
+		// This answer is lost, so the SDK receives again: the return below is the second
+		// receive.
 		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil {
 			return nil, err
 		}
