@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait after the second failed attempt of an item. Each
-	// further failure doubles the wait, up to mostBackoff. After the first failure the item
-	// does not wait: most failures happen only once, and the pacer slows the requests down
-	// if many fail.
+	// firstBackoff is the longest wait for the next attempt after the second failed attempt
+	// of an item. Each further failure doubles the wait, up to mostBackoff. After the first
+	// failure the item does not wait: most failures happen only once, and the pacer slows
+	// the requests down if many fail.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )

@@ -68,8 +68,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	d.setMinute()
 }
 
-// endPause ends the pause that an item with this event caused when it failed, because the
-// event is stored now.
+// endPause ends the pause of a group that began when an item with the same event failed.
+// The event is stored now.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if pauses := d.pauses[it.Group]; len(pauses) > 0 {
 		d.setPauses(it.Group, slices.DeleteFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }))

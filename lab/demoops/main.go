@@ -168,7 +168,7 @@ func newWorld(meters *metric.MeterProvider) (*world, error) {
 	return w, err
 }
 
-// background sends 20 events a second until ctx ends.
+// background sends 20 events per second until ctx ends.
 func (w *world) background(ctx context.Context) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

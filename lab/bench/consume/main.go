@@ -1,10 +1,10 @@
-// Command consume measures package consumer beside a hand-written loop and beside
-// watermill-aws. The loop has 16 workers; each receives ten messages, handles them in
+// Command consume compares ways to consume a queue: package consumer, a hand-written loop
+// and watermill-aws. The loop has 16 workers; each receives ten messages, handles them in
 // order and deletes them in one batch. Watermill has 16 subscriptions; each receives ten
-// messages and handles and deletes them one by one. All sides use *sqs.Client over HTTP
-// and the fake queue, which answers after 5 ms in the same process. The sides take turns.
-// The output has the results of each side's round with the median rate. Processor time
-// includes the fake queue.
+// messages and handles and deletes them one by one. All use *sqs.Client over HTTP and the
+// fake queue, which answers after 5 ms in the same process. They take turns for several
+// rounds. For each, the output has the results of the round with the median rate. Processor
+// time includes the fake queue.
 //
 //	go run ./bench/consume
 package main

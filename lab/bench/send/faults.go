@@ -22,7 +22,7 @@ type faults struct {
 	Failed      float64 // share of the calls that fail with status 500
 	Lost        float64 // share of the calls that are executed but get no answer
 	Entries     float64 // share of the entries that fail although their call succeeds
-	Unavailable float64 // share of the calls to all queues that are answered with 503
+	Unavailable float64 // share of the sends, to all queues, that are answered with 503
 
 	// ThrottleNext refuses the next call with RequestThrottled, in addition to the random
 	// faults.

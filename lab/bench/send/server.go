@@ -142,7 +142,7 @@ func (o command) run(q *sqstest.Queue, front *front) (v flaws) {
 }
 
 // server is the parent's connection to the fake SQS. The fake runs in another process, so
-// that its processor time is not counted for any side.
+// that its processor time is not counted as time of the producer or of a loop.
 type server struct {
 	*meter.Process
 	url  string

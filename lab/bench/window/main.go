@@ -1,6 +1,6 @@
 // Command window compares package window, which recognizes repeated IDs for five minutes,
-// with a Go map with expiry and with several caches. It prints how much slower the others
-// are, and whether the targets are met.
+// with a Go map with expiry and with several caches. It prints the times of each, the
+// ratios to the times of package window, and which targets are missed.
 //
 // Each of the compared implementations is called a side. Each side runs in a process with
 // one processor. The sides take turns of a few milliseconds to seconds. The measure is the
