@@ -108,7 +108,7 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 // $1. The INSERT computes the positions from the new counters, so one round trip is
 // enough. If the database's schema no longer supports this program's version, the
 // statement inserts no rows.
-var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
+var postgresAdd = sqldb.PostgreSQL.Render(`WITH new_counters AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at
   ON CONFLICT (message_group) DO UPDATE SET last_position = g.last_position + EXCLUDED.last_position
@@ -117,7 +117,7 @@ var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
 INSERT INTO outbox (message_group, position, message, body_hash, added_at)
 SELECT t.message_group, d.last_position - t.before_last, t.message, t.body_hash, {now}
 FROM unnest($3::text::text[], $4::text::bigint[], $5::text::bytea[], $6::text::bytea[]) AS t (message_group, before_last, message, body_hash)
-JOIN drawn AS d ON d.message_group = t.message_group COLLATE "C"`)
+JOIN new_counters AS d ON d.message_group = t.message_group COLLATE "C"`)
 
 func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) error {
 	var counts, rows [][]any

@@ -19,7 +19,7 @@ const pickBytes = 16 << 20
 
 // change is a group with a range of positions, in the JSON form that the SQL statements
 // read.
-type change struct {
+type groupRange struct {
 	Group string `json:"g"`
 	From  int64  `json:"f,omitempty"`
 	To    int64  `json:"t"`
@@ -29,7 +29,7 @@ type change struct {
 // mark is the range of rows of a group that may have been sent. The commit renews the
 // lease, deletes confirmed rows, removes unsent rows from the marks, and marks new rows.
 // The caller may send the returned runs, because their rows are marked now.
-func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err error) {
+func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatch, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
 	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
@@ -47,7 +47,7 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 	s := &t.outbox.sql
 
 	// The leader's row comes first: its lock blocks a takeover until the commit.
-	asked := t.clock.Now()
+	requestedAt := t.clock.Now()
 	var now, seen, oldest int64
 	var plan, jit string
 	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &seen, &oldest, &plan, &jit)
@@ -68,12 +68,12 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 			return nil, err
 		}
 	}
-	if len(t.shortened) > 0 {
-		cuts := make([]change, 0, len(t.shortened))
-		for g, to := range t.shortened {
-			cuts = append(cuts, change{Group: g, To: to})
+	if len(t.toUnmark) > 0 {
+		ranges := make([]groupRange, 0, len(t.toUnmark))
+		for g, to := range t.toUnmark {
+			ranges = append(ranges, groupRange{Group: g, To: to})
 		}
-		if _, err := tx.ExecContext(ctx, s.shorten, toJSON(cuts)); err != nil {
+		if _, err := tx.ExecContext(ctx, s.unmarkAfter, toJSON(ranges)); err != nil {
 			return nil, err
 		}
 	}
@@ -84,9 +84,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 		if err != nil {
 			return nil, err
 		}
-		cursor, p = next, t.plan(rows, asked, now)
-		if len(p.marks) > 0 {
-			if _, err := tx.ExecContext(ctx, s.mark, toJSON(p.marks), now); err != nil {
+		cursor, p = next, t.plan(rows, requestedAt, now)
+		if len(p.toMark) > 0 {
+			if _, err := tx.ExecContext(ctx, s.mark, toJSON(p.toMark), now); err != nil {
 				return nil, err
 			}
 		}
@@ -96,23 +96,23 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 		// sent, so the next commit removes their marks. The connection may still be in the
 		// transaction, so ErrBadConn makes package sql close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-		for _, u := range p.runs {
-			if u.fresh {
-				t.shortenMark(u.group, u.rows[0].position-1)
+		for _, b := range p.batches {
+			if b.untried {
+				t.unmarkAfter(b.group, b.rows[0].position-1)
 			}
 		}
 		return nil, err
 	}
-	t.renewed(asked)
+	t.renewed(requestedAt)
 	t.meters.countRemoved(t.confirmed)
 	t.confirmed = append(t.confirmed[:0], p.settled...)
-	clear(t.shortened)
+	clear(t.toUnmark)
 	if groups > 0 {
 		t.cursor = cursor
-		t.more = len(p.settled) > 0 || p.bytes >= pickBytes
+		t.moreWaiting = len(p.settled) > 0 || p.bytes >= pickBytes
 	}
 	t.recordLate(p.late)
-	return p.runs, nil
+	return p.batches, nil
 }
 
 // pick reads the first rows of up to n groups. It skips the groups returned by busy. It
@@ -172,17 +172,17 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 
 // plans holds the decisions of a commit about the picked rows.
 type plans struct {
-	runs    []*run
-	marks   []change
+	batches []*rowBatch
+	toMark  []groupRange
 	settled []completion
 	late    []pickedRow // late first rows of groups, to be held
-	bytes   int         // total size of the messages in runs
+	bytes   int         // total size of the messages in batches
 }
 
 // plan decides what to do with the rows of each group. The rows are sorted by group and
 // position. now is the database's time, and asked is the time on the relay's clock when the
 // relay asked the database for now.
-func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p plans) {
+func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
 		n := 1
@@ -192,9 +192,9 @@ func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p p
 		group := rows[:n]
 		rows = rows[n:]
 
-		fresh := head.position < head.from || head.position > head.to
+		untried := head.position < head.from || head.position > head.to
 		left := t.outbox.config.ResendFor
-		if !fresh {
+		if !untried {
 			left -= time.Duration(now-head.first) * time.Microsecond
 			for len(group) > 1 && group[len(group)-1].position > head.to { // new rows wait until all possibly sent rows are confirmed
 				group = group[:len(group)-1]
@@ -215,15 +215,15 @@ func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p p
 				left = t.outbox.config.ResendFor
 			}
 		}
-		u := &run{group: head.group, deadline: asked.Add(left), fresh: fresh}
+		b := &rowBatch{group: head.group, deadline: requestedAt.Add(left), untried: untried}
 		for _, r := range group {
-			u.rows = append(u.rows, r.row)
+			b.rows = append(b.rows, r.row)
 			p.bytes += len(r.message)
 		}
-		if fresh || late {
-			p.marks = append(p.marks, change{Group: u.group, From: head.position, To: max(head.to, u.rows[len(u.rows)-1].position)})
+		if untried || late {
+			p.toMark = append(p.toMark, groupRange{Group: b.group, From: head.position, To: max(head.to, b.rows[len(b.rows)-1].position)})
 		}
-		p.runs = append(p.runs, u)
+		p.batches = append(p.batches, b)
 	}
 	return p
 }

@@ -129,7 +129,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 	}
 	switch r {
 	case idempotency.ResolutionNoEffect:
-		_, err = tx.ExecContext(ctx, o.sql.unmark, group, position)
+		_, err = tx.ExecContext(ctx, o.sql.unmarkFrom, group, position)
 	case idempotency.ResolutionTookEffect:
 		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeSettled}})
 	case idempotency.ResolutionGiveUp:

@@ -9,16 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// campaign waits until this relay leads, and returns an error only if the relay must end.
+// awaitLeadership waits until this relay leads, and returns an error only if the relay must end.
 // It returns the fence (the number of the takeover) and the end of the lease on the
 // relay's clock. The lease counts from before the request to the database, so it ends no
 // later than the lease in the database.
-func (r *Relay) campaign(ctx context.Context) (fence int64, until clock.Instant, err error) {
+func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := r.pause(ctx, wait); err != nil {
 			return 0, 0, err
 		}
-		asked := r.clock.Now()
+		requestedAt := r.clock.Now()
 		fence, left, err := r.takeOver(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -28,7 +28,7 @@ func (r *Relay) campaign(ctx context.Context) (fence int64, until clock.Instant,
 			wait = r.config.Poll
 		case fence > 0:
 			r.config.Logger.Info("outbox: leading", "holder", r.config.Holder, "fence", fence)
-			return fence, asked.Add(r.config.Lease), nil
+			return fence, requestedAt.Add(r.config.Lease), nil
 		default:
 			wait = min(max(left, time.Millisecond), r.config.Poll)
 		}

@@ -24,20 +24,20 @@ type leadership struct {
 	renewedAt clock.Instant // start of the current lease
 	ending    atomic.Bool   // no further message may be sent
 
-	inFlight  map[string]*run
-	steps     chan *run // runs ready for the next row; has room for all runs
-	ends      chan *run
-	shortened map[string]int64 // last positions possibly sent, by group, for the next commit
-	cursor    string           // last group of the last pick
-	more      bool             // the last pick did not return all waiting groups
-	failures  int              // consecutive database errors
+	inFlight        map[string]*rowBatch
+	readyBatches    chan *rowBatch // batches ready for the next row; has room for all batches
+	finishedBatches chan *rowBatch
+	toUnmark        map[string]int64 // last positions possibly sent, by group, for the next commit
+	cursor          string           // last group of the last pick
+	moreWaiting     bool             // the last pick did not return all waiting groups
+	failures        int              // consecutive database errors
 }
 
 func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Instant) *leadership {
 	t := &leadership{
 		Relay: r, fence: fence, renewedAt: until.Add(-r.config.Lease),
-		inFlight: map[string]*run{}, shortened: map[string]int64{},
-		steps: make(chan *run, r.config.Groups), ends: make(chan *run, r.config.Groups), // so that a run never blocks when it ends
+		inFlight: map[string]*rowBatch{}, toUnmark: map[string]int64{},
+		readyBatches: make(chan *rowBatch, r.config.Groups), finishedBatches: make(chan *rowBatch, r.config.Groups), // so that a run never blocks when it ends
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })
@@ -47,20 +47,20 @@ func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Insta
 var errLeaseOver = errors.New("outbox: the lease is over")
 
 // renewed records that the lease was renewed. The new lease began at the time asked.
-func (t *leadership) renewed(asked clock.Instant) {
+func (t *leadership) renewed(requestedAt clock.Instant) {
 	t.failures = 0
-	t.renewedAt = asked
-	t.expiry.Reset(asked.Add(t.config.Lease))
+	t.renewedAt = requestedAt
+	t.expiry.Reset(requestedAt.Add(t.config.Lease))
 }
 
 // shortenMark makes the next commit shorten the mark of a group, the range of rows that
 // may have been sent. The mark then ends at the given position. Later rows count as never
 // sent.
-func (t *leadership) shortenMark(group string, to int64) {
-	if was, ok := t.shortened[group]; ok {
+func (t *leadership) unmarkAfter(group string, to int64) {
+	if was, ok := t.toUnmark[group]; ok {
 		to = min(to, was)
 	}
-	t.shortened[group] = to
+	t.toUnmark[group] = to
 }
 
 // busy returns the groups that a commit must skip: groups with messages in flight, and

@@ -98,7 +98,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer close(r.ended)
 	defer r.meters.unregister()
 	for {
-		fence, until, err := r.campaign(ctx)
+		fence, until, err := r.awaitLeadership(ctx)
 		if err != nil {
 			if r.stopping() {
 				return nil

@@ -16,8 +16,8 @@ func (t *leadership) serve(ctx context.Context) {
 	t.recordLeading(true, t.fence)
 	var submitter sync.WaitGroup
 	submitter.Go(func() {
-		for u := range t.steps {
-			t.sendNext(u)
+		for b := range t.readyBatches {
+			t.sendNext(b)
 		}
 	})
 	err := t.work(ctx)
@@ -28,14 +28,14 @@ func (t *leadership) serve(ctx context.Context) {
 		t.withdraw(err)
 		t.await(nil)
 	}
-	close(t.steps) // no run sends to steps any more, because all runs have ended
+	close(t.readyBatches) // no run sends to steps any more, because all batches have ended
 	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
 		// Known outcomes are written to the database even after ctx has ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if len(t.confirmed)+len(t.shortened) > 0 {
+		if len(t.confirmed)+len(t.toUnmark) > 0 {
 			if _, err := t.commit(ctx, 0); err != nil {
 				t.recordFailure("last commit", err)
 			}
@@ -61,8 +61,8 @@ func (t *leadership) finish() error {
 func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
-		case u := <-t.ends:
-			t.recordEnd(u)
+		case b := <-t.finishedBatches:
+			t.recordEnd(b)
 		case <-abort:
 			return
 		}
@@ -73,16 +73,16 @@ func (t *leadership) await(abort <-chan struct{}) {
 func (t *leadership) work(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
-	look := true // new rows may be waiting
+	lookForRows := true // new rows may be waiting
 	for {
-		if len(t.confirmed)+len(t.shortened) == 0 && !t.more && !look {
+		if len(t.confirmed)+len(t.toUnmark) == 0 && !t.moreWaiting && !lookForRows {
 			select {
-			case u := <-t.ends:
-				t.recordEnd(u)
+			case b := <-t.finishedBatches:
+				t.recordEnd(b)
 			case <-t.wake:
-				look = true
+				lookForRows = true
 			case <-poll.C:
-				look = true
+				lookForRows = true
 			case <-t.stop:
 				return errStopped
 			case <-t.sends.Done():
@@ -98,20 +98,20 @@ func (t *leadership) work(ctx context.Context) error {
 		}
 		select { // this pass serves a signal that is already waiting
 		case <-t.wake:
-			look = true
+			lookForRows = true
 		default:
 		}
 		room := t.config.Groups - len(t.inFlight)
-		due := len(t.confirmed)+len(t.shortened) > 0 || t.more && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
+		due := len(t.confirmed)+len(t.toUnmark) > 0 || t.moreWaiting && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
 		err := error(nil)
-		if !due && look && room > 0 {
+		if !due && lookForRows && room > 0 {
 			due, err = t.anyWaiting(ctx)
 		}
-		look, t.more = false, t.more && room > 0 && due
+		lookForRows, t.moreWaiting = false, t.moreWaiting && room > 0 && due
 		if due && err == nil {
-			var runs []*run
-			if runs, err = t.commit(ctx, room); err == nil {
-				t.start(runs)
+			var batches []*rowBatch
+			if batches, err = t.commit(ctx, room); err == nil {
+				t.start(batches)
 			}
 		}
 		switch {
@@ -119,7 +119,7 @@ func (t *leadership) work(ctx context.Context) error {
 			return err
 		case err != nil && ctx.Err() == nil:
 			t.recordFailure("commit", err)
-			look = true
+			lookForRows = true
 			t.failures++
 			if err := t.pause(ctx, min(time.Duration(t.failures)*20*time.Millisecond, time.Second)); err != nil {
 				return err
@@ -134,8 +134,8 @@ func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
 		select {
-		case u := <-t.ends:
-			t.recordEnd(u)
+		case b := <-t.finishedBatches:
+			t.recordEnd(b)
 			continue
 		default:
 		}
@@ -146,8 +146,8 @@ func (t *leadership) gather() {
 			enough = time.After(gatherTime)
 		}
 		select {
-		case u := <-t.ends:
-			t.recordEnd(u)
+		case b := <-t.finishedBatches:
+			t.recordEnd(b)
 		case <-enough:
 			return
 		case <-t.sends.Done():
@@ -156,11 +156,11 @@ func (t *leadership) gather() {
 	}
 }
 
-func (t *leadership) start(runs []*run) {
-	for _, u := range runs {
-		t.inFlight[u.group] = u
-		u.ctx, u.end = t.clock.WithDeadline(t.sends, u.deadline, errTooLate)
-		t.steps <- u
+func (t *leadership) start(batches []*rowBatch) {
+	for _, b := range batches {
+		t.inFlight[b.group] = b
+		b.ctx, b.end = t.clock.WithDeadline(t.sends, b.deadline, errTooLate)
+		t.readyBatches <- b
 	}
 	t.mu.Lock()
 	t.stats.InFlight = len(t.inFlight)
@@ -171,37 +171,37 @@ func (t *leadership) start(runs []*run) {
 // never tried before (fresh) sends no further row after a quarter of ResendFor. Its
 // remaining rows then wait for another commit, which marks them again with a full
 // ResendFor.
-func (t *leadership) mayBegin(u *run, next int) bool {
-	left := u.deadline.Sub(t.clock.Now())
+func (t *leadership) mayBegin(b *rowBatch, next int) bool {
+	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
-		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
+		(next == 0 || !b.untried || left > t.outbox.config.ResendFor*3/4)
 }
 
 // recordEnd handles the end of a run. It records the confirmed rows. After a failure it
 // stops the group, unless the relay has cancelled all sends.
-func (t *leadership) recordEnd(u *run) {
-	delete(t.inFlight, u.group)
-	done := u.completions()
+func (t *leadership) recordEnd(b *rowBatch) {
+	delete(t.inFlight, b.group)
+	done := b.completions()
 	t.confirmed = append(t.confirmed, done...)
 	t.count(done, len(t.inFlight))
-	if len(u.receipts) > 0 {
-		t.resume(u.group)
+	if len(b.receipts) > 0 {
+		t.resume(b.group)
 	}
-	if len(u.receipts) == len(u.rows) {
+	if len(b.receipts) == len(b.rows) {
 		return
 	}
-	if u.fresh {
-		t.shortenMark(u.group, u.mayBeStored())
+	if b.untried {
+		t.unmarkAfter(b.group, b.mayBeStored())
 	}
-	if u.err != nil && t.sends.Err() == nil {
-		t.recordStop(u)
+	if b.err != nil && t.sends.Err() == nil {
+		t.recordStop(b)
 	}
 }
 
 // recordStop adds the group of a failed run to the stopped groups.
-func (t *leadership) recordStop(u *run) {
+func (t *leadership) recordStop(b *rowBatch) {
 	t.recordStopped(Stopped{
-		Group: u.group, Position: u.rows[len(u.receipts)].position, DedupeKey: u.key,
-		Fate: u.fate(), Err: u.err,
+		Group: b.group, Position: b.rows[len(b.receipts)].position, DedupeKey: b.key,
+		Fate: b.fate(), Err: b.err,
 	})
 }

@@ -5,8 +5,8 @@ type statements struct {
 	peekLeader, takeOver, renew, resign string
 	lockLeader, setClock, holdMarks     string
 
-	pick, waiting                          string
-	mark, shorten, archive, remove, unmark string
+	pick, waiting                                  string
+	mark, unmarkAfter, archive, remove, unmarkFrom string
 
 	late, resolving, stats, groups, leader, purge string
 
@@ -23,9 +23,9 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// free lists the first ?4 message groups that are not in the list ?2, each with its first
+// availableGroups lists the first ?4 message groups that are not in the list ?2, each with its first
 // position.
-const free = heads + `, free AS (
+const availableGroups = heads + `, available AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
   WHERE h.message_group IS NOT NULL AND h.message_group NOT IN ({list ?2})
@@ -70,23 +70,23 @@ func newStatements(d Dialect) statements {
 
 		// Pick reads up to ?5 rows of each group in the list free. A row is read only if
 		// the rows before it have fewer than ?6 bytes in all.
-		pick: sql(free + `, candidates AS (
+		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before
-			FROM free AS f JOIN outbox AS o ON o.message_group = f.message_group AND o.position >= f.head AND o.position < f.head + ?5
+			FROM available AS f JOIN outbox AS o ON o.message_group = f.message_group AND o.position >= f.head AND o.position < f.head + ?5
 		)
 		SELECT c.message_group, c.position, c.message, c.body_hash, coalesce(a.from_position, 0), coalesce(a.to_position, 0), coalesce(a.first_attempt, 0)
 		FROM candidates AS c LEFT JOIN outbox_attempts AS a ON a.message_group = c.message_group
 		WHERE c.bytes_before < ?6
 		ORDER BY c.message_group, c.position`),
 
-		waiting: sql(free + ` SELECT count(*) FROM free`),
+		waiting: sql(availableGroups + ` SELECT count(*) FROM available`),
 
 		mark: sql(`INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt)
 			SELECT x.g, x.f, x.t, CAST(?2 AS bigint) FROM {records ?1: g text, f bigint, t bigint} WHERE true
 			ON CONFLICT (message_group) DO UPDATE SET from_position = excluded.from_position, to_position = excluded.to_position, first_attempt = excluded.first_attempt`),
 
-		shorten: sql(`UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
+		unmarkAfter: sql(`UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
 			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`),
 
 		archive: sql(`INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
@@ -102,7 +102,7 @@ func newStatements(d Dialect) statements {
 		resolving: sql(`SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
 			coalesce((SELECT a.first_attempt - ({now} - ?3) FROM outbox_attempts AS a WHERE a.message_group = ?1 AND ?2 >= a.from_position AND ?2 <= a.to_position), 0)`),
 
-		unmark: sql(`UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`),
+		unmarkFrom: sql(`UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`),
 
 		stats: sql(spans + `SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
 			coalesce(CAST(sum(CASE WHEN a.first_attempt <= {now} - ?2 THEN (CASE WHEN a.to_position < g.tail THEN a.to_position ELSE g.tail END) - g.head + 1 ELSE 0 END) AS bigint), 0)

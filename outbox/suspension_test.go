@@ -18,12 +18,12 @@ import (
 // running sends within a second.
 func TestSuspension(t *testing.T) {
 	for name, tc := range map[string]struct {
-		asleep     time.Duration
-		lease, run bool // whether the lease is over, and the time for sends
+		asleep                  time.Duration
+		leaseOver, deadlineOver bool // whether the lease is over, and the time for sends
 	}{
 		"within both":   {asleep: 13 * time.Second},
-		"the lease":     {asleep: 15 * time.Second, lease: true},
-		"the deadlines": {asleep: DefaultResendFor, lease: true, run: true},
+		"the lease":     {asleep: 15 * time.Second, leaseOver: true},
+		"the deadlines": {asleep: DefaultResendFor, leaseOver: true, deadlineOver: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -32,28 +32,28 @@ func TestSuspension(t *testing.T) {
 				s.clock = clock.Simulated(func() clock.Reading {
 					return clock.Reading{Awake: time.Since(start), Asleep: time.Duration(asleep.Load()), Wall: time.Now()}
 				})
-				term := newLeadership(t.Context(), s, 1, s.clock.Now().Add(s.config.Lease))
-				u := &run{group: "g", deadline: s.clock.Now().Add(DefaultResendFor)}
-				term.start([]*run{u})
-				require.True(t, term.mayBegin(u, 0))
+				leader := newLeadership(t.Context(), s, 1, s.clock.Now().Add(s.config.Lease))
+				b := &rowBatch{group: "g", deadline: s.clock.Now().Add(DefaultResendFor)}
+				leader.start([]*rowBatch{b})
+				require.True(t, leader.mayBegin(b, 0))
 
 				asleep.Store(int64(tc.asleep))
-				assert.Equal(t, !tc.lease, term.mayBegin(u, 0))
-				if tc.run {
-					assert.Equal(t, context.DeadlineExceeded, u.ctx.Err())
+				assert.Equal(t, !tc.leaseOver, leader.mayBegin(b, 0))
+				if tc.deadlineOver {
+					assert.Equal(t, context.DeadlineExceeded, b.ctx.Err())
 				}
 				time.Sleep(time.Second)
 				synctest.Wait()
-				assert.Equal(t, tc.lease, term.sends.Err() != nil)
-				assert.Equal(t, tc.lease, u.ctx.Err() != nil)
+				assert.Equal(t, tc.leaseOver, leader.sends.Err() != nil)
+				assert.Equal(t, tc.leaseOver, b.ctx.Err() != nil)
 				switch {
-				case tc.run:
-					assert.Equal(t, errTooLate, context.Cause(u.ctx))
-				case tc.lease:
-					assert.Equal(t, errLeaseOver, context.Cause(u.ctx))
+				case tc.deadlineOver:
+					assert.Equal(t, errTooLate, context.Cause(b.ctx))
+				case tc.leaseOver:
+					assert.Equal(t, errLeaseOver, context.Cause(b.ctx))
 				}
-				term.expiry.Stop()
-				u.end()
+				leader.expiry.Stop()
+				b.end()
 			})
 		})
 	}

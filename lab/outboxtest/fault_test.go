@@ -30,11 +30,11 @@ var errFault = errors.New("the connection broke")
 type faults struct {
 	source string
 
-	mu     sync.Mutex
-	rng    *rand.Rand
-	rate   float64
-	broken int
-	after  int // number of commits that were made but reported as failed
+	mu          sync.Mutex
+	rng         *rand.Rand
+	rate        float64
+	broken      int
+	unconfirmed int // number of commits that were made but reported as failed
 }
 
 func (f *faults) isHit() bool {
@@ -103,7 +103,7 @@ func (x *faultyTx) Commit() error {
 	}
 	if x.faults.isHit() {
 		x.faults.mu.Lock()
-		x.faults.after++
+		x.faults.unconfirmed++
 		x.faults.mu.Unlock()
 		return errFault
 	}
@@ -197,7 +197,7 @@ func TestFaultyDatabase(t *testing.T) {
 			require.NoError(t, db.QueryRow(`SELECT count(*) FROM outbox_archive`).Scan(&n))
 			assert.Equal(t, groups*each, n)
 		}
-		broken, after, again = broken+f.broken, after+f.after, again+len(q.Suppressed())
+		broken, after, again = broken+f.broken, after+f.unconfirmed, again+len(q.Suppressed())
 		require.NoError(t, faulty.Close())
 	}
 	t.Logf("%d calls failed, %d commits were made and not confirmed, %d messages sent again", broken, after, again)

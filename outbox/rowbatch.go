@@ -21,7 +21,7 @@ type row struct {
 
 // run is a sequence of rows of one group. The relay sends the rows one after another. The
 // database already records the rows as possibly sent (marked).
-type run struct {
+type rowBatch struct {
 	group    string
 	rows     []row
 	deadline clock.Instant // until this time SQS certainly recognises an earlier attempt
@@ -32,7 +32,7 @@ type run struct {
 	// fresh reports that no earlier run has tried a row of this run. A row then counts as
 	// never sent again (unmarked) if this run certainly did not send it, or SQS certainly
 	// did not store it.
-	fresh bool
+	untried bool
 
 	// receipts has the receipts of the first rows, in order. err is the error of the row
 	// after these, or nil if that row was not tried yet.
@@ -70,72 +70,72 @@ func decode(message, hash []byte) (*sqsfifo.Message, error) {
 }
 
 // message returns the message of a row.
-func (u *run) message(r *row) (*sqsfifo.Message, error) {
+func (b *rowBatch) message(r *row) (*sqsfifo.Message, error) {
 	m, err := decode(r.message, r.hash)
-	if err == nil && m.Group != u.group {
+	if err == nil && m.Group != b.group {
 		err = fmt.Errorf("the message is of group %q", m.Group)
 	}
 	if err != nil {
-		return nil, &CorruptError{Group: u.group, Position: r.position, Err: err}
+		return nil, &CorruptError{Group: b.group, Position: r.position, Err: err}
 	}
 	return m, nil
 }
 
 // sendNext sends the next row of a run, or ends the run. When the sender answers, its
 // callback puts the run into the channel t.steps, and sendNext is called again.
-func (t *leadership) sendNext(u *run) {
-	i := len(u.receipts)
-	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
-		u.end()
-		t.ends <- u
+func (t *leadership) sendNext(b *rowBatch) {
+	i := len(b.receipts)
+	if b.err != nil || i == len(b.rows) || !t.mayBegin(b, i) {
+		b.end()
+		t.finishedBatches <- b
 		return
 	}
-	m, err := u.message(&u.rows[i])
+	m, err := b.message(&b.rows[i])
 	if err != nil {
-		u.err = err
-		u.end()
-		t.ends <- u
+		b.err = err
+		b.end()
+		t.finishedBatches <- b
 		return
 	}
-	t.config.Sender.SendMessageAsync(u.ctx, m, func(receipt sqsfifo.Receipt, err error) {
+	t.config.Sender.SendMessageAsync(b.ctx, m, func(receipt sqsfifo.Receipt, err error) {
 		if err != nil {
-			u.err, u.key = err, m.DedupeKey
+			b.err, b.key = err, m.DedupeKey
 		} else {
-			u.receipts = append(u.receipts, receipt)
+			b.receipts = append(b.receipts, receipt)
 		}
-		t.steps <- u
+		t.readyBatches <- b
 	})
 }
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 
 // fate returns whether SQS stored the message of the failed row, as far as known.
-func (u *run) fate() sqsfifo.Fate {
+func (b *rowBatch) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
-	if errors.As(u.err, &corrupt) {
+	if errors.As(b.err, &corrupt) {
 		return sqsfifo.NotStored
 	}
-	return sqsfifo.FateOf(u.err)
+	return sqsfifo.FateOf(b.err)
 }
 
 // completions returns the completions of all rows with a receipt.
-func (u *run) completions() []completion {
-	out := make([]completion, len(u.receipts))
-	for i, r := range u.receipts {
+func (b *rowBatch) completions() []completion {
+	out := make([]completion, len(b.receipts))
+	for i, r := range b.receipts {
 		outcome := OutcomeSent
 		if r.Duplicate {
 			outcome = OutcomeDuplicate
 		}
-		out[i] = completion{u.group, u.rows[i].position, outcome, r.MessageID, r.SequenceNumber}
+		out[i] = completion{b.group, b.rows[i].position, outcome, r.MessageID, r.SequenceNumber}
 	}
 	return out
 }
 
 // mayBeStored returns the position of the last row whose message SQS has stored or may have
 // stored.
-func (u *run) mayBeStored() int64 {
-	last := u.rows[0].position - 1 + int64(len(u.receipts))
-	if u.err != nil && u.fate() != sqsfifo.NotStored {
+func (b *rowBatch) mayBeStored() int64 {
+	last := b.rows[0].position - 1 + int64(len(b.receipts))
+	if b.err != nil && b.fate() != sqsfifo.NotStored {
 		last++
 	}
 	return last
