@@ -54,7 +54,9 @@ func check(index int, m *sqsfifo.Message) error {
 	}
 	for _, f := range lint.Check(checked) {
 		if lint.RefusedBySQS(f.Rule) {
-			rule, _ := lint.Lookup(f.Rule) // the rule's title quotes no part of the message
+			// The error has the rule's title and not the text of the finding f, because the text
+			// may quote the message, and errors are logged.
+			rule, _ := lint.Lookup(f.Rule)
 			return wrong(f.Field, rule.ID+" "+rule.Name, rule.Title+"; "+f.Fix)
 		}
 	}
@@ -104,8 +106,8 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The part named drawn increases the counters of the groups, in the order of the array
-// $1. The INSERT computes the positions from the new counters, so one round trip is
+// The WITH query new_counters increases the counters of the groups, in the order of the
+// array $1. The INSERT computes the positions from the new counters, so one round trip is
 // enough. If the database's schema no longer supports this program's version, the
 // statement inserts no rows.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH new_counters AS (
@@ -141,9 +143,9 @@ func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string,
 	return fmt.Errorf("fewer than %d rows were inserted", len(rows))
 }
 
-// {now} is the time of the database's clock. All times of an outbox come from this
-// clock, because times of two clocks are not comparable. For example, SQLite's clock
-// counts only milliseconds.
+// {now} is the time of the database's clock. All times of an outbox come from this clock,
+// because times of two clocks are not comparable. Even on one machine they differ:
+// SQLite's clock counts only milliseconds, and Go's clock counts nanoseconds.
 var sqliteAdd = sqldb.SQLite.Render(`INSERT INTO outbox (message_group, position, message, body_hash, added_at) VALUES (?1, ?2, ?3, ?4, {now})`)
 
 func (o *Outbox) addSQLite(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) (err error) {

@@ -25,8 +25,8 @@ type Outcome string
 const (
 	OutcomeSent      Outcome = "sent"      // SQS stored the message
 	OutcomeDuplicate Outcome = "duplicate" // SQS stored an earlier attempt
-	OutcomeSettled   Outcome = "settled"   // assumed sent, by Resolve or LateAssumeSent
-	OutcomeDiscarded Outcome = "discarded" // dropped unsent, by Resolve
+	OutcomeSettled   Outcome = "settled"   // assumed sent: by a call of Resolve, or because of the policy LateAssumeSent
+	OutcomeDiscarded Outcome = "discarded" // dropped by a call of Resolve, without another send
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].
@@ -42,10 +42,12 @@ type ArchivedRow struct {
 
 	Outcome Outcome
 
-	// MessageID and SequenceNumber are SQS's values, or "" without a receipt.
+	// MessageID and SequenceNumber are the values in SQS's answer, or "" if there was no
+	// answer.
 	MessageID, SequenceNumber string
 
-	// A sent message was accepted by SQS after Added and before Settled.
+	// Added is the time of the call of Add, and Settled the time at which the message left
+	// the outbox. If SQS accepted the message, it did so between these times.
 	Added, Settled time.Time
 }
 

@@ -11,9 +11,10 @@ import (
 
 // watchClock checks whether the database's clock was set back by more than five seconds.
 // It compares the time of the transaction (now) with the largest time in the leader's row
-// (seen). After such a step, the time since each first attempt is unknown. watchClock
-// then makes all possibly sent messages late (too old for a safe resend), and sets the
-// end of the leader's lease to leaseUntil. Sends in flight continue, because their
+// (seen). If the clock was set back, the time since each first attempt is unknown.
+// watchClock then makes all possibly sent messages late (too old for a safe resend). It
+// also sets the end of the leader's lease to leaseUntil, because the recorded end is a
+// time before the step and would come too late. Sends in flight continue, because their
 // deadlines follow the clock of their process. The transaction holds the lock on the
 // leader's row.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
@@ -36,10 +37,10 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 }
 
 // shortenLease returns the remaining time of the leader's lease in microseconds. If the
-// database's clock was set back, the result is the time that remained before the step.
-// After a step of more than five seconds, shortenLease also moves the end of the lease in
-// the database. Without this change, a standby would also wait for the length of the
-// step.
+// database's clock was set back (a step), the result is the time that remained before the
+// step. After a step of more than five seconds, shortenLease also moves the end of the
+// lease in the database back. Otherwise a relay that waits for the end of the lease would
+// wait longer, by the length of the step.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -17,18 +17,19 @@ var errDeposed = errors.New("outbox: another relay leads")
 // the message that reaches this size.
 const pickBytes = 16 << 20
 
-// change is a group with a range of positions, in the JSON form that the SQL statements
-// read.
+// groupRange is a group with a range of positions, in the JSON form that the SQL
+// statements read.
 type groupRange struct {
 	Group string `json:"g"`
 	From  int64  `json:"f,omitempty"`
 	To    int64  `json:"t"`
 }
 
-// commit makes one commit of the relay, or returns errDeposed if another relay leads. A
-// mark is the range of rows of a group that may have been sent. The commit renews the
-// lease, deletes confirmed rows, removes unsent rows from the marks, and marks new rows.
-// The caller may send the returned runs, because their rows are marked now.
+// commit makes one transaction of the leading relay, or returns errDeposed if another
+// relay leads. The transaction renews the lease and deletes the confirmed rows. It
+// removes the mark "possibly sent" from rows that certainly were not sent, and marks rows
+// to send next. It returns these rows. The caller may send them, because their marks are
+// durable now.
 func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatch, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -92,9 +93,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded in spite of the error. None of the new rows was
-		// sent, so the next commit removes their marks. The connection may still be in the
-		// transaction, so ErrBadConn makes package sql close the connection.
+		// The commit may have succeeded in spite of the error, so the database may have marked
+		// the new rows as possibly sent. The relay does not send them, so the next commit
+		// removes these marks. The connection may still be in the transaction, so ErrBadConn
+		// makes package sql close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, b := range p.batches {
 			if b.untried {
@@ -115,9 +117,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	return p.batches, nil
 }
 
-// pick reads the first rows of up to n groups. It skips the groups returned by busy. It
-// begins after the last group of the previous call (t.cursor), so that every group has
-// its turn. The result cursor is the value of t.cursor for the next call.
+// pick reads the first rows of up to n groups. It skips the groups returned by busy(). It
+// begins after the last group of the previous call (t.cursor), so that all groups are
+// read in turn. The result cursor is the value of t.cursor for the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -148,7 +150,7 @@ func lastGroup(rows []pickedRow) string {
 func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []pickedRow, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		var f pickedRow
-		err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.from, &f.to, &f.first)
+		err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.markedFrom, &f.markedTo, &f.firstAttempt)
 		out = append(out, f)
 		return err
 	}, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
@@ -156,7 +158,7 @@ func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, b
 }
 
 // anyWaiting reports whether a group has rows to send, except the groups returned by
-// busy. It only reads the database.
+// busy(). It only reads the database.
 func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -175,13 +177,13 @@ type plans struct {
 	batches []*rowBatch
 	toMark  []groupRange
 	settled []completion
-	late    []pickedRow // late first rows of groups, to be held
-	bytes   int         // total size of the messages in batches
+	late    []pickedRow // first rows of groups that stop because these rows are late
+	bytes   int         // total size of the messages in the field batches
 }
 
 // plan decides what to do with the rows of each group. The rows are sorted by group and
-// position. now is the database's time, and asked is the time on the relay's clock when the
-// relay asked the database for now.
+// position. now is the database's time, and requestedAt is the time on the relay's clock
+// when the relay asked the database for now.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
@@ -192,11 +194,13 @@ func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64
 		group := rows[:n]
 		rows = rows[n:]
 
-		untried := head.position < head.from || head.position > head.to
+		untried := head.position < head.markedFrom || head.position > head.markedTo
 		left := t.outbox.config.ResendFor
 		if !untried {
-			left -= time.Duration(now-head.first) * time.Microsecond
-			for len(group) > 1 && group[len(group)-1].position > head.to { // new rows wait until all possibly sent rows are confirmed
+			left -= time.Duration(now-head.firstAttempt) * time.Microsecond
+			// Send only the possibly sent rows, up to position head.markedTo. The later rows wait until
+			// these are confirmed.
+			for len(group) > 1 && group[len(group)-1].position > head.markedTo {
 				group = group[:len(group)-1]
 			}
 		}
@@ -221,7 +225,7 @@ func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64
 			p.bytes += len(r.message)
 		}
 		if untried || late {
-			p.toMark = append(p.toMark, groupRange{Group: b.group, From: head.position, To: max(head.to, b.rows[len(b.rows)-1].position)})
+			p.toMark = append(p.toMark, groupRange{Group: b.group, From: head.position, To: max(head.markedTo, b.rows[len(b.rows)-1].position)})
 		}
 		p.batches = append(p.batches, b)
 	}

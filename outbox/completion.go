@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// completion is a row that leaves the outbox. The JSON names are the column names of the
-// record type in the statements.
+// completion describes a row that leaves the outbox. The JSON names are the column names
+// in the part {records ...} of the SQL statements archive and remove.
 type completion struct {
 	Group          string  `json:"g"`
 	Position       int64   `json:"p"`

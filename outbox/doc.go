@@ -5,9 +5,9 @@
 //
 // A program that writes to its database and then sends a message can die between both
 // steps. Storing the message in the same transaction closes this gap but opens others.
-// Row numbers do not follow the order of commits, so a later event of a group can be
-// sent first. A relay that dies between a send and the record of the send repeats the
-// send. Two relays that both believe they are alone send every message twice.
+// Row numbers do not follow the order of commits, so a later event of a group can be sent
+// first. A relay that dies between a send and the record of the send repeats the send. If
+// two relays each believe that no other relay is running, they send every message twice.
 //
 // # Guarantee
 //
@@ -15,17 +15,18 @@
 //     the transaction of [Outbox.Add] committed.
 //   - Messages of a group are ordered by commit. Add draws positions from the group's
 //     counter row and locks the row until the transaction ends. Positions therefore have
-//     no gaps, and before a visible position no new position appears.
+//     no gaps, and after a position is visible, no smaller position of the group can
+//     appear.
 //   - Any number of processes may run a [Relay]; one of them leads. A database row names
 //     the leader and has a fence that grows with each takeover. Every write of a relay
 //     checks the fence.
-//   - A row is marked durably before its first attempt. After a crash of a relay or of
-//     the database, the first unconfirmed row of a group is sent again before any later
-//     row, with equal bytes, so SQS recognises it: each message is in the queue exactly
-//     once.
-//   - A row is late if SQS may have forgotten its first attempt. [Config].Late decides
-//     about late rows. By default the relay holds the row and the rest of its group, and
-//     reports the row.
+//   - Before its first attempt, a row is durably marked as possibly sent. After a crash
+//     of a relay or of the database, the first unconfirmed row of a group is sent again
+//     before any later row, with equal bytes, so SQS recognises it: each message is in
+//     the queue exactly once.
+//   - A row is late if it was possibly sent so long ago that SQS may have forgotten it.
+//     [Config].Late decides about late rows. By default the relay holds the row and the
+//     rest of its group, and reports the row.
 //   - A failing message stops its own group and no other group.
 //
 // # Limits
@@ -40,31 +41,32 @@
 // instead of waiting.
 //
 // Ages come from the database's clock; for SQLite, from the machine's clock. A backward
-// clock step of more than five seconds makes all marked messages late, because the time
-// since their first attempts is unknown. Relays compare the clock with the largest time
-// in any relay's commits; the leader commits at least once per third of the lease.
-// Relays cannot detect a step if the clock still shows a later time than the last
-// commit, for example because no relay was running.
+// clock step of more than five seconds makes all possibly sent messages late, because the
+// time since their first attempts is unknown. Relays compare the clock with the largest
+// time in any relay's commits; the leader commits at least once per third of the lease.
+// Relays cannot detect a step if the clock still shows a later time than the last commit,
+// for example because no relay was running.
 //
 // Group counters are never deleted, because positions must stay unique. Each counter
 // takes about 100 bytes including its index entry.
 //
 // # Operation
 //
-// PostgreSQL: rows of the table outbox are inserted and deleted, never updated; per
-// attempt the relay writes one mark per group. A transaction left open anywhere in the
-// database prevents vacuuming of deleted rows, and the relay must read past them: bound
-// transactions with idle_in_transaction_session_timeout.
+// PostgreSQL: rows of the table outbox are inserted and deleted, never updated; for each
+// attempt the relay writes one row per group to outbox_attempts, which marks messages as
+// possibly sent. A transaction left open anywhere in the database prevents vacuuming of
+// deleted rows, and the relay must read past them: bound transactions with
+// idle_in_transaction_session_timeout.
 //
 // [Schema] sets two storage parameters, measured in November 2026 with 8 writers and 200
-// groups. First, counters and marks have a fillfactor of 50: while another transaction
-// was open, 53 % of the mark updates needed no new index entry, compared with 1 %
-// without the setting. Without an open transaction the share was 99 % in both cases; a
-// fillfactor of 25 was no better.
-// Second, autovacuum runs on the table outbox after 10,000 deleted rows, at any table
-// size: without any vacuum the table was 2 to 4 times as large after 15 s. By default
-// autovacuum starts late after a bad day, because its threshold grows with the backlog.
-// Differences in speed were within the noise.
+// groups. First, outbox_groups and outbox_attempts have a fillfactor of 50: while another
+// transaction was open, 53 % of the updates of outbox_attempts needed no new index entry,
+// compared with 1 % without the setting. Without an open transaction the share was 99 %
+// in both cases; a fillfactor of 25 was no better. Second, autovacuum runs on the table
+// outbox after 10,000 deleted rows, at any table size: without any vacuum the table was 2
+// to 4 times as large after 15 s. By default autovacuum starts late after a bad day,
+// because its threshold grows with the backlog. Differences in speed were within the
+// noise.
 //
 // [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
 // lists messages that may have been stored and are too old to resend. [Outbox.Resolve]
@@ -78,15 +80,15 @@
 // MySQL and MariaDB are unsupported. The relay renews its lease, takes over and marks
 // rows with UPDATE ... RETURNING and INSERT ... ON CONFLICT; both databases lack these
 // forms, so each statement would need a third version and a third proof of correctness.
-// The ordering works there: a table with a counter per group, and in the event's
-// transaction
+// An outbox in these databases can still keep the order of a group. It needs a table with
+// one counter for each group. The event's transaction first executes
 //
 //	INSERT INTO counters VALUES (?, LAST_INSERT_ID(1))
 //	  ON DUPLICATE KEY UPDATE last_position = LAST_INSERT_ID(last_position + 1)
 //
-// then the message, as the JSON of Build's result, with the position LAST_INSERT_ID().
-// The counter row stays locked until the commit, so positions follow commit order and
-// other groups do not wait. With a replay.Source over this table, package replay sends
-// the messages in order, each durably marked before its send. When a plan's report is
-// complete, delete the sent rows; make no other plan before that.
+// and then inserts the message, as the JSON of Build's result, with the position
+// LAST_INSERT_ID(). The counter row stays locked until the commit, so positions follow
+// commit order and other groups do not wait. With a replay.Source over this table,
+// package replay sends the messages in order, each durably marked before its send. When a
+// plan's report is complete, delete the sent rows; make no other plan before that.
 package outbox

@@ -25,12 +25,14 @@ type GroupStats struct {
 	DedupeKey string
 	EventID   uuid.UUID
 
-	// Age is the time since the first message was added.
+	// Age is the time since Add stored the first message of the group that is still in the
+	// outbox.
 	Age time.Duration
 
-	// FirstAttempt is zero unless the first message was sent and has no answer yet; it is
-	// then the start of the first attempt. LateIn is the time from the call of Groups until
-	// the message is late. The message is late now if FirstAttempt is set and LateIn is 0.
+	// FirstAttempt is the start of the first attempt to send the first message, if the
+	// message was possibly sent and is not confirmed. Otherwise it is zero. LateIn is the
+	// time until the message is late, that is, until SQS may have forgotten the first
+	// attempt. If LateIn is 0 and FirstAttempt is set, the message is late now.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }
@@ -42,9 +44,9 @@ func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <=
 const groupsPage = 200
 
 // Groups returns the message groups whose first message was added at least age ago,
-// oldest first. With age 0 it returns the lag of all groups; with an age above the
-// relay's usual delay, the stuck groups. Groups reads the database and needs no relay. A
-// relay's [RelayStats].Stopped has the reasons of failures.
+// oldest first. With age 0 it returns all groups. With an age above the relay's usual
+// delay, it returns only the stuck groups. Groups reads the database and needs no relay.
+// The reasons of failures are in [RelayStats].Stopped of the leading relay.
 func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, error) {
 	var out []GroupStats
 	for cursor, more := "", true; more; {

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// LateError reports a held message. An attempt may have stored the message so long ago
-// that SQS may not recognise another attempt. Later messages of the group wait.
-// [Outbox.Resolve] resolves the message.
+// LateError reports a late message that the relay does not send: an attempt may have
+// stored the message so long ago that SQS may not recognise another attempt. Later
+// messages of the group wait until a call of [Outbox.Resolve] decides about the message.
 type LateError struct {
 	Group        string
 	Position     int64
@@ -39,13 +39,14 @@ type LateRow struct {
 	Added        time.Time
 }
 
-// Late returns the late messages ordered by group and position. Each of them may be in
-// the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
+// Late returns the late messages ordered by group and position: messages that were
+// possibly sent so long ago that SQS may not recognise another attempt. Each of them may
+// be in the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
 // database and needs no relay.
 //
-// One commit may record several messages of a group as possibly sent. If the first of
-// these messages is late, the others are also late, because the database does not record
-// the number of sent messages.
+// One commit may record several messages of a group as possibly sent, with one time. When
+// this time is too long ago, all of these messages are late. Some of them may never have
+// been sent: the database does not record that.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.each(ctx, func(rows *sql.Rows) error {
@@ -74,20 +75,21 @@ var (
 	// the outbox. Resolve the first message.
 	ErrNotFirst = errors.New("not the first message of its group")
 
-	// ErrUnderWay: a relay may be sending the message at this moment. Afterwards the
-	// message has left the outbox, is late, or was refused.
+	// ErrUnderWay: a relay may be sending the message now. Wait until the message has left
+	// the outbox, is late, or was refused.
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
-// Resolve records an operator's decision about the first message of a group if the relay
-// cannot decide: about a late message, or a message refused repeatedly.
+// Resolve carries out an operator's decision about the first message of a group if the
+// relay cannot decide: the message is late, or was refused repeatedly.
 //
 //   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
 //     the outbox.
 //   - [idempotency.ResolutionNoEffect]: the consumer does not have the message, or
-//     recognises a second copy. The message and all late messages after it are sent
-//     like new messages. A relay sends a message only after confirmation of the
-//     previous one, so if this message was never sent, neither were the later ones.
+//     recognises a second copy. The message and all late messages after it are sent like
+//     new messages. That is safe, because a relay sends a message only after SQS has
+//     confirmed the previous one: if SQS does not have this message, the later ones were
+//     never sent.
 //   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
 //     outbox, and its group continues.
 //

@@ -12,8 +12,8 @@ import (
 
 // leadership is the state of this relay while it leads: from the takeover until the lease
 // ends or Run returns. Only the goroutine of Run changes the fields. A separate goroutine
-// passes all messages to the sender: this call may wait for room in the sender's buffer,
-// and neither Run nor a callback of the sender may wait for room.
+// calls Sender.SendMessageAsync for all messages. That call may block until the sender's
+// buffer has room, and would otherwise block Run or a callback of the sender.
 type leadership struct {
 	*Relay
 	fence int64
@@ -25,11 +25,11 @@ type leadership struct {
 	ending    atomic.Bool   // no further message may be sent
 
 	inFlight        map[string]*rowBatch
-	readyBatches    chan *rowBatch // batches ready for the next row; has room for all batches
+	readyBatches    chan *rowBatch // batches whose next row may be sent; has room for all batches
 	finishedBatches chan *rowBatch
-	toUnmark        map[string]int64 // last positions possibly sent, by group, for the next commit
-	cursor          string           // last group of the last pick
-	moreWaiting     bool             // the last pick did not return all waiting groups
+	toUnmark        map[string]int64 // by group: the next commit unmarks the rows after this position
+	cursor          string           // the group at which the previous pick ended; the next pick starts after it
+	moreWaiting     bool             // the previous pick may have left waiting rows
 	failures        int              // consecutive database errors
 }
 
@@ -37,7 +37,7 @@ func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Insta
 	t := &leadership{
 		Relay: r, fence: fence, renewedAt: until.Add(-r.config.Lease),
 		inFlight: map[string]*rowBatch{}, toUnmark: map[string]int64{},
-		readyBatches: make(chan *rowBatch, r.config.Groups), finishedBatches: make(chan *rowBatch, r.config.Groups), // so that a run never blocks when it ends
+		readyBatches: make(chan *rowBatch, r.config.Groups), finishedBatches: make(chan *rowBatch, r.config.Groups), // so that a batch never blocks when it ends
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })
@@ -46,21 +46,21 @@ func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Insta
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
-// renewed records that the lease was renewed. The new lease began at the time asked.
+// renewed records that the lease was renewed. The new lease began when the relay
+// requested it from the database, at the time requestedAt.
 func (t *leadership) renewed(requestedAt clock.Instant) {
 	t.failures = 0
 	t.renewedAt = requestedAt
 	t.expiry.Reset(requestedAt.Add(t.config.Lease))
 }
 
-// shortenMark makes the next commit shorten the mark of a group, the range of rows that
-// may have been sent. The mark then ends at the given position. Later rows count as never
-// sent.
-func (t *leadership) unmarkAfter(group string, to int64) {
+// unmarkAfter makes the next commit remove the mark "possibly sent" from the rows of a
+// group after the given position. These rows then count as never sent.
+func (t *leadership) unmarkAfter(group string, position int64) {
 	if was, ok := t.toUnmark[group]; ok {
-		to = min(to, was)
+		position = min(position, was)
 	}
-	t.toUnmark[group] = to
+	t.toUnmark[group] = position
 }
 
 // busy returns the groups that a commit must skip: groups with messages in flight, and
@@ -88,12 +88,14 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by pick, with the mark of its group: the range of rows that may
-// have been sent.
+// pickedRow is a row read by pick(). The rows of its group from the position markedFrom
+// up to markedTo were possibly sent, and firstAttempt is the time of the first attempt.
+// If no rows were possibly sent, the three fields are 0, or markedTo is less than
+// markedFrom.
 type pickedRow struct {
 	group string
 	row
-	from, to, first int64 // range of the mark, and time of its first attempt
+	markedFrom, markedTo, firstAttempt int64
 }
 
 // recordLate adds the groups whose first row is late to the stopped groups.
@@ -105,7 +107,7 @@ func (t *leadership) recordLate(late []pickedRow) {
 		}
 		t.recordStopped(Stopped{
 			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.InDoubt,
-			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.first).UTC()},
+			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.firstAttempt).UTC()},
 		})
 	}
 }

@@ -23,11 +23,13 @@ type Config struct {
 
 	Dialect Dialect
 
-	// ResendFor is the time after its first attempt in which a message may be sent again.
-	// Afterwards the message is late. Zero means [DefaultResendFor], the maximum.
+	// ResendFor is the time after its first attempt in which a message may be sent again. A
+	// message without a confirmation is late when this time has passed. Zero means
+	// [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
-	// Late selects the treatment of late messages. The zero value holds them.
+	// Late selects what the relay does with late messages. The zero value, LateHold, stops
+	// the group at such a message.
 	Late LatePolicy
 
 	// Sent selects the treatment of messages stored by SQS. The zero value deletes them.
@@ -38,8 +40,9 @@ type Config struct {
 	AllowLoss bool
 }
 
-// LatePolicy selects what the relay does with late messages. A late message may be in the
-// queue, and SQS might deliver another attempt a second time.
+// LatePolicy selects what the relay does with late messages. A message is late if it was
+// possibly sent, and its first attempt was at least [Config].ResendFor ago. It may be in
+// the queue, and if the relay sent it again, SQS might deliver it twice.
 type LatePolicy uint8
 
 const (

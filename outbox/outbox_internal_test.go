@@ -69,7 +69,7 @@ func TestBell(t *testing.T) {
 			at = append(at, time.Since(begin))
 			return errors.New("which is not the writer's concern")
 		})
-		for range 121 { // one ring each millisecond
+		for range 121 { // Ring is called every millisecond, for 121 ms
 			bell.Ring()
 			time.Sleep(time.Millisecond)
 		}

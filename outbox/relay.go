@@ -15,9 +15,9 @@ import (
 // end of its lease.
 //
 // Each commit of the leader removes the messages confirmed since the previous commit. It
-// also marks the messages to send next, so that after a crash another leader knows the
-// possibly sent messages. Commits follow each other while messages are in flight. Groups
-// do not wait for each other.
+// also records which messages the leader sends next. After a crash, another leader then
+// knows that these messages were possibly sent. Commits follow each other while messages
+// are in flight. Groups do not wait for each other.
 //
 // The leader has these instruments:
 //
@@ -115,7 +115,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	if r.running.CompareAndSwap(false, true) { // Run has not been called, and cannot begin any more
+	if r.running.CompareAndSwap(false, true) { // Run was not called before, and a later call of Run ends at once
 		r.meters.unregister()
 		close(r.ended)
 	}

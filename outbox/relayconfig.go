@@ -13,10 +13,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Sender is the subset of *sqsfifo.Producer that a relay calls. A producer of any type
-// serves events of all types, because the bytes are already built. Use the default
-// Delivery.OnGroupFailure, PauseInDoubt. No other call should send to the groups of the
-// outbox.
+// Sender is the subset of *sqsfifo.Producer that a relay calls. A Producer[T] for any
+// type T can send the messages of all event types, because the messages in an outbox are
+// complete; nothing is encoded any more. Use the default Delivery.OnGroupFailure,
+// PauseInDoubt. No other call should send to the groups of the outbox.
 //
 // A relay has at most one message per group in flight and submits all messages from one
 // goroutine. [sqsfifo.FateOf] of the error decides the message's fate. done is called
@@ -33,10 +33,11 @@ type RelayConfig struct {
 	// machine's name and the process ID.
 	Holder string
 
-	// Lease is the time until another relay may take over from a leader without a
-	// renewal, for example after a crash. Zero means 15 s. Lease is 500 ms to 60 s and at
-	// most half of [Config].ResendFor, so that a new leader finds messages in flight
-	// before they are late.
+	// Lease is the time for which a relay leads after each renewal of its lease. If the
+	// leader does not renew it, for example after a crash, another relay takes over when the
+	// lease has ended. Zero means 15 s. Lease is 500 ms to 60 s and at most half of
+	// [Config].ResendFor, so that a new leader can send the messages in flight again before
+	// they are late.
 	Lease time.Duration
 
 	// Poll is the interval at which an idle relay looks for messages, and a standby for
@@ -60,8 +61,9 @@ type RelayConfig struct {
 	MeterProvider metric.MeterProvider
 }
 
-// maxLease is the longest lease. A takeover after a crash then comes well before the
-// deduplication interval ends.
+// maxLease is the longest lease. It is much shorter than SQS's deduplication interval of
+// five minutes, so a relay that takes over after a crash can still send messages again
+// safely.
 const maxLease = 60 * time.Second
 
 // complete returns the configuration with defaults, or an error.

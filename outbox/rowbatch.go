@@ -19,23 +19,23 @@ type row struct {
 	hash     []byte
 }
 
-// run is a sequence of rows of one group. The relay sends the rows one after another. The
-// database already records the rows as possibly sent (marked).
+// rowBatch has consecutive rows of one group, for one or more sends. The relay sends the
+// rows one after another. The database has already marked the rows as possibly sent.
 type rowBatch struct {
 	group    string
 	rows     []row
-	deadline clock.Instant // until this time SQS certainly recognises an earlier attempt
+	deadline clock.Instant // until this time SQS certainly recognises a second attempt of a row
 
-	ctx context.Context // ends at the deadline, or with the lease
+	ctx context.Context // ends at the deadline or with the lease, whichever is earlier
 	end context.CancelFunc
 
-	// fresh reports that no earlier run has tried a row of this run. A row then counts as
-	// never sent again (unmarked) if this run certainly did not send it, or SQS certainly
-	// did not store it.
+	// untried is true if no row of this batch was marked as possibly sent before. When the
+	// batch ends, the relay then removes the mark from each row that was certainly not sent,
+	// or that SQS certainly did not store.
 	untried bool
 
-	// receipts has the receipts of the first rows, in order. err is the error of the row
-	// after these, or nil if that row was not tried yet.
+	// receipts has the receipts of the rows confirmed so far, in order. err is the error of
+	// the next row, or nil if that row was not tried yet.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row
@@ -81,8 +81,8 @@ func (b *rowBatch) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// sendNext sends the next row of a run, or ends the run. When the sender answers, its
-// callback puts the run into the channel t.steps, and sendNext is called again.
+// sendNext sends the next row of a batch, or ends the batch. When the sender answers, its
+// callback puts the batch into the channel t.readyBatches, and sendNext is called again.
 func (t *leadership) sendNext(b *rowBatch) {
 	i := len(b.receipts)
 	if b.err != nil || i == len(b.rows) || !t.mayBegin(b, i) {
@@ -109,7 +109,8 @@ func (t *leadership) sendNext(b *rowBatch) {
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 
-// fate returns whether SQS stored the message of the failed row, as far as known.
+// fate says whether SQS stored the message of the row that ended the batch with an error:
+// yes, no, or unknown.
 func (b *rowBatch) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
 	if errors.As(b.err, &corrupt) {

@@ -99,6 +99,7 @@ CREATE TABLE outbox_leader (
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
 
-// second is the second step of the schema. The column seen_at has the largest time of the
-// database clock in any commit of a relay. Relays of version 1 ignore seen_at.
+// second is step 2 of the schema. Each commit of a relay sets the column seen_at to the
+// time of the database's clock if that time is larger. Relays of version 1 ignore
+// seen_at.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

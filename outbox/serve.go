@@ -11,7 +11,8 @@ import (
 // commit removes the rows of several groups.
 const gatherTime = 2 * time.Millisecond
 
-// serve commits and sends until the relay must end, another relay leads, or the lease ends.
+// serve sends messages and records the results in the database until the relay must end,
+// another relay leads, or the lease ends.
 func (t *leadership) serve(ctx context.Context) {
 	t.recordLeading(true, t.fence)
 	var submitter sync.WaitGroup
@@ -28,7 +29,7 @@ func (t *leadership) serve(ctx context.Context) {
 		t.withdraw(err)
 		t.await(nil)
 	}
-	close(t.readyBatches) // no run sends to steps any more, because all batches have ended
+	close(t.readyBatches) // all batches have ended, so the channel gets no more of them
 	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
@@ -47,8 +48,8 @@ func (t *leadership) serve(ctx context.Context) {
 	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
 }
 
-// finish waits for all messages in flight until the context of Close ends. Then it
-// cancels the sends still in flight, and waits for their outcomes.
+// finish waits for all messages in flight, but only until the context of Close ends. Then
+// it cancels the sends still in flight, and waits for their outcomes.
 func (t *leadership) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
@@ -69,11 +70,12 @@ func (t *leadership) await(abort <-chan struct{}) {
 	}
 }
 
-// work makes commits and returns the reason for the end of leadership.
+// work makes the commits of the leading relay until it must not lead any more, and
+// returns the reason.
 func (t *leadership) work(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
-	lookForRows := true // new rows may be waiting
+	lookForRows := true // check the database for new rows, because the outbox may have some
 	for {
 		if len(t.confirmed)+len(t.toUnmark) == 0 && !t.moreWaiting && !lookForRows {
 			select {
@@ -96,7 +98,7 @@ func (t *leadership) work(ctx context.Context) error {
 		if t.sends.Err() != nil {
 			return context.Cause(t.sends)
 		}
-		select { // this pass serves a signal that is already waiting
+		select { // do not wait; if Wake was called, check for new rows now
 		case <-t.wake:
 			lookForRows = true
 		default:
@@ -128,8 +130,9 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather records the outcomes of the runs that have ended. If confirmed rows wait for
-// their removal, gather waits up to gatherTime for more outcomes.
+// gather records the outcomes of the batches that have ended. If there are confirmed
+// rows, which the next commit deletes, gather waits up to gatherTime for more, so that
+// one commit deletes the rows of several groups.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
@@ -167,17 +170,18 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. A run whose rows were
-// never tried before (fresh) sends no further row after a quarter of ResendFor. Its
-// remaining rows then wait for another commit, which marks them again with a full
-// ResendFor.
+// mayBegin reports whether the next message of a batch may be sent. A batch of untried
+// rows sends no further row after a quarter of ResendFor, because all its rows were
+// marked with the same time. The remaining rows are marked again by another commit, with
+// a later time, so each row has at least three quarters of ResendFor for repeated
+// attempts.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !b.untried || left > t.outbox.config.ResendFor*3/4)
 }
 
-// recordEnd handles the end of a run. It records the confirmed rows. After a failure it
+// recordEnd handles the end of a batch. It records the confirmed rows. After a failure it
 // stops the group, unless the relay has cancelled all sends.
 func (t *leadership) recordEnd(b *rowBatch) {
 	delete(t.inFlight, b.group)
@@ -198,7 +202,7 @@ func (t *leadership) recordEnd(b *rowBatch) {
 	}
 }
 
-// recordStop adds the group of a failed run to the stopped groups.
+// recordStop adds the group of a failed batch to the stopped groups.
 func (t *leadership) recordStop(b *rowBatch) {
 	t.recordStopped(Stopped{
 		Group: b.group, Position: b.rows[len(b.receipts)].position, DedupeKey: b.key,

@@ -23,8 +23,8 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// availableGroups lists the first ?4 message groups that are not in the list ?2, each with its first
-// position.
+// availableGroups lists up to ?4 message groups, each with the position of its first row.
+// It omits the groups in the JSON array ?2, for example groups with messages in flight.
 const availableGroups = heads + `, available AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
@@ -63,13 +63,14 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// ?1 is the length of the backward step of the clock. ?2 is the current time less
-		// ResendFor: a message whose first attempt was at this time is late.
+		// After the database's clock was set back by ?1 microseconds, move the times of first
+		// attempts back by ?1, too, and at least so far that the messages are late. ?2 is the
+		// latest such time: now minus ResendFor.
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
-		// Pick reads up to ?5 rows of each group in the list free. A row is read only if
-		// the rows before it have fewer than ?6 bytes in all.
+		// The statement reads up to ?5 rows of each group in the query available. It leaves out
+		// a row if the rows before it have ?6 bytes or more in all.
 		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

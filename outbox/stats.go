@@ -48,7 +48,7 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 type RelayStats struct {
 	Holder  string
 	Leading bool
-	Fence   int64 // fence of the last leadership of this relay
+	Fence   int64 // number of the takeover at which this relay last became the leader
 	Terms   int64
 
 	// Sent and Duplicates count messages for which the producer returned a receipt. The
@@ -59,7 +59,8 @@ type RelayStats struct {
 	// InFlight is the number of groups with messages in flight.
 	InFlight int
 
-	// Commits counts commits and checks for messages; Database is their total time.
+	// Commits is the number of commits, plus the number of queries for new messages.
+	// Database is their total time.
 	Commits  int64
 	Database time.Duration
 

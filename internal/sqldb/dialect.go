@@ -76,19 +76,9 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 	return nil
 }
 
-// Render translates the text of a statement into the dialect. In the text,
-//
-//	?1                         is a parameter
-//	{now}                      is the time in microseconds since 1970
-//	{list ?1}                  is a query for the texts of a JSON array
-//	{records ?1: g text, ...}  is a table with the members of a JSON array of objects
-//	{int} {text} {bytes}       are types of columns, {name} a text ordered by bytes
-//	{strict}                   ends a table: SQLite checks the types of its values
-//	{counters}                 ends a table of few, often changed rows
-//	{queue}                    ends a table of short-lived rows
-//
-// JSON keeps group names and numbers unchanged, and needs no driver types. JSON never
-// carries the bytes of messages.
+// A list is passed as one JSON text, because that needs no array type of the database
+// driver. JSON keeps group names and numbers unchanged. The bytes of messages are never
+// passed as JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

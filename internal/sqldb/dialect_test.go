@@ -15,8 +15,9 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// A step with StopsOlder forbids writes by programs of earlier versions. oldest returns
-// the version after the last such step. Without such a step, it returns 1.
+// A schema step with StopsOlder forbids writes by programs of earlier versions. Step
+// number n leads to version n. oldest() returns the number of the last step with
+// StopsOlder or, without such a step, 1.
 func TestOldest(t *testing.T) {
 	for _, tc := range []struct {
 		steps []Step

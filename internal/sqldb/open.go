@@ -75,8 +75,8 @@ func (c *checks) settings(ctx context.Context) error {
 	return c.sqlite(ctx)
 }
 
-// sqlite checks the settings of one connection to a SQLite database. All connections have
-// these settings if the data source name contains them.
+// sqlite checks the settings of one connection to a SQLite database. One is enough if the
+// data source name contains the settings, because then all connections have them.
 func (c *checks) sqlite(ctx context.Context) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {

@@ -41,13 +41,13 @@ type Schema struct {
 	// empty database. A released step never changes.
 	Steps []Step
 
-	// Tables maps each table of the program to its columns.
+	// Tables maps the name of each table in the schema to the names of its columns.
 	Tables map[string]string
 }
 
 // Step is one change of a schema: statements separated by a semicolon and an empty line,
-// in the form of [Dialect.Render]. The field Both has the statements for both dialects.
-// They come before the statements of one dialect.
+// in the form of [Dialect.Render]. The statements in the field Both are executed in both
+// databases, and before the statements in the field SQLite or PostgreSQL.
 type Step struct {
 	Both, SQLite, PostgreSQL string
 
@@ -116,9 +116,10 @@ func (s *Schema) Oldest() string {
 }
 
 // CheckOldest returns an [*idempotency.InvalidError] if programs of this version may not
-// write to the database any more. A transaction that has read its argument (see Oldest)
-// may finish, because a migration waits for such transactions. Later transactions read
-// the new number.
+// write to the database any more. The argument is the value of the expression
+// [Schema.Oldest] in the caller's transaction. A transaction that has read this value may
+// finish, because a migration waits for such transactions. Transactions that begin after
+// the migration read the new value.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -192,8 +193,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Wait for the transactions that have read row "oldest", because they may still
-		// write. Later transactions wait for this lock, and then read the new number.
+		// Wait for the transactions that have read the oldest permitted version, because they
+		// may still write. Later transactions wait for this lock, and then read the value that
+		// this migration writes.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

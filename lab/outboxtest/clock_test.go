@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// isLate reports whether the relay has one stopped group, and holds its first message
-// because the message is late.
+// isLate reports whether the relay has exactly one stopped group, and the group stopped
+// because its first message is late.
 func isLate(r *outbox.Relay) bool {
 	var late *outbox.LateError
 	stopped := r.Stats().Stopped

@@ -293,8 +293,9 @@ func (s *crashTest) killRelay() {
 	s.startRelay(i)
 }
 
-// disturb kills relays and stops the database server in random order, one each time that a
-// fixed number of events is written. If srv is nil, stops must be 0.
+// disturb makes *crashKills kills of relays and the given number of stops of the database
+// server, in random order. The events are divided into equal shares, and one kill or stop
+// comes near the end of each share. If srv is nil, stops must be 0.
 func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	var plan []bool // true for a stop of the server, false for a kill of a relay
 	for i := range *crashKills + stops {

@@ -34,7 +34,7 @@ type faults struct {
 	rng         *rand.Rand
 	rate        float64
 	broken      int
-	unconfirmed int // number of commits that were made but reported as failed
+	unconfirmed int // commits that succeeded, but returned an error to the relay
 }
 
 func (f *faults) isHit() bool {
@@ -204,8 +204,9 @@ func TestFaultyDatabase(t *testing.T) {
 	assert.Positive(t, after)
 }
 
-// A commit that marks rows as possibly sent succeeds, but the database reports a failure.
-// The relay removes the marks: it did not send the rows, so they must not become late.
+// A commit that marks rows as possibly sent succeeds, but the database reports an error.
+// The relay does not send the rows, and removes the marks in a later commit. Otherwise
+// the rows would become late, although they were never sent.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
@@ -233,8 +234,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// unconfirmed makes connections that report a failure for each successful commit of a
-// transaction in which a statement contains the text match.
+// unconfirmed makes connections whose Commit returns an error after a successful commit,
+// if a statement of the transaction contains the text in the field match.
 type unconfirmed struct {
 	*faults
 	match string
@@ -294,7 +295,7 @@ func TestNotify(t *testing.T) {
 	bell := outbox.NewBell(outbox.Notify(db, channel))
 	defer bell.Close()
 	eventually(t, "it leads", func() bool { return r.Stats().Leading })
-	time.Sleep(50 * time.Millisecond) // by now the first poll has ended
+	time.Sleep(50 * time.Millisecond) // the relay has checked for messages; the next check comes 15 s later
 	begin := time.Now()
 	for i := range 100 {
 		add(t, box, db, build(t, fmt.Sprintf("%03d", i), "g"))

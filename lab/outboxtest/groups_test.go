@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Groups returns the number and the age of the messages of each group, and the first
-// attempt of a message without an answer. With an age of ten minutes, Groups returns only
-// the stuck groups.
+// Outbox.Groups returns for each group the number of messages, the age of the first
+// message, and the time of its first attempt if it got no answer. With an age of ten
+// minutes, Groups returns only the groups whose first message is older.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -78,8 +78,8 @@ func TestGroups(t *testing.T) {
 		assert.Zero(t, broken.FirstAttempt)
 		assert.False(t, broken.Late())
 
-		// Resolve accepts the message that Groups names as a group's first. Afterwards the
-		// next message is the first.
+		// Resolve accepts the Group and the Position that the method Groups returned.
+		// Afterwards the group's next message is its first.
 		require.NoError(t, box.Resolve(t.Context(), late.Group, late.Position, idempotency.ResolutionTookEffect))
 		require.ErrorIs(t, box.Resolve(t.Context(), tried.Group, tried.Position, idempotency.ResolutionTookEffect), outbox.ErrUnderWay)
 		require.NoError(t, box.Resolve(t.Context(), broken.Group, broken.Position, idempotency.ResolutionGiveUp))
@@ -98,8 +98,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns a copy of groups with the ages of another list, because the fields Age
-// and LateIn differ between two reads.
+// withAges returns a copy of groups in which the fields Age and LateIn have the values of
+// from. These fields differ between two reads, so a comparison must ignore them.
 func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

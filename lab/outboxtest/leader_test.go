@@ -49,7 +49,8 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			return sqsfifo.Receipt{}, refused(m) // the relay takes the refusal as proof that SQS never stored the row
+			// a refusal: SQS did not store the row, so a leader would now remove the row's mark
+			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun
 		_, err := db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
@@ -109,7 +110,7 @@ func TestADeposedRelayDoesNotResign(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
 		eventually(t, "it leads", func() bool { return r.Stats().Leading })
-		time.Sleep(20 * time.Millisecond) // by now the first poll has ended
+		time.Sleep(20 * time.Millisecond) // the relay has checked for messages; the next check comes 15 s later
 		_, err = db.Exec(`UPDATE outbox_leader SET fence = fence + 1, token = 'other', holder = 'other'`)
 		require.NoError(t, err)
 		cancel()

@@ -237,8 +237,8 @@ func TestNoGroupStarves(t *testing.T) {
 	})
 }
 
-// A commit that marks rows has at most a certain number of message bytes; the next commit
-// marks the other rows.
+// One commit marks only a limited number of message bytes as possibly sent. Here the
+// total size of the messages is above this limit, so several commits mark them.
 func TestBigMessages(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -267,9 +267,9 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// Rows that wait for a slow message of their group are marked as possibly sent again,
-// with a later time, just before their send. The slow message therefore does not make
-// them late.
+// One commit marks three rows of a group as possibly sent. The first message takes long.
+// Just before the other rows are sent, another commit marks them again, with a later
+// time. They therefore do not become late.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })
