@@ -26,7 +26,7 @@ type rowBatch struct {
 	rows     []row
 	deadline clock.Instant // until this time SQS certainly recognises a second attempt of a row
 
-	ctx context.Context // ends at the deadline or with the lease, whichever is earlier
+	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
 	// untried is true if no row of this batch was marked as possibly sent before. When the
