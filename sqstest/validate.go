@@ -4,11 +4,11 @@ package sqstest
 //   - The order of the checks is not known (F-062). Here the FIFO parameters come
 //     first, then the contents.
 //   - In a batch, faults of the FIFO parameters refuse the whole request (F-050 to
-//     F-052). Faults of the contents fail their entry, unless
-//     Config.ContentsRefuseBatch is set. AWS was recorded to fail the entry on standard
+//     F-052). Faults of the contents fail their entry, unless Config.ContentsRefuseBatch
+//     is set. Recordings show that on AWS the entry fails, but they are of standard
 //     queues only (F-058, F-059).
-//   - No recording shows AWS's texts about attribute names, types and numbers, or its
-//     refusal of the reserved members StringListValues and BinaryListValues.
+//   - No recording shows AWS's error messages about attribute names, types and numbers,
+//     or its refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. Such a body
 //     cannot reach AWS at all, because an SDK replaces the bad bytes.
 

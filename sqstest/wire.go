@@ -3,10 +3,10 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Member names are matched case-insensitively, the last of repeated members counts,
 //     and an escaped lone surrogate becomes U+FFFD.
-//   - The members of an answer are in alphabetical order, as recorded. The Attributes
-//     of a message have the recorded order (F-148; go-cloud, 2024-05-31 and
-//     2026-03-19); two attributes without a recording come last. The attributes of a
-//     queue are in alphabetical order, because AWS's order was not recorded.
+//   - The members of an answer are in alphabetical order, as recorded. The Attributes of
+//     a message have the recorded order (F-148; go-cloud, 2024-05-31 and 2026-03-19); two
+//     attributes that no recording contains come last. The attributes of a queue are in
+//     alphabetical order, because no recording shows AWS's order.
 
 import (
 	"bytes"

@@ -192,7 +192,7 @@ const (
 	stormRate    = 80
 	stormSeconds = 600
 	stormEvents  = stormRate * stormSeconds
-	stormOneIn   = 100 // stormRepeats of every stormOneIn events
+	stormOneIn   = 100 // of 100 events, 6 (stormRepeats) get a duplicate attempt
 	stormRepeats = 6
 
 	// The storm has two senders. The suite sends the background load: copies of the
