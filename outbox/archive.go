@@ -23,10 +23,10 @@ type Place struct {
 type Outcome string
 
 const (
-	OutcomeSent      Outcome = "sent"      // SQS stored the message
-	OutcomeDuplicate Outcome = "duplicate" // SQS stored an earlier attempt
-	OutcomeSettled   Outcome = "settled"   // assumed sent: by a call of Resolve, or because of the policy LateAssumeSent
-	OutcomeDiscarded Outcome = "discarded" // dropped by a call of Resolve, without another send
+	OutcomeSent        Outcome = "sent"         // SQS stored the message
+	OutcomeDuplicate   Outcome = "duplicate"    // SQS stored an earlier attempt
+	OutcomeAssumedSent Outcome = "assumed_sent" // assumed sent: by a call of Resolve, or because of the policy LateAssumeSent
+	OutcomeDiscarded   Outcome = "discarded"    // dropped by a call of Resolve, without another send
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].
@@ -46,9 +46,9 @@ type ArchivedRow struct {
 	// answer.
 	MessageID, SequenceNumber string
 
-	// Added is the time of the call of Add, and Settled the time at which the message left
+	// Added is the time of the call of Add, and Left the time at which the message left
 	// the outbox. If SQS accepted the message, it did so between these times.
-	Added, Settled time.Time
+	Added, Left time.Time
 }
 
 // archivePage is the number of rows per read.
@@ -108,12 +108,12 @@ func (o *Outbox) archived(ctx context.Context, query string, args ...any) (out [
 	err = o.each(ctx, func(rows *sql.Rows) error {
 		var r ArchivedRow
 		var message, hash []byte
-		var added, settled int64
-		if err := rows.Scan(&r.Group, &r.Position, &message, &hash, &r.Outcome, &r.MessageID, &r.SequenceNumber, &added, &settled); err != nil {
+		var added, left int64
+		if err := rows.Scan(&r.Group, &r.Position, &message, &hash, &r.Outcome, &r.MessageID, &r.SequenceNumber, &added, &left); err != nil {
 			return err
 		}
 		r.BodyHash = hex.EncodeToString(hash)
-		r.Added, r.Settled = time.UnixMicro(added).UTC(), time.UnixMicro(settled).UTC()
+		r.Added, r.Left = time.UnixMicro(added).UTC(), time.UnixMicro(left).UTC()
 		r.Message = new(sqsfifo.Message)
 		if r.Err = json.Unmarshal(message, r.Message); r.Err == nil && r.Message.Body == "" {
 			r.Err = errors.New("it has no body")

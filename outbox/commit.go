@@ -107,11 +107,11 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	}
 	t.renewed(requestedAt)
 	t.meters.countRemoved(t.confirmed)
-	t.confirmed = append(t.confirmed[:0], p.settled...)
+	t.confirmed = append(t.confirmed[:0], p.completions...)
 	clear(t.toUnmark)
 	if groups > 0 {
 		t.cursor = cursor
-		t.moreWaiting = len(p.settled) > 0 || p.bytes >= pickBytes
+		t.moreWaiting = len(p.completions) > 0 || p.bytes >= pickBytes
 	}
 	t.recordLate(p.late)
 	return p.batches, nil
@@ -174,11 +174,11 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 
 // plans holds the decisions of a commit about the picked rows.
 type plans struct {
-	batches []*rowBatch
-	toMark  []groupRange
-	settled []completion
-	late    []pickedRow // first rows of groups that stop because these rows are late
-	bytes   int         // total size of the messages in the field batches
+	batches     []*rowBatch
+	toMark      []groupRange
+	completions []completion
+	late        []pickedRow // first rows of groups that stop because these rows are late
+	bytes       int         // total size of the messages in the field batches
 }
 
 // plan decides what to do with the rows of each group. The rows are sorted by group and
@@ -212,7 +212,7 @@ func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64
 				continue
 			case LateAssumeSent:
 				for _, r := range group {
-					p.settled = append(p.settled, completion{Group: r.group, Position: r.position, Outcome: OutcomeSettled})
+					p.completions = append(p.completions, completion{Group: r.group, Position: r.position, Outcome: OutcomeAssumedSent})
 				}
 				continue
 			case LateResend:

@@ -133,7 +133,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 	case idempotency.ResolutionNoEffect:
 		_, err = tx.ExecContext(ctx, o.sql.unmarkFrom, group, position)
 	case idempotency.ResolutionTookEffect:
-		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeSettled}})
+		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeAssumedSent}})
 	case idempotency.ResolutionGiveUp:
 		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeDiscarded}})
 	}

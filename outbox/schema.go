@@ -43,7 +43,7 @@ var schema = &sqldb.Schema{
 		"outbox":          "message_group, position, message, body_hash, added_at",
 		"outbox_groups":   "message_group, last_position",
 		"outbox_attempts": "message_group, from_position, to_position, first_attempt",
-		"outbox_archive":  "message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at",
+		"outbox_archive":  "message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, left_at",
 		"outbox_leader":   "id, fence, token, holder, lease_until, seen_at",
 	},
 }
@@ -79,14 +79,14 @@ CREATE TABLE outbox_archive (
   message         {bytes} NOT NULL,
   body_hash       {bytes} NOT NULL,
   added_at        {int} NOT NULL,
-  outcome         {text} NOT NULL CHECK (outcome IN ('sent', 'duplicate', 'settled', 'discarded')),
+  outcome         {text} NOT NULL CHECK (outcome IN ('sent', 'duplicate', 'assumed_sent', 'discarded')),
   message_id      {text} NOT NULL,
   sequence_number {text} NOT NULL,
-  settled_at      {int} NOT NULL,
+  left_at      {int} NOT NULL,
   PRIMARY KEY (message_group, position)
 ){strict};
 
-CREATE INDEX outbox_archive_settled_at ON outbox_archive (settled_at);
+CREATE INDEX outbox_archive_left_at ON outbox_archive (left_at);
 
 CREATE TABLE outbox_leader (
   id          {int} PRIMARY KEY CHECK (id = 1),

@@ -90,7 +90,7 @@ func newStatements(d Dialect) statements {
 		unmarkAfter: sql(`UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
 			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`),
 
-		archive: sql(`INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
+		archive: sql(`INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, left_at)
 			SELECT o.message_group, o.position, o.message, o.body_hash, o.added_at, x.o, x.m, x.s, {now}
 			FROM {records ?1: g text, p bigint, o text, m text, s text} JOIN outbox AS o ON o.message_group = x.g AND o.position = x.p WHERE true`),
 
@@ -118,9 +118,9 @@ func newStatements(d Dialect) statements {
 		leader: sql(`SELECT CASE WHEN lease_until > {now} THEN holder ELSE '' END, fence FROM outbox_leader WHERE id = 1`),
 
 		purge: sql(`DELETE FROM outbox_archive WHERE (message_group, position) IN
-			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`),
+			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.left_at <= {now} - ?1 ORDER BY r.left_at LIMIT ?2)`),
 	}
-	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
+	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.left_at FROM outbox_archive AS r `
 	s.archivedAfter = sql(archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`)
 	s.archivedAt = sql(archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`)
 	renewed := `, '', ''`

@@ -51,7 +51,7 @@ func newMeters(provider metric.MeterProvider, read func(context.Context) (g gaug
 	if err != nil {
 		return r, err
 	}
-	for _, o := range []Outcome{OutcomeSent, OutcomeDuplicate, OutcomeSettled, OutcomeDiscarded} {
+	for _, o := range []Outcome{OutcomeSent, OutcomeDuplicate, OutcomeAssumedSent, OutcomeDiscarded} {
 		r.add(0, o) // each series exists before its first message
 	}
 	r.registration, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {

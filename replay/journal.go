@@ -16,9 +16,8 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the records of all runs of one plan. Each record, an entry, is
-// one line with a checksum; error messages call it a mark. Entries written together take
-// one write and one fsync. A crash may cut off the last write, and then [OpenJournal]
+// Journal is the file with the entries of all runs of one plan. An entry is one line with
+// a checksum. Entries written together take one write and one fsync. A crash may cut off the last write, and then [OpenJournal]
 // removes the incomplete write. Nothing was sent after an incomplete write, because a run
 // sends a message only after a complete write. A Journal is for one goroutine at a time.
 type Journal struct {
@@ -140,7 +139,7 @@ func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 	for i := range entries {
 		var err error
 		if text, err = appendLine(text, linePlace{j.commit + 1, uint64(len(entries) - 1 - i)}, &entries[i]); err != nil {
-			return &FileError{j.path, 0, "encode a mark", err}
+			return &FileError{j.path, 0, "encode an entry", err}
 		}
 	}
 	if _, err := j.file.Write(text); err != nil {

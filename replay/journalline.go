@@ -112,7 +112,7 @@ func (r *journalReader) next() (journalEntry, error) {
 	case errors.Is(err, errTorn):
 		return journalEntry{}, r.endOfJournal(line)
 	case err != nil:
-		return journalEntry{}, &FileError{r.path, r.line, "not a mark", err}
+		return journalEntry{}, &FileError{r.path, r.line, "not an entry", err}
 	case !at.follows(r.last):
 		return journalEntry{}, &FileError{r.path, r.line, "lines before it are missing", nil}
 	}

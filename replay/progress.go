@@ -90,7 +90,7 @@ func readHistory(ctx context.Context, plan *Plan, j *Journal) (*history, error) 
 		}
 		n++
 		if err := h.apply(plan, &m); err != nil {
-			return nil, fmt.Errorf("replay: mark %d of the journal: %w", n, err)
+			return nil, fmt.Errorf("replay: entry %d of the journal: %w", n, err)
 		}
 	}
 	return h, nil

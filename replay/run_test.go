@@ -82,7 +82,7 @@ func TestRecordedBeforeSent(t *testing.T) {
 		}
 		at, marked := open[m.Group]
 		if !marked || plan.Items[at].DedupeKey != m.DedupeKey {
-			t.Errorf("%s is sent without a mark", m.DedupeKey)
+			t.Errorf("%s is sent without an entry", m.DedupeKey)
 		}
 		return through(ctx, p, m)
 	})})

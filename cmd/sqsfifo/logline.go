@@ -24,7 +24,7 @@ type provenanceLine struct {
 
 // outboxLine is a row exported from an outbox: the time of the first attempt to send, and
 // the message as JSON. A row from the archive of package outbox has another form: it has
-// no first_attempt, and its member settled_at is the time in microseconds when the outcome
+// no first_attempt, and its member left_at is the time in microseconds when the outcome
 // was recorded.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970

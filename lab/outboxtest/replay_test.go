@@ -44,7 +44,7 @@ func TestArchived(t *testing.T) {
 			require.NoError(t, r.Err)
 			assert.True(t, r.Group > last.Group || r.Group == last.Group && r.Position == last.Position+1, "%v after %v", r.Place, last)
 			assert.Equal(t, sqsfifo.BodyHash(r.Message.Body), r.BodyHash)
-			assert.False(t, r.Added.After(r.Settled))
+			assert.False(t, r.Added.After(r.Left))
 			last = r.Place
 			all, places = append(all, r), append(places, r.Place)
 		}
@@ -53,7 +53,7 @@ func TestArchived(t *testing.T) {
 		assert.Equal(t, outbox.OutcomeSent, all[1].Outcome)
 		assert.NotEmpty(t, all[1].MessageID)
 		assert.NotEmpty(t, all[1].SequenceNumber)
-		assert.Equal(t, outbox.OutcomeSettled, all[1204].Outcome)
+		assert.Equal(t, outbox.OutcomeAssumedSent, all[1204].Outcome)
 		places = append(places, outbox.Place{Group: "none", Position: 1}, places[5])
 		at, err := box.ArchivedAt(t.Context(), places)
 		require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 		for _, it := range plan.Items {
 			counts[string(it.Action)+" "+it.Reason]++
 		}
-		assert.Equal(t, map[string]int{"skip delivered": 1203, "send ": 1, "skip discarded": 1}, counts, "the settled one is in doubt, and inside the window")
+		assert.Equal(t, map[string]int{"skip delivered": 1203, "send ": 1, "skip discarded": 1}, counts, "the message assumed sent is in doubt, and inside the window")
 
 		later := func() time.Time { return now.Add(time.Hour) }
 		plan, err = replay.NewPlan(t.Context(), s, replay.Options{Redeliver: true}, later())
