@@ -37,7 +37,7 @@ func TestDependencies(t *testing.T) {
 		{"./lint/fifovet", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./lint/golangci", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
-		{"./canonicaljson", []string{"."}}, // "." forbids all packages outside the standard library and this module
+		{"./canonicaljson", []string{"."}}, // "." forbids every import outside the standard library and this module
 		{"./internal/window", []string{"."}},
 		{"./idempotency", []string{"."}},
 		{"./idempotency/ledger", []string{"."}},

@@ -25,8 +25,8 @@ import (
 // QueueURL, Deduplication, Delivery, Store and Telemetry configure the queue. Leave
 // these five empty for a producer on a shared [Queue].
 type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue and ends in ".fifo". User information is
-	// refused, because spans, metrics and errors show the URL.
+	// QueueURL is the URL of a FIFO queue and ends in ".fifo". A URL with a user name or
+	// password is refused, because spans, metrics and errors show the URL.
 	QueueURL string
 
 	// Source is the event_source of all events: <organization>.<domain>.<pipeline>.
@@ -113,8 +113,8 @@ const (
 	// ContentBasedDeduplication on.
 	ContentBased Deduplication = iota
 
-	// ExplicitBodyHash sends the ID with each message, for queues with
-	// ContentBasedDeduplication off.
+	// ExplicitBodyHash sends the hash of the body as the deduplication ID of each message.
+	// Use it for queues with ContentBasedDeduplication off.
 	ExplicitBodyHash
 )
 
@@ -133,10 +133,11 @@ const (
 	Warn
 )
 
-// sort decides between refusing and reporting a message's findings. Only findings with
-// the severity Error count. Refused findings prevent the send; reported findings go
-// into the receipt. With Warn the findings are reported, unless SQS itself would refuse
-// the message.
+// sort divides the findings with the severity Error into two lists and drops all others. If
+// refused is not empty, the message is not sent. The findings in reported do not prevent
+// the send; they go into the receipt. With Enforce all findings are refused. With Warn all
+// are reported, unless SQS itself would refuse the message for one of them: then all are
+// refused.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -211,8 +212,9 @@ type Telemetry struct {
 	// carries no event.
 	ShowErrorTexts bool
 
-	// NoEventSpans leaves out the span of each event. The spans of requests then link to
-	// the spans of the callers, and messages carry the callers' trace context.
+	// NoEventSpans turns off the span of each event. The span of a request then links to
+	// the span in the context of each call to Send. The message carries the trace context
+	// of that call's span instead of the event's span.
 	NoEventSpans bool
 }
 
@@ -235,8 +237,8 @@ func (c *Config[T]) validate() error {
 	return errors.Join(errs...)
 }
 
-// shares returns an error for each non-empty field that must be set on the shared queue
-// and not on the producer.
+// shares checks the configuration of a producer on a shared [Queue]. It returns an error
+// for each field of c that is set although only QueueConfig may set it.
 func (c *Config[T]) shares() error {
 	var errs []error
 	q := c.queue()
@@ -266,7 +268,7 @@ func (c *QueueConfig) validate() error {
 	switch {
 	case c.URL == "":
 		refuse("QueueURL", "empty; set the URL of the FIFO queue")
-	case err != nil: // err quotes the whole URL, passwords included
+	case err != nil: // err is not shown: its text quotes the URL with any password
 		refuse("QueueURL", "not a URL; GetQueueUrl returns that of a queue")
 	case u.User != nil:
 		refuse("QueueURL", "has user information, which would appear in spans and errors; give the credentials to the client")

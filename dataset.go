@@ -71,7 +71,7 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	return d.keyOfNormal(), nil
 }
 
-// keyOfNormal returns the key of a dataset in its normal form.
+// keyOfNormal returns the idempotency key of d. The caller has normalised d with Normalize.
 func (d *Dataset) keyOfNormal() string {
 	return keyPrefix + hexOf(sha256.Sum256([]byte(d.ID+"|"+d.Version+"|"+d.SourceURI)))
 }
@@ -118,7 +118,7 @@ func (d Dataset) Verify(key string) error {
 	if err != nil {
 		return err
 	}
-	if key != own { // ParseIdempotencyKey accepts only one spelling of a key
+	if key != own { // a comparison of the texts suffices, because ParseIdempotencyKey accepts only lower case
 		return fmt.Errorf("sqsfifo: %w: got %s, recomputed %s", ErrKeyMismatch, key, own)
 	}
 	return nil

@@ -170,7 +170,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// The key of a normalised dataset is the key of the original dataset.
+// A dataset and its normal form have the same idempotency key.
 func FuzzIdempotencyKey(f *testing.F) {
 	f.Add("d", "1.0.0", "https://example.org:443/a/../b%2f%61 c?x=1+2&y#z")
 	f.Add(" id ", "v1.0.0-rc.1", "s3://bucket/key")

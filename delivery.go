@@ -9,14 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Order selects the maximum number of events of one message group in a request. Under
-// either order, at most one request of a group is in flight.
+// Order selects how many events of one message group a request may contain, and with it how
+// strictly the order of a group holds. Under either order, at most one request of a group
+// is in flight.
 type Order uint8
 
 const (
-	// Strict sends one event of a group at a time, and the next event after the answer
-	// of SQS. The order of a group holds under every fault. G groups send at most G
-	// events in a round trip: 100 groups and 10 ms make 10,000 events a second.
+	// Strict puts at most one event of a group into a request. The next event of the group
+	// is sent after SQS has answered. The order of a group holds under every fault. The
+	// number of groups limits the rate: with 100 groups and a round trip of 10 ms, the
+	// producer sends at most 10,000 events a second.
 	Strict Order = iota
 
 	// Runs sends up to ten consecutive events of a group in one request. With few groups Runs is up to
@@ -59,16 +61,16 @@ type Delivery struct {
 	// OnGroupFailure is PauseInDoubt by default.
 	OnGroupFailure GroupFailure
 
-	// RetryFor is the time for retries after the first attempt of an event. The
-	// producer retries after throttles, failures, missing answers and requests that do
-	// not leave this machine. Zero means 4 minutes and 30 seconds.
+	// RetryFor is the time for retries after the first attempt of an event. The producer
+	// retries after throttles, failures, missing answers and requests that do not leave
+	// this machine. Zero means 4 minutes and 30 seconds.
 	//
-	// With Config.Store, zero means 4 minutes and 25 seconds, or less if Store.Timeout
-	// is longer than usual. A RetryFor longer than this default is then refused.
+	// With Config.Store, zero means 4 minutes and 30 seconds minus Store.Timeout, so 4
+	// minutes and 25 seconds with the default timeout. A longer RetryFor is then refused.
 	//
 	// If SQS may have stored an attempt, the last retry starts at most 4 minutes and 35
-	// seconds after the first such attempt, for any RetryFor. SQS would deliver a
-	// second message if a retry arrived after the deduplication interval.
+	// seconds after the first such attempt, for any RetryFor. SQS would deliver a second
+	// message if a retry arrived after the deduplication interval.
 	RetryFor time.Duration
 
 	// StartFor is the time for retries while the service (SQS, or the store of
@@ -108,17 +110,19 @@ type Memory struct {
 	MaxKeys int
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
-	// process, or of this process before a restart. Without DetectForeignDuplicates, if
-	// a source sends its events again after a restart, SQS suppresses the copies, but
+	// process, or of this process before a restart. Without DetectForeignDuplicates, if a
+	// source sends its events again after a restart, SQS suppresses the copies, but
 	// Duplicate is false in their receipts.
 	//
-	// The producer reads the time at which SQS accepted a message from its sequence
-	// number. AWS does not document the content of a sequence number (F-008). The
-	// producer therefore ignores the number unless it contains a time within the last
-	// five minutes. The clock of this process may be wrong if the client is the SDK's,
-	// because the Date header of SQS's answers shows the difference. For another client
-	// the clock must be right to 5 seconds. A message that SQS accepted less than 5 seconds before the first attempt of this call is
-	// not recognised.
+	// The producer reads the time at which SQS accepted a message from the message's
+	// sequence number. AWS does not document the content of a sequence number (F-008). The
+	// producer therefore ignores a sequence number unless it contains a time within the
+	// last five minutes.
+	//
+	// With the SDK's client, the clock of this machine need not be right, because the Date
+	// header of SQS's answers shows the difference. With another client, the clock must be
+	// right to 5 seconds. A message that SQS accepted less than 5 seconds before the first
+	// attempt of this call is not recognised as a duplicate.
 	DetectForeignDuplicates bool
 }
 

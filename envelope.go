@@ -112,9 +112,11 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix of a finding about the encoding error e. For some
-// errors it has better texts than the given ones; for others it returns the given texts. The result plain is true if the returned message contains no data of the
-// payload.
+// wayOut returns the message and the fix of a finding about the encoding error e. For a
+// number without a JSON form, a Go type without one, and an integer that a float64 cannot
+// hold, it returns texts that name the remedy. For all other errors it returns the
+// parameters message and fix. The result plain is true if the returned message contains no
+// data of the payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

@@ -55,20 +55,23 @@ type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests of this call, or 0 if an earlier call made all
-	// attempts.
+	// Attempts is the number of requests that this call made with the event. It is 0 if
+	// this call made none: the event is in doubt because of an earlier call, or because
+	// another producer may have sent it.
 	Attempts int
 
-	// Since is the start of the first attempt in doubt. ResendBefore is the last
-	// instant with a guarantee that SQS deduplicates a resend. At ForgottenAt SQS has
-	// forgotten all attempts, so a later resend may deliver the event a second time.
+	// Since is the start of the first attempt in doubt. Until ResendBefore it is safe to
+	// send the event again, because SQS is sure to deduplicate it. At ForgottenAt SQS has
+	// forgotten all attempts: if one of them was stored, a later resend delivers the event
+	// a second time.
 	//
 	// The times are readings of the wall clock at the time of the error; store them and
-	// compare them with the wall clock. With Config.Store, the attempt in doubt may be
-	// from another producer or from before a restart; the times are then from the
-	// store. All three times are zero if the store never answered. An earlier attempt
-	// is then possible, but a resend is safe at any time, because the producer asks the
-	// store before it sends.
+	// compare them with the wall clock. With Config.Store, the attempt in doubt may be from
+	// another producer or from before a restart. The times then come from the store.
+	//
+	// All three times are zero if the store never answered. It is then unknown whether
+	// there was an earlier attempt. A resend is anyway safe at any time, because the
+	// producer asks the store before it sends.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.
@@ -179,11 +182,13 @@ type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests, 0 for a resend before ResendAfter.
+	// Attempts is the number of requests of this call. It is 0 if an earlier call received
+	// the altered answer and this call came before ResendAfter: the producer then refuses
+	// the event without a request.
 	Attempts int
 
-	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer.
-	// Both are empty for a resend before ResendAfter, because this call made no request.
+	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of
+	// SQS. Both are empty if this call made no request, see Attempts.
 	Field, Got string
 
 	// ResendAfter is the first instant with a guarantee that SQS accepts the event as a
@@ -237,11 +242,12 @@ type ViolationError struct {
 	// fix of one violation.
 	Findings []lint.Finding
 
-	// Err is the error of the payload's encoding or of the dataset's key, or nil if the
-	// message could be built.
+	// Err is the error of encoding the payload or of computing the dataset's key. It is nil
+	// if the message was built and breaks a rule of its content.
 	Err error
 
-	// plain means that the findings contain no part of the payload.
+	// plain means that no text in Findings quotes the payload, so Error may show the texts
+	// in full.
 	plain bool
 }
 
@@ -396,15 +402,17 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] if the store did not record the end of
-// each claim: the result of the event, or the release of its claim. The caller has the
-// outcomes of the events anyway. If a stored event has no result in the store, a resend of
-// the event after five minutes is unresolved.
+// UnrecordedError is returned by [Producer.Close] if the store could not record what
+// happened to some claimed events. For a stored event the missing record is its result; for
+// any other event it is the release of the claim. The callers have the outcomes of these
+// events anyway. If the result of a stored event is missing, the producer refuses a resend
+// of the event after five minutes with an [*InDoubtError], see [UnresolvedPolicy].
 type UnrecordedError struct {
-	// Lost is the number of claims whose end the store did not record.
+	// Lost is the number of claims for which the store recorded neither a result nor a
+	// release.
 	Lost int64
 
-	// Err is the reason why the store did not record the last of these claims.
+	// Err is the store's most recent error that caused such a loss.
 	Err error
 }
 
@@ -416,18 +424,18 @@ func (e *UnrecordedError) Error() string {
 // Unwrap returns Err.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// UnreportedError reports failed events without a callback, which SendAsync or TrySend
-// submitted with a nil callback. [Producer.Flush] and [Producer.Close] return it. Each
-// failure counts in exactly one UnreportedError.
+// UnreportedError reports failed events for which SendAsync or TrySend was called with a
+// nil callback. [Producer.Flush] and [Producer.Close] return it. Each failure counts in
+// exactly one UnreportedError.
 type UnreportedError struct {
-	// Failed is the number of failed events.
+	// Failed is the number of failed events since the last UnreportedError.
 	Failed int
 
 	// First is the error of the first failed event.
 	First error
 }
 
-// Error returns the number of failed events and the first error.
+// Error returns a text with the number of failed events and the first error.
 func (e *UnreportedError) Error() string {
 	return fmt.Sprintf("sqsfifo: %d events without a callback failed, the first with: %v", e.Failed, e.First)
 }

@@ -56,8 +56,10 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			texts = append(texts, err.Error())
 		}
 
-		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
-		send(event)                                                                         // NotStoredError
+		// Two faults, because the producer repeats the first refused request without trace
+		// context.
+		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
+		send(event) // NotStoredError
 		key += "|2"
 		q.Inject(sqstest.LoseAnswer(), 1000)
 		send(event) // InDoubtError
@@ -80,7 +82,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same number, in a member whose name is data
+		send(other) // the same integer in a map with a secret key, so the position of the error contains a secret
 		key += "\x00"
 		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))

@@ -12,8 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Consecutive events of a stream share requests. The producer reports the outcome of
-// each event once, in the order of the message group.
+// SendAsync returns before the event is sent, so a program can submit many events, and
+// several of them share a request. The callback gets the outcome of each event once.
+// Callbacks for events of one message group run in the order of the calls.
 func ExampleProducer_SendAsync() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -28,7 +29,7 @@ func ExampleProducer_SendAsync() {
 		fmt.Println(err)
 		return
 	}
-	var sent []string // all of one group, so that callbacks run one after another
+	var sent []string // needs no lock: all events have one group, so their callbacks run one after another
 	for _, s := range scenes(5, 1) {
 		producer.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
 			if err != nil {
@@ -38,7 +39,7 @@ func ExampleProducer_SendAsync() {
 			sent = append(sent, r.DedupeKey)
 		})
 	}
-	if err := producer.Close(ctx); err != nil { // waits for the outcomes
+	if err := producer.Close(ctx); err != nil { // waits until each event has its outcome
 		fmt.Println(err)
 	}
 	fmt.Println(sent)

@@ -85,13 +85,13 @@ func ExampleProducer_SendMessage() {
 		fmt.Println(err)
 		return
 	}
-	stored, err := json.Marshal(msg) // in the transaction of the scene
+	stored, err := json.Marshal(msg) // store this text in the database, in the transaction that stores the scene
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	for range 2 { // as often as it takes
+	for range 2 { // sending the message again is safe
 		var again sqsfifo.Message
 		if err := json.Unmarshal(stored, &again); err != nil {
 			fmt.Println(err)

@@ -10,7 +10,8 @@ import (
 type Fate uint8
 
 const (
-	// UnknownFate means that the error does not concern one event.
+	// UnknownFate means that the error is not about a single event. An example is an error
+	// of Flush.
 	UnknownFate Fate = iota
 
 	// Stored means that SQS has the event.

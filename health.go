@@ -16,27 +16,28 @@ type outageLog interface {
 // health tracks whether a service (SQS or the store) answers, and logs outages. It is safe
 // for concurrent use.
 type health struct {
-	name string // of the service, in texts
+	name string // the service's name in log records and errors, for example "SQS"
 	log  outageLog
 
-	// state is isNew until the first answer.
+	// state is isNew until the service answers for the first time, then isWell or
+	// isFailing.
 	state atomic.Int32
 
 	mu       sync.Mutex
-	since    time.Time // first failure of the outage
-	failures int64     // in the outage
-	logged   bool      // the outage has a record
-	unlogged int64     // failures since the last record
-	next     time.Time // earliest time of the next record of a failure
+	since    time.Time // time of the first failure of the current outage
+	failures int64     // number of failed calls in the current outage
+	logged   bool      // the current outage was logged
+	unlogged int64     // failed calls since the last log record
+	next     time.Time // earliest time of the next log record about a failure
 	gap      time.Duration
-	cause    error // error of the last failed request for the queue's attributes; quotes no event
+	cause    error // error of the last failed request for the queue's attributes; its text is safe to show
 }
 
-// The values of health.state.
+// The values of health.state, the state of the service.
 const (
 	isNew     int32 = iota // no answer yet
 	isWell                 // the service answered the last call
-	isFailing              // the service answered an earlier call, but not the last call
+	isFailing              // the service has answered before, but not the last call
 )
 
 // The time between two log records of one outage grows. An outage of ten minutes has
@@ -98,17 +99,18 @@ func (h *health) note(err error) {
 // isUnproven reports whether the service has never answered.
 func (h *health) isUnproven() bool { return h.state.Load() == isNew }
 
-// explain keeps the error of a request that carries no event, such as the request for
-// the queue's attributes. neverAnswered adds this error to the error of an event.
+// explain keeps the error of a failed request for the queue's attributes. The text of this
+// error is safe to show, because the request carries no event.
 func (h *health) explain(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.cause = err
 }
 
-// neverAnswered wraps err, the last error of an event that ends after
-// Delivery.StartFor. The text of err may be hidden, see Telemetry.ShowErrorTexts. The
-// error kept by explain is added, if there is one, because its text is always shown.
+// neverAnswered adds to err the hint that the service has never answered this producer. err
+// is the error of an event that failed after Delivery.StartFor. Its text may be hidden (see
+// Telemetry.ShowErrorTexts), so neverAnswered also adds the error that explain kept, if
+// there is one.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

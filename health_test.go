@@ -70,8 +70,9 @@ func withCredentials(q *sqstest.Queue, fault func() error) *sqs.Client {
 	})
 }
 
-// A configuration that never works, for example without credentials, ends an event after 15
-// seconds (Delivery.StartFor). The event's error and the log contain the cause.
+// If the configuration never works, for example without credentials, an event fails after
+// 15 seconds (the default of Delivery.StartFor). The event's error and the log contain the
+// cause.
 func TestFaultOfTheConfiguration(t *testing.T) {
 	noCredentials := errors.New("no EC2 IMDS role found")
 	for name, tc := range map[string]struct {
@@ -145,7 +146,8 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// Configuration or network begin to work 8 seconds after the start. No event is lost.
+// For the first 8 seconds the host, the credentials or the store do not work, as in a new
+// pod. This is less than Delivery.StartFor, so no event is lost.
 func TestLateStart(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene]) sqsfifo.Client{
 		"the host": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene]) sqsfifo.Client {
@@ -193,8 +195,9 @@ func (lockedError) Code() int     { return 5 }
 
 var errLocked error = lockedError{}
 
-// A store that never answers fails an event after 15 seconds with the database's error
-// text. The event is in doubt, because an earlier process may have stored it.
+// Each call of the store fails with the database's error "database is locked". The event
+// fails after 15 seconds, and its error contains this text. The event is in doubt, because
+// an earlier process may have stored it.
 func TestStoreThatIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -220,9 +223,9 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// If the service has answered before, an outage does not shorten the time for an event's
-// retries. The log has the beginning of the outage, a few records during the outage and
-// its end.
+// Delivery.StartFor (15 seconds) limits retries only until the service has answered for the
+// first time. In a later outage an event is retried for the whole of RetryFor. The log has
+// the beginning of the outage, a few records during the outage and its end.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client {
@@ -262,8 +265,9 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// During the ten minutes, the first waiting event of each of the 20
-				// groups fails after RetryFor, and later a second one.
+				// The outage lasts ten minutes. In each of the 20 groups, one event fails 4
+				// minutes and 30 seconds (RetryFor) after its first attempt. Then the next
+				// event of the group is tried, and fails after the same time.
 				assert.Equal(t, 2*20, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)

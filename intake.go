@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin prepares an event for its submission in three steps: open, lookUp and enter. If a
-// step refuses the event, begin skips the later steps. It skips lookUp without a store,
-// or if wait is false.
+// begin prepares an event for its submission. It calls open(), lookUp() and enter() in this
+// order, and stops when a call refuses the event. Without a store, or if wait is false,
+// begin does not call lookUp().
 func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
@@ -61,8 +61,8 @@ func (c *sender) open(ctx context.Context, it *item, refusal error) (payload str
 	return payload, !it.Refused
 }
 
-// enter looks up the event's message in the memory and adds the event's attributes to its
-// span.
+// enter looks up the event in the producer's memory of sent events, and adds the attributes
+// that describe the event to the event's span.
 func (c *sender) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
@@ -74,10 +74,10 @@ func (c *sender) enter(it *item, payload string) {
 	}
 }
 
-// recheck looks for a collision of attributes: the store knows the event, but this
-// process sent the event before with other attributes. The lookup in the store cannot find this collision, because
-// the store has no attributes. The usual check before an attempt (Admit) cannot find it
-// either, because an event in the store ends without an attempt.
+// recheck refuses an event that the store already has, if this process sent the event
+// before with other attributes. The store's lookup does not find this difference, because
+// the store keeps no attributes. Admit, the usual check before an attempt, does not find it
+// either, because there is no attempt: SQS already has the event.
 func (c *sender) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
@@ -86,8 +86,8 @@ func (c *sender) recheck(it *item) {
 	}
 }
 
-// lookUp looks up events in the store. For each event, the caller calls open before
-// lookUp and enter after lookUp.
+// lookUp looks up events in the store, without claiming them. The caller has called open()
+// for each event, and calls enter() for each event afterwards.
 func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {
@@ -110,7 +110,7 @@ func (c *sender) lookedUp(it *item, j *memory.Judgement) {
 	case memory.Collide:
 		s.refuse(collision)
 		it.Refused = true
-	default: // the claim before the first attempt decides
+	default: // no decision yet: before the first attempt the producer claims the event in the store
 	}
 	s.seen = s.known.WasSentElsewhere()
 }

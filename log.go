@@ -49,7 +49,8 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted logs that the store has the event with other bytes or another group.
+// drifted logs that the store already has the event, but with other bytes or another
+// message group. The stored form counts.
 func (l *operatorLog) drifted(s *submission) {
 	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }
@@ -70,8 +71,8 @@ func (l *operatorLog) recordLost() {
 	}
 }
 
-// unrecorded logs a receipt without a record in the store. It logs the first such receipt
-// immediately, and later ones at most once a minute.
+// unrecorded logs that SQS stored an event and the store did not record it in time. It logs
+// the first such event immediately, and later ones at most once a minute.
 func (l *operatorLog) unrecorded() {
 	if l.IsDue(&l.withoutRecord) {
 		l.Add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
@@ -95,9 +96,10 @@ func (s *submission) logged() []slog.Attr {
 	return attributes
 }
 
-// failing logs failed calls to a service.
+// failing logs failed calls to a service. unproven is true if the service has never
+// answered.
 func (l *operatorLog) failing(service string, unproven bool, err error, failures int64, since time.Time) {
-	if l.Log == nil { // the error of a store need not have a text that can be read
+	if l.Log == nil { // without a logger, do not call err.Error: an error from a faulty store may panic there
 		return
 	}
 	level, message := slog.LevelWarn, "calls to "+service+" fail and are retried"

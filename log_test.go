@@ -77,11 +77,11 @@ func TestOperatorLog(t *testing.T) {
 			assert.Equal(t, showKeys, strings.Contains(doubt.Error(), doubt.DedupeKey), doubt)
 			q.ClearFaults()
 			q.Inject(sqstest.Throttle(), 3)
-			_, err = p.Send(t.Context(), event("other", 2)) // three throttles, one record
+			_, err = p.Send(t.Context(), event("other", 2)) // the request is throttled three times; only the first throttle is logged
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			q.Inject(sqstest.Throttle(), 1)
-			_, err = p.Send(t.Context(), event("other", 3)) // another record, a minute later
+			_, err = p.Send(t.Context(), event("other", 3)) // throttled again; logged, because a minute has passed since the last log record
 			require.NoError(t, err)
 			require.NoError(t, p.Close(t.Context()))
 
@@ -99,7 +99,7 @@ func TestOperatorLog(t *testing.T) {
 					name, scene.PathRow, doubt.EventID, doubt.ForgottenAt.Local().Format("2006-01-02T15:04:05.000Z07:00")),
 				fmt.Sprintf(`level=WARN msg="sqsfifo: SQS throttles" %s code=RequestThrottled`, name),
 				fmt.Sprintf(`level=WARN msg="sqsfifo: SQS throttles" %s code=RequestThrottled`, name),
-			}, log.without("SQS fail", "SQS answers")) // TestOutage checks these
+			}, log.without("SQS fail", "SQS answers")) // TestOutage checks the records left out here
 		})
 	}
 }

@@ -152,8 +152,8 @@ func (m *Message) size() int {
 	return n
 }
 
-// key returns the key of the event in the producer's memory. A legacy body that is sent
-// with Warn may lack a dedupe key; its key is the hash of the body.
+// key returns the key of the event in the producer's memory. With Enforcement Warn, a body
+// without a dedupe key may be sent. Its key is then the hash of the body.
 func (m *Message) key() string {
 	if m.DedupeKey == "" {
 		return BodyHash(m.Body)

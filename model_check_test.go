@@ -40,7 +40,7 @@ func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
 	case err != nil && ctx.Err() == nil:
 		m.fail(nil, "Close: %v", err)
 	case err != nil && m.slow:
-		return // outcomes may wait for a blocked callback
+		return // Close gave up; some outcomes may still wait for blocked callbacks, so do not check
 	}
 	for _, s := range m.subs {
 		if s.producer == producer && s.handedAt > 0 && s.outcomes == 0 {
@@ -54,8 +54,9 @@ func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// SendBatch may wait for room in the buffer before it submits an event. The
-		// event counts as submitted when the producer last called Identify for it.
+		// SendBatch may wait for room in the buffer before it builds and submits an event.
+		// The time of the last call of Identify is therefore the time of the submission.
+		// The model's own Build in newSub called Identify earlier.
 		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -137,9 +138,10 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether the message may make the submission a duplicate: the
-// submission's own request stored the message, or a request of an earlier submission
-// stored it within the interval.
+// concerns reports whether the message proves that the event of submission s is stored.
+// This is so if a request of s stored the message. It is also so if a request of an earlier
+// submission stored the message less than one deduplication interval before s, and this
+// request began before the outcome of s.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -162,8 +164,10 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may have decided the fate before SQS stored the message: a blocked
-			// callback or the other events of the call may have delayed the report.
+			// The producer may have decided "not stored" a while before it reported this
+			// outcome: the callback of an earlier event blocked, or SendBatch waited for
+			// its other events. A message that another submission stored in between is not
+			// a violation.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
@@ -186,7 +190,10 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			for _, r := range rs { // a request without a clear answer may have been suppressed as a duplicate
+			// SQS may have suppressed a request without a clear answer as a duplicate of
+			// the message. The producer then knows from this request that the event is
+			// stored.
+			for _, r := range rs {
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
@@ -218,13 +225,15 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 	}
 }
 
-// checkDoubt checks the times of an InDoubtError. At Since, the producer must have sent
-// a request without a proven outcome. A resend before ResendBefore must be safe.
+// checkDoubt checks the times of an InDoubtError. Since must be the start of a request
+// whose outcome was not proven. A resend before ResendBefore must arrive within the
+// deduplication interval of the event's message.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may have decided the fate before it reported the fate, because a
-		// blocked callback or the other events of the call delay the report.
+		// The producer may have decided "in doubt" a while before it reported this outcome,
+		// because a callback blocked or SendBatch waited for its other events. An answer in
+		// between may then prove the request's outcome, but comes too late.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -258,13 +267,21 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			}
 			switch {
 			case l.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				continue // failed before the later event was sent, but arrived late
+				// The earlier event had failed before the later event was sent. Its request
+				// arrived at SQS late.
+				continue
 			case modelInDoubt(l) && (f.err != nil || f.reportedAt > l.reportedAt):
-				continue // failed before anyone knew that the later event was stored
+				// The earlier event was reported in doubt before the later event was
+				// reported as stored.
+				continue
 			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
-				continue // stored again, because SQS forgot the other producer's message
+				// The receipt has the ID of another producer's message. SQS had forgotten
+				// that message and stored the event again.
+				continue
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				continue // stored again for the same reason; a wrong clock hid the time of the other message
+				// The same as above, but the receipt has no ID. The machine's clock was
+				// set, so the producer could not compute the age of the other message.
+				continue
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue
 			}

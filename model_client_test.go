@@ -26,8 +26,8 @@ type modelClient struct {
 	producer int
 }
 
-// depart records that a request leaves the process, and chooses the network's plan for
-// it.
+// depart records that a request leaves the process, and decides with plan() whether and
+// when the simulated network delivers it.
 func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *modelRequest {
 	w := c.w
 	w.mu.Lock()

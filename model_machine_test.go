@@ -55,14 +55,15 @@ func newModelMachine(seed uint64, q *sqstest.Queue) *modelMachine {
 	return m
 }
 
-// now returns the true time.
+// now returns the true time: the time outside of the machine, for example in SQS. It
+// includes the machine's suspensions and does not depend on its wall clock.
 func (m *modelMachine) now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.time()
 }
 
-// time returns the true time, like the method now. The caller holds mu.
+// time does the same as now(). The caller holds mu.
 func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
@@ -72,10 +73,10 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// truly converts a reading of the wall clock to the true time, and reports whether f
-// holds for this time. The reading was made between from and to. The wall clock may
-// have been set several times in this period; f must then hold for at least one of the
-// possible times.
+// truly converts the time shown, which a process read from the machine's wall clock, to the
+// true time, and reports whether f holds for it. The process read the clock between the
+// true times from and to. If the clock was set in this period, there are several possible
+// true times, and f must hold for at least one of them.
 func (m *modelMachine) truly(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

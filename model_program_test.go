@@ -122,14 +122,15 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	}
 }
 
-// bystand calls Flush and Resume at random times.
+// bystand calls Flush, Resume and other methods at random times, while other goroutines
+// submit events.
 func (m *modelRun) bystand(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
 		n := m.latest(rng.IntN(m.slots))
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			chance %= 2 // 0 or 5, the cases without Resume
+			chance %= 2 // 0 or 5: programs with an even seed call Flush, Paused and Stats, and never Resume
 			chance *= 5
 		}
 		switch chance {
@@ -293,8 +294,9 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub records a submission before the call that submits the event. It writes the
-// number of the submission into the event's tag.
+// newSub records a submission before the call that submits the event. It writes the number
+// of the submission into modelEvent.Tag, so that the simulated network can recognise the
+// submission.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -309,15 +311,15 @@ func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *mo
 	return s
 }
 
-// The method together records that the submissions were made by one call of SendBatch.
+// together() records that one call of SendBatch made the submissions.
 func (m *modelRun) together(subs []*modelSub) {
 	for _, s := range subs {
 		s.call = subs[0].id + 1
 	}
 }
 
-// The method handed records the return of the call with the submission s. Calls that start
-// afterwards are later submissions.
+// handed() records that the call which made the submission s has returned. Submissions by
+// calls that start afterwards count as later.
 func (m *modelRun) handed(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -343,8 +345,8 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	}
 }
 
-// The method end records the outcome of a submission, and may resend the event (see
-// follow).
+// end() records the outcome of a submission. It calls follow(), which may send the event
+// again.
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()
 	m.clock++

@@ -36,7 +36,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// modelTotals counts what happened in the programs of all seeds.
+// modelTotals has the sums over all seeds. Each seed is one random test program.
 type modelTotals struct {
 	submissions, attempts, accepted, receipts, duplicates, inDoubt, notStored, again, minutes atomic.Int64
 }
@@ -46,8 +46,9 @@ func (s *modelTotals) String() string {
 		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
 }
 
-// modelEvent is an event. Tag identifies the submission; it is not part of the body but
-// of an attribute, which SQS and the producer ignore.
+// modelEvent is an event. Tag is the number of its submission. It is not in the body; it
+// travels in the message attribute "baggage", which the producer ignores when it compares
+// events.
 type modelEvent struct {
 	Key   string `json:"key"`
 	Group string `json:"group"`
@@ -65,9 +66,11 @@ type modelSub struct {
 	how          string
 	e            modelEvent
 	body         string
-	withdrawn    bool // its context ends
+	withdrawn    bool // the context of the call has a time limit
 
-	madeAt, handedAt, reportedAt int // values of modelWorld.clock: start of the call, its return, outcome
+	// Values of modelWorld.clock when the call began, when it returned, and when the
+	// outcome was reported.
+	madeAt, handedAt, reportedAt int
 	made, reported               time.Time
 	outcomes                     int
 	receipt                      sqsfifo.Receipt
@@ -87,7 +90,7 @@ type modelRun struct {
 	actors    sync.WaitGroup
 	taken     sync.Map       // time of the last Identify of each submission, by tag
 	slow      bool           // callbacks block
-	jam       bool           // submitted events wait for minutes
+	jam       bool           // make events wait in the buffer for minutes: one slow request at a time
 	events    map[string]int // submissions of each event
 	resumed   bool           // a call of Resume resumed at least one group
 	closing   bool
@@ -121,7 +124,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
 	}
-	if m.on.sets { // the feature requires a correct wall clock
+	if m.on.sets { // a wall clock that is set would make the age of other processes' messages wrong
 		m.delivery.Memory.DetectForeignDuplicates = false
 	}
 	m.slots = 1 + rng.IntN(4)/3
@@ -131,7 +134,8 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	return m
 }
 
-// begin starts a process with one producer or two on one queue.
+// begin starts a simulated process and returns its number. If two is true, the process has
+// two producers on one shared queue.
 func (m *modelRun) begin(two bool) (process int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,7 +224,7 @@ func (m *modelRun) run(sum *modelTotals) {
 	}
 	m.actors.Wait()
 	others.Wait()
-	time.Sleep(modelDeaf + 30*time.Second) // wait for late requests whose callers no longer wait
+	time.Sleep(modelDeaf + 30*time.Second) // until the last request of a client that ignores its context has ended
 	for _, cancel := range m.cancels {
 		cancel()
 	}

@@ -23,7 +23,7 @@ type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
 	on   *modelMachine
-	odds map[string]float64 // chance of each fault in modelFaults, see weather
+	odds map[string]float64 // probability of each fault in modelFaults, for the method weather
 	days []modelDay
 
 	// strict means that the producers use the order Strict: a request has at most one
@@ -55,7 +55,8 @@ type modelLane struct {
 	group    string
 }
 
-// modelRequest is one request to SQS, with its plan and the times of its start and end.
+// modelRequest is one request to SQS, with its simulated fate and the times of its start
+// and end.
 type modelRequest struct {
 	n, producer int
 	subs        []*modelSub
@@ -76,7 +77,7 @@ type modelAccept struct {
 	again      []*modelRequest // requests that SQS suppressed as duplicates of the message
 }
 
-// modelPlan is the network's plan for a request.
+// modelPlan is the simulated fate of a request.
 type modelPlan struct {
 	kind    string
 	arrives bool
@@ -90,7 +91,8 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a period with one kind of weather: "fair" or an element of modelWeather.
+// modelDay is a period of the test. If kind is an element of modelWeather, most requests of
+// the period have this fault. The kind "fair" means no such fault.
 type modelDay struct {
 	until time.Time
 	kind  string
@@ -104,7 +106,7 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because these faults end an event without a retry
+	for _, kind := range []string{"panic", "exit", "nothing"} { // make these faults rarer, because the producer does not retry an event after them
 		w.odds[kind] /= 10
 	}
 	at := time.Now()
@@ -132,18 +134,19 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	return w
 }
 
-// modelWeather lists the faults that last for minutes and affect all requests meanwhile.
+// modelWeather lists the faults that may last for a whole period (modelDay) and affect most
+// requests of the period.
 var modelWeather = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
 
-// modelFaults lists faults of single requests.
+// modelFaults lists the faults of single requests.
 var modelFaults = []string{
 	"lost", "late", "dropped", "black hole", "refused", "throttled", "failing", "slow", "fails entries",
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// weather returns the fault of one request, or "" for none. On a day with bad weather,
-// the fault often belongs to this weather. Otherwise it is a random element of
-// modelFaults; the map odds has the probability of each fault.
+// weather returns the fault of one request, or "" for none. If the current period has a
+// fault, most requests get this fault. Each other request gets a random element of
+// modelFaults, with the probabilities in the map odds, or none.
 func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.days {
 		if now.Before(d.until) {
@@ -165,9 +168,10 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides whether and when a request arrives, and the answer of the client. The
-// decision depends on the first body of the request and on the number of earlier requests
-// with this first body, so that two runs with one seed are nearly equal.
+// plan decides whether and when a request arrives at SQS, and what the client then returns.
+// The decision depends only on the seed, the body of the request's first event, and the
+// number of earlier requests with this body. It does not depend on the order of concurrent
+// requests, so two runs with one seed are nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

@@ -61,7 +61,8 @@ func TestJoinKeyRefusesSpacesAtTheEnds(t *testing.T) {
 	assert.NoError(t, err, "spaces inside a key are data")
 }
 
-// A decoder without an organization names the body's organization.
+// If a decoder has no Organization and a body has one, the error names the body's
+// organization.
 func TestDecoderNamesTheOrganization(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Organization, c.Source = "acme", "acme.orders.shipped" })

@@ -48,7 +48,8 @@ type QueueReport struct {
 	// Encryption is EncryptionNone, EncryptionSQS or EncryptionKMS.
 	Encryption Encryption
 
-	// Notes are advice for people about a usable queue, one sentence or more each.
+	// Notes are hints for an operator about a queue that the producer can use, for example
+	// about a delay. Each note has one sentence or more.
 	Notes []string
 }
 
@@ -66,22 +67,22 @@ const (
 type inspector struct {
 	client   Client
 	queueURL string
-	explicit bool // the producer sends deduplication IDs itself
+	explicit bool // Config.Deduplication is ExplicitBodyHash
 	health   *health
 
 	report atomic.Pointer[QueueReport]
 
 	mu     sync.Mutex
-	wrong  *QueueError   // the last answer, if it shows an unusable queue
-	again  time.Time     // earliest time of the next request
-	vain   bool          // an earlier request failed, so sends no longer wait for an answer
-	asking chan struct{} // closed with the answer; nil without a request in flight
+	wrong  *QueueError   // the fault of the queue according to the last answer, or nil
+	again  time.Time     // earliest time of the next request for the attributes
+	vain   bool          // a request for the attributes has failed: sends no longer wait for the request in flight
+	asking chan struct{} // closed when the request in flight ends; nil without a request in flight
 }
 
 // askAgain is the shortest time between two requests for the attributes. Without it, a
-// queue that accepts messages but hides its attributes would slow down each send. Until
-// the next request, sends fail if the last answer shows an unusable queue, and continue
-// if the last request had no answer.
+// queue that accepts messages but hides its attributes would slow down each send. Until the
+// next request, sends fail if the last answer showed an unusable queue. They continue if
+// the last request failed without an answer.
 const askAgain = 10 * time.Second
 
 // describeFor is the longest time for which a send waits for the queue's attributes.
@@ -111,7 +112,7 @@ func (i *inspector) check(ctx context.Context) error {
 		i.mu.Unlock()
 		select {
 		case <-asking:
-		case <-ctx.Done(): // the event ends without a request
+		case <-ctx.Done(): // stop waiting; the caller handles the end of ctx
 		}
 		i.mu.Lock()
 	case !time.Now().Before(i.again):

@@ -287,7 +287,7 @@ func TestQueueLimitHoldsForEachMessage(t *testing.T) {
 	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
 	p := on(t, q, q)
 	big := scene
-	big.ID = strings.Repeat("x", 500) // twice in the body
+	big.ID = strings.Repeat("x", 500) // the body contains the ID twice, so it exceeds the queue's limit of 1,024 bytes
 	_, err := p.Build(big)
 	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")
 	_, err = p.Send(t.Context(), big)

@@ -111,8 +111,9 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	return msg, nil
 }
 
-// compose builds a message without checking it. With an error, the message is nil or
-// has at least its group.
+// compose builds an event's message without checking the message. If Identify fails, the
+// message is nil. After any other error, the message has at least its message group, so the
+// failed event can wait for its turn in the group.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {

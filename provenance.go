@@ -35,9 +35,10 @@ type ProvenanceRecord struct {
 	// Attempts is the number of requests with the event.
 	Attempts int `json:"attempts,omitempty"`
 
-	// DuplicateDetected is Receipt.Duplicate. ReplayTriggered is true for an event sent
-	// again: this producer sent the event earlier within the deduplication interval,
-	// Config.Store knew the event, or the message has the [ReplayAttribute].
+	// DuplicateDetected is Receipt.Duplicate. ReplayTriggered is true if at least one of
+	// three things shows that the event was sent again: this producer sent the event
+	// earlier within the deduplication interval, Config.Store already knew the event, or
+	// the message has the [ReplayAttribute].
 	DuplicateDetected bool `json:"duplicate_detected"`
 	ReplayTriggered   bool `json:"replay_triggered"`
 

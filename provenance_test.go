@@ -243,7 +243,7 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 		assert.EqualValues(t, 7, missing.Lost)
 		require.NoError(t, errors.Unwrap(missing))
 		assert.Len(t, order, 10_001)
-		last := map[string]string{} // by group, in order
+		last := map[string]string{} // number of the last recorded event of each group; numbers must increase
 		for _, key := range order[1:] {
 			var n int
 			_, err := fmt.Sscanf(key, "landsat|scene-%d", &n)

@@ -34,7 +34,7 @@ type Queue struct {
 	sender     *sender
 	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
-	limits     observe.Snapshot // constant limits, for snapshot; the other fields are zero
+	limits     observe.Snapshot // has only the limits, such as EventLimit; snapshot fills in the rest
 }
 
 // NewQueue returns a queue for several producers. The error joins one [*InvalidError]
@@ -54,9 +54,8 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue. Most options of the memory follow from the configuration,
-// and newQueue sets them. The caller sets the others in remember, for example the
-// clock.
+// newQueue returns a queue. It sets the options of the memory that follow from the
+// configuration. The argument remember has all others, for example a test's clock.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &sender{
@@ -189,7 +188,7 @@ func (q *Queue) closeSink(ctx context.Context) error {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}
 	if lost, err := l.Lost(); lost > 0 {
-		if !q.sender.caller.ShowTexts { // the sink received dedupe keys, so its error may quote a key
+		if !q.sender.caller.ShowTexts { // the provenance sink receives dedupe keys, so the text of its error may contain one
 			err = foreign.Known{}.Hide(err)
 		}
 		return &ProvenanceError{Lost: lost, Err: err}
@@ -229,14 +228,14 @@ func (q *Queue) Paused() map[string]Pause {
 	return groups
 }
 
-// Resume ends the pause of a message group. Delivery.OnGroupFailure decides which
-// failures pause a group.
+// Resume ends the pause of a message group. Delivery.OnGroupFailure decides which failures
+// pause a group.
 //
-// During the pause only the failed event, identified by its dedupe key, may be sent. A
-// successful resend ends the pause and keeps the order. Resume ends the pause without
-// the failed event. The pause of an event in doubt also ends automatically, together
-// with the doubt. Events queued after the failed event have already ended with
-// ErrGroupPaused; Resume does not send them.
+// During the pause only the failed event, identified by its dedupe key, may be sent. If
+// that event is sent again and stored, the pause ends and the order of the group is kept.
+// Resume ends the pause even if the failed event is never sent again. If the failed event
+// is in doubt, the pause also ends automatically when the doubt ends. Events queued after
+// the failed event have already failed with ErrGroupPaused; Resume does not send them.
 func (q *Queue) Resume(group string) { q.dispatcher.Resume(group) }
 
 // ResumeAll ends the pauses of all message groups and returns the number of pauses.

@@ -97,8 +97,10 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With Runs, SQS may store only a part of a request. The outcomes then report which events
-// were overtaken, and the producer does not resend an overtaken event.
+// With the order Runs, a request has several events of one group, and SQS may store only
+// some of them. If it stores a later event and not an earlier one, the later event has
+// overtaken the earlier one. The producer does not resend the overtaken event, and its
+// error wraps ErrOvertaken.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -133,9 +135,10 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// SQS stores all events of a request except the second, and the answer is lost. The
-// sequence numbers in the next answer show that the retry stored the second event after
-// the third, so its receipt has Overtaken set.
+// With the order Runs, SQS stores the first and the third event of a request, and the
+// answer is lost. The retry stores the second event. The sequence numbers in its answer
+// show that the third event was stored before the second, so the receipt of the second
+// event has Overtaken set.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -163,8 +166,9 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// The group has an event that was stored long ago. A resend of that event does
-			// not count as overtaking the failed event.
+			// SQS stored event 1 long ago. The next request contains event 3, which fails
+			// and is retried, and event 1 again. SQS answers for event 1 with success, but
+			// event 1 does not count as overtaking event 3.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())
@@ -175,8 +179,8 @@ func TestDuplicateInOneRequest(t *testing.T) {
 	}
 }
 
-// halfClient stores all entries of its first request except the second, and loses the
-// answer.
+// halfClient passes the first and the third entry of its first request to the queue, and
+// loses the answer. Later requests are normal.
 type halfClient struct {
 	*sqstest.Queue
 	calls int

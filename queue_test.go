@@ -104,8 +104,8 @@ func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	})
 }
 
-// The pause of a group with an event in doubt ends automatically with the doubt. Until
-// then Paused lists the event.
+// An event in doubt pauses its group. The pause ends automatically at the time at which the
+// event is no longer in doubt. Until then Paused lists the event.
 func TestPauseEndsWithTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -151,7 +151,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 		assert.Empty(t, p.Paused())
 		q.ClearFaults()
 
-		p = on(t, q, q) // the first producer would still send slowly after the throttles
+		p = on(t, q, q) // a new producer, because the first one sends slowly after the throttles
 		inDoubt(t, p, q, sqstest.LoseAnswer())
 		assert.Len(t, p.Paused(), 1)
 		assert.Equal(t, 1, p.Stats().PausedGroups)
@@ -238,7 +238,8 @@ func TestSendBatchLetsGoOfMessages(t *testing.T) {
 	assert.Less(t, most.Load(), before+100<<20, "the messages are 500 MB")
 }
 
-// Flush and Close report each failure without a callback exactly once.
+// SendAsync and TrySend are called with a nil callback. Flush and Close report each failed
+// event exactly once.
 func TestFailuresWithoutACallbackAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

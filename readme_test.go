@@ -31,7 +31,7 @@ func TestReadmeIsTrue(t *testing.T) {
 			compiled[name] = unindent(string(code))
 			return err
 		case strings.HasSuffix(name, ".md") && !strings.HasPrefix(name, ".") && name != "docs/rules.md" && name != "CHANGELOG.md":
-			text, err := os.ReadFile(path) // package lint tests rules.md; CHANGELOG.md describes old versions
+			text, err := os.ReadFile(path) // all documents except rules.md, which package lint tests, and CHANGELOG.md, which describes old versions
 			documents[name] = string(text)
 			return err
 		}

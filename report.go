@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude returns the fate of an event if this submission has no proof of success. The
-// memory of sent events decides by all facts about the event, including the results of
-// other submissions.
+// Conclude decides and returns the fate of an event to which SQS has not answered with
+// success. The memory of sent events may know more than the answers to this submission: the
+// result is Stored, for example, if another submission of the event was stored.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -22,11 +22,11 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // the caller does not wait for the store
+	default: // note in the receipt if the store lacks the record, but do not wait for it
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		return attempt.NotStored // an earlier message with this body and other attributes is stored
+		return attempt.NotStored // only an earlier message is stored, with this body and other attributes
 	}
 	return fate
 }
@@ -70,7 +70,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	// After a withdrawal, a worker may still be writing s.again.
+	// If the event was withdrawn because its context ended, a worker may still be sending
+	// it and writing s.again.
 	if it.Outcome.Reason != dispatch.Withdrawn {
 		replay = replay || s.again
 	}
@@ -105,9 +106,9 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to its outcome, or 0 if the event
-// was refused immediately. The time usually ends now. Without a store, the time of a
-// stored event ends with the answer to its last request.
+// took returns the time from an event's submission to its outcome, or 0 if the event was
+// refused immediately. For an event stored by its last request, without a store, it is the
+// time until SQS's answer arrived. For all other events it is the time until now.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

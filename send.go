@@ -58,20 +58,21 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 }
 
 // SendAsync submits an event and calls done exactly once with the results of Send.
-// Consecutive events of one group are sent in the order of the calls, and their
-// callbacks run in that order. done may be nil: then Flush and Close report failures as
-// an [*UnreportedError].
+// Consecutive events of one group are sent in the order of the calls, and their callbacks
+// run in that order. done may be nil: then Flush and Close report failures as an
+// [*UnreportedError].
 //
-// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes), until
-// the first answer to GetQueueAttributes, and with Config.Store for one lookup in the
-// store, at most for Store.Timeout. When ctx ends, the event gets its outcome
-// immediately, even before earlier events of its group with other contexts.
+// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes) and until
+// the first answer to GetQueueAttributes. With Config.Store it also blocks for one lookup
+// in the store, for at most Store.Timeout. When ctx ends, the event gets its outcome
+// immediately. In this case alone its callback may run before the callbacks of earlier
+// events of its group, if those have other contexts.
 //
-// SendAsync calls done before it returns if the event cannot be submitted: the event
-// has no message group, ctx has ended or the producer is closed. Otherwise done runs on
-// a goroutine of the producer. A running callback delays the other callbacks of its
-// group and nothing else. done may call every method of the producer, but a method that
-// waits for events of the same group would wait forever.
+// SendAsync calls done before it returns if the event cannot be submitted: the event has no
+// message group, ctx has ended or the producer is closed. Otherwise done runs on a
+// goroutine of the producer. A running callback delays the other callbacks of its group and
+// nothing else. done may call every method of the producer, but a method that waits for
+// events of the same group would wait forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
 	it := p.newItem(ctx, done)
 	_ = p.submit(ctx, it, p.composeInto(it, event), true)
@@ -119,7 +120,9 @@ func (s *submission) take(msg *Message) error {
 	if msg == nil {
 		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 	}
-	s.msg = msg.clone() // a request may outlive the call, if ctx ends
+	// If ctx ends, Send returns while a request may still read the message. The caller may
+	// then change its own copy.
+	s.msg = msg.clone()
 	return nil
 }
 
@@ -153,9 +156,10 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// stays reports whether an event may wait in its message group. If not, stays also returns
-// the reason. An event refused for its content waits too, if it has a group: its outcome
-// is then reported after the outcomes of earlier events.
+// stays reports whether to submit an event to the queue of its message group. If not, stays
+// also returns the reason. An event refused for its content is submitted too, if it has a
+// group, so that its outcome is reported after the outcomes of earlier events. The argument
+// wrong is an error of the SQS queue, or nil.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -168,7 +172,7 @@ func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) 
 	return true, nil
 }
 
-// end sets the outcome of an event that was never submitted, and reports it.
+// end sets the outcome of an event that is not submitted, and reports it.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
 	q.sender.Report(it)
@@ -187,13 +191,15 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.sender.Conclude(it)
 }
 
-// full ends an event if the buffer is full. It returns the event's error directly to
-// the caller, without a call of done. If the event is known to be stored, full returns
-// nil, and done gets the receipt.
+// full sets the outcome of an event for which the buffer has no room. It returns the
+// event's error directly to the caller of TrySend, without a call of done. If the event is
+// already known to be stored, the full buffer does not matter: full returns nil, and done
+// gets the receipt.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
-	// Report ErrBufferFull and not an earlier refusal. If the caller submits the event
-	// again, that submission reports the refusal.
+	// The event may already be refused, for example because it breaks a rule. Drop this
+	// error and report ErrBufferFull. If the caller submits the event again, the next
+	// submission finds the same error.
 	s.refuse(nil)
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
@@ -278,8 +284,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 			}
 			continue
 		}
-		// With a store, one lookup serves up to 64 events (the constant few). The loop
-		// therefore collects events in the slice opened and looks them up together.
+		// With a store, one lookup serves up to 64 events (the constant few). The slice
+		// opened collects these events.
 		q.sender.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue
@@ -312,8 +318,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // buffer is full, reserve first submits the earlier events of the call, so that their
 // room becomes free.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	// The event was already looked up in the memory. check may now wait for the queue's
-	// attributes.
+	// check may wait for the queue's attributes. The event was looked up in the memory of
+	// sent events before, so this wait does not change the time of its submission.
 	wrong := q.sender.inspector.check(ctx)
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)
@@ -335,8 +341,8 @@ const slabLen = 16
 
 var errPanicked = errors.New("a later event of the call panicked while it was built")
 
-// giveUp ends events that were not submitted although they have room in the buffer. It
-// frees the room.
+// giveUp reports failed outcomes for events that have reserved room in the buffer but are
+// not submitted. It frees their room.
 func (q *Queue) giveUp(items []*item, cause error) {
 	for _, it := range items {
 		q.dispatcher.Cancel(it.Size)

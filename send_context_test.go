@@ -151,9 +151,9 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// The producer is closed during a SendBatch, and the context of Close has ended. Each
-// event still has an outcome: the events submitted before Close fail, and the later
-// events fail with ErrClosed.
+// Identify closes the producer in the middle of a SendBatch, with a context that has
+// already ended. Each event still has an outcome: the events that SendBatch submitted
+// before the call of Close fail, and all later events of the batch fail with ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -197,7 +197,7 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 				outcomes = append(outcomes, fmt.Sprint(n, " ", err == nil))
 			})
 		}
-		send(t.Context(), 0) // in a request for 20 ms
+		send(t.Context(), 0) // in flight for the next 20 ms
 		send(ctx, 1)
 		send(t.Context(), 2)
 		send(ctx, 3)
@@ -268,8 +268,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value is defined so that package context does not treat watchedContext as one of its own
-// types.
+// Value returns nothing. Otherwise package context would ask Value for the inner context,
+// find it to be one of its own types, and watch it without a call of AfterFunc.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
@@ -277,7 +277,8 @@ func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.ended++; return true }
 }
 
-// A decided outcome stays the same if the context ends before the report.
+// The outcome of an event does not change if its context ends after the outcome was
+// decided, but before the callback was called.
 func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)

@@ -201,8 +201,8 @@ func TestSoak(t *testing.T) {
 	assert.Less(t, m.HeapAlloc, uint64(1<<30), "five minutes of keys are some hundred MiB")
 }
 
-// deafClient answers each request with a message of the given group ten minutes late,
-// even if the context of the request has ended.
+// deafClient delays the answer by ten minutes for each request that contains a message of
+// the given group. It ignores the end of the request's context.
 type deafClient struct {
 	sqsfifo.Client
 	group string
@@ -216,10 +216,11 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// SQS stores an event in a first request. A copy of the event follows another event of
-// the group that the producer refuses, so the next request leaves without the copy. The
-// answer to this request takes ten minutes, longer than the deduplication interval. The
-// copy waits for that answer and still ends as a duplicate.
+// The first request stores ten events of one group. The next event of the group is refused
+// by the producer, and after it comes a copy of the first event. Because of the refusal,
+// the next request leaves without the copy, but the copy waits until this request has its
+// answer. That takes ten minutes, longer than the deduplication interval. The copy still
+// ends as a duplicate, because it was submitted within the interval.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -33,7 +33,7 @@ func TestSendMessageAsync(t *testing.T) {
 				continue
 			}
 			p.SendMessageAsync(t.Context(), msg, done)
-			*msg = sqsfifo.Message{} // the caller may change it now
+			*msg = sqsfifo.Message{} // the caller may change the message after the call has returned
 		}
 		require.NoError(t, p.Flush(t.Context()))
 		require.Len(t, q.Messages(), len(bodies))

@@ -94,7 +94,7 @@ func TestLinger(t *testing.T) {
 		for _, g := range strings.Split("d e f g h i j k l m n", " ") { // eleven: ten fill a request
 			p.SendAsync(t.Context(), event(g, 0), fail(t))
 		}
-		require.NoError(t, p.Flush(t.Context())) // does not wait for the last event's linger
+		require.NoError(t, p.Flush(t.Context())) // Flush sends the last event immediately, before its Linger time is over
 		assert.ElementsMatch(t, []request{{0, "a"}, {7 * time.Millisecond, "b c"}, {13 * time.Millisecond, "d e f g h i j k l m"}, {13 * time.Millisecond, "n"}}, c.requests)
 	})
 }
@@ -221,7 +221,8 @@ func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome erro
 	return outcome
 }
 
-// Outcomes of a group come in order, including outcomes without a request.
+// The outcomes of a group are reported in order, even if an event in between is refused
+// without a request.
 func TestOutcomesComeInOrder(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		var order []int

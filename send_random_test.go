@@ -142,7 +142,7 @@ func (s *randomProgram) feed(group string) {
 			case 3:
 				if len(sofar) > 0 {
 					events[i] = sofar[s.intN(len(sofar))]
-					events[i].Cloud = 33 // the key of an earlier event with another payload
+					events[i].Cloud = 33 // another payload: a conflict with the key of the earlier event
 				}
 			}
 			sofar = append(sofar, events[i])
@@ -255,10 +255,10 @@ func (s *randomProgram) check() {
 	}
 }
 
-// checkOrder checks that the messages of one group are stored in the order of their
-// submissions. It searches the submissions in order: the submission of each message
-// must come after the submission of the previous message. Events that the outcomes
-// report as overtaken are exempt.
+// checkOrder checks that the messages of one group are stored in the order of the
+// submissions. An event may be submitted several times. So for each message, checkOrder
+// searches for a submission of its event after the submission that it found for the
+// previous message. Events that the outcomes report as overtaken are exempt.
 func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {
@@ -281,7 +281,8 @@ func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqste
 	}
 }
 
-// The random program is also the client: it inspects each request.
+// The randomProgram is also the SQS client of its producer. Each request passes through the
+// following methods, which check it.
 
 func (s *randomProgram) enter(groups ...string) (leave func()) {
 	s.mu.Lock()

@@ -133,8 +133,8 @@ func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	})
 }
 
-// Send returns when its context ends, even while the callback of an earlier event of the
-// group blocks.
+// Outcomes of a group are reported in order, so an event waits while the callback of an
+// earlier event of its group blocks. Send anyway returns when its context ends.
 func TestSendWaitsForNobodysCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

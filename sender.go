@@ -81,8 +81,9 @@ func (c *sender) drifted(s *submission) {
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message by the message that the store has for the event: SQS
-// recognises a resend only by equal bytes.
+// adopt replaces an event's message by the message that the store has for the event. The
+// bytes may differ, for example if a new release encodes the event in another way. SQS
+// recognises a resend only if its bytes are equal to the first bytes.
 func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
@@ -187,9 +188,10 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
-// mostPrepared is the maximum number of events claimed in the store before their
-// request. A claim reserves an event for this producer. If the process is killed, the
-// store keeps these claims and the claims of the requests in flight.
+// mostPrepared is the maximum number of events with a claim in the store that wait for a
+// later request. A claim reserves an event for this producer. If the process is killed, the
+// store keeps these claims and the claims of the requests in flight, and another process
+// may have to wait until the claims end.
 const mostPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
@@ -284,15 +286,17 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	// The lead of SQS's clock is measured when the answer arrives. SQS may have dated the
-	// answer at any time since Admit, so that time is added: lead is never too small.
+	// lead is how far SQS's clock is ahead of this machine's clock, or more. It comes from
+	// the Date header of the answer. SQS may have written the header at any time since
+	// Admit, so the time since Admit is added. A lead that is too large is safe: a message
+	// of another process then looks older than it is.
 	var lead time.Duration
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
 	}()
-	// The time limit of an attempt, sqscall.Timeout, starts when Admit admits the
-	// events to the request. Some of this time may be over by now, for example if a
-	// span processor is slow.
+	// An attempt may take sqscall.Timeout from the moment at which Admit allowed it. If
+	// more than a second of this time is over, for example because a span processor was
+	// slow to start the request's span, shorten the time limit of the request.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -309,10 +313,13 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return load
 }
 
-// mayLeave returns a function for the moment before a request is sent. The function
-// reports whether three conditions hold. Less than sqscall.Timeout has passed since
-// Admit admitted the events, including suspensions of the machine. No context of an
-// event has ended. The claims of the events in the store are still valid.
+// mayLeave returns a function to call immediately before a request is sent. The function
+// reports whether the request may be sent. Three conditions must hold:
+//
+//   - Less than sqscall.Timeout has passed since Admit allowed the events. A suspension of
+//     the machine counts as passed time.
+//   - The context of each event has not ended.
+//   - The claim of each event in the store, if there is one, is still valid.
 func (c *sender) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
@@ -369,8 +376,9 @@ func (c *sender) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable marks a submission whose store refuses all writes: submission.waitsFor
-// then points to unwritable, and GiveUpAt ends the event immediately.
+// unwritable is not a real service. It is the value of submission.waitsFor if the store
+// refuses all writes, for example a read-only database. GiveUpAt recognises the pointer and
+// ends the event immediately.
 var unwritable health
 
 func init() { unwritable.state.Store(isFailing) }
@@ -413,9 +421,11 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// Drops is true if SQS would drop a resend as a duplicate of the altered
-		// message. If the body was altered, a content-based deduplication ID differs
-		// from the ID of the resend, and SQS would store the resend.
+		// If SQS stored an altered message in place of the event, Drops reports whether SQS
+		// would drop a resend of the event as a duplicate of the altered message. SQS
+		// would, if both have the same deduplication ID: the producer set the ID itself, or
+		// only the attributes were altered. If the body was altered, SQS computed another
+		// ID from it, and would store the resend.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)
@@ -429,8 +439,9 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 			it.MarkDuplicate()
 		}
 		s.unclaimed = ended[i].Unrecorded
-		// Trace context must not cause the loss of an event. SQS refused the message, so the
-		// message is sent again without trace context.
+		// SQS refused the message, perhaps because of the trace context in its attributes.
+		// Send the message once more without trace context, because trace context must not
+		// cause the loss of an event.
 		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
 		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
 			s.bare = true

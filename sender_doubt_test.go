@@ -36,9 +36,9 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// An event is in doubt after calls of Send without an answer. Its deduplication interval
-// begins with the first attempt of the first call. A later call never starts a retry
-// after the end of this interval.
+// Calls of Send get no answer, so the event is in doubt. SQS may have stored it at the
+// first attempt of the first call, so its deduplication interval begins there. No attempt
+// of a later call starts when it might arrive after the end of this interval.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -31,8 +31,9 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on, a resend might arrive after the deduplication interval of the
-		// stored event. The producer therefore reports a duplicate without a request.
+		// From now on, a request might arrive after the end of the deduplication interval,
+		// and SQS would then store the event a second time. The producer knows that the
+		// event is stored, so it makes no request and reports a duplicate.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -249,8 +250,8 @@ func (c aheadClient) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// The clock of this machine is three minutes late. The Date header of SQS's answers shows
-// the difference, so the producer recognises a duplicate of another process's event.
+// This machine's clock is three minutes slow. The Date header of SQS's answers shows the
+// difference, so the producer recognises a duplicate of another process's event.
 func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lead = 3 * time.Minute
@@ -271,9 +272,11 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// Another process sent the event 250 seconds ago, and SQS's answer about the duplicate
-// arrives 12 seconds late. The producer does not take the delay for a difference between
-// the clocks: 280 seconds after the event, it sends no further request.
+// Another process sent an event 250 seconds ago. A copy from this process is suppressed,
+// but SQS's answer arrives 12 seconds late. The producer must not take this delay for a
+// difference between the two clocks: the event would look 12 seconds younger than it is. 18
+// seconds later the event is 280 seconds old, too old for another request, so the producer
+// reports a duplicate without one.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

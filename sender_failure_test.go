@@ -171,8 +171,9 @@ func TestContextEndsTheRetries(t *testing.T) {
 	})
 }
 
-// While an event is in doubt, another event with its dedupe key is a conflict. After the
-// doubt the key is free.
+// While an event is in doubt, another event with its dedupe key is a conflict. When SQS has
+// certainly forgotten all attempts of the first event, the key may be used for the other
+// event, even if the first event was stored.
 func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -212,7 +213,7 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 		assertOrder(t, q)
 		assert.Empty(t, q.Suppressed())
 
-		synctest.Wait() // the group of the last reported event must be free again
+		synctest.Wait() // wait until the producer can send the next event of each group
 		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, second), 1)
 		later := scenes(16, 4)[8:]
 		results = p.SendBatch(t.Context(), later)

@@ -22,7 +22,7 @@ import (
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64
-	traced   bool // refuses messages with trace context instead
+	traced   bool // refuse messages with attributes (trace context) and not the group "poison"
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {
@@ -85,11 +85,12 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// The first copy of an event ends in doubt: SQS may have stored it. A second copy waits
-// ten minutes for another event of the group. By then SQS has forgotten the first copy,
-// so a request with the second copy could store the event twice. The producer makes no
-// such request, and the second copy ends in doubt. Once a minute, the producer looks up
-// each waiting event in its memory of sent events, and so still knows the first copy.
+// The first copy of an event ends in doubt: SQS may have stored it. A second copy waits ten
+// minutes for another event of the group. By then SQS has forgotten the first copy, so a
+// request with the second copy could store the event twice. The producer makes no such
+// request, and the second copy ends in doubt too. The producer's memory keeps the first
+// copy for about five minutes. The second copy learns of it anyway, because the
+// producer looks up each waiting event in this memory once a minute.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

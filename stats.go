@@ -68,12 +68,14 @@ type StoreStats struct {
 	// the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of ended claims without a record of the end in the store.
-	// Lost counts the claims whose end was never recorded: the producer stopped trying after
-	// an hour, at Close, or because more than 10,000 ends waited for the store.
+	// Recording is the number of results and releases of claims that still have to be
+	// written to the store. Lost counts the results and releases that were never written:
+	// the producer stopped trying after an hour or at Close, or more than 10,000 of them
+	// were waiting for the store.
 	Recording, Lost int64
 
-	// Unrecorded counts receipts reported without a record in the store.
+	// Unrecorded counts receipts with Receipt.Unrecorded: SQS stored the event, and the
+	// store did not have its record when the receipt was reported.
 	Unrecorded int64
 }
 
@@ -83,8 +85,8 @@ type Outcomes struct {
 	// false, Duplicates if it is true.
 	Stored, Duplicates int64
 
-	// NotStored, InDoubt and Altered count failed events by fate (see [FateOf]). Each call
-	// of TrySend with a full buffer adds one to NotStored.
+	// NotStored, InDoubt and Altered count failed events by the fate that [FateOf] returns
+	// for their errors. A call of TrySend that finds the buffer full adds one to NotStored.
 	NotStored, InDoubt, Altered int64
 }
 
@@ -106,7 +108,7 @@ func outcomeOf(r Receipt, err error) observe.Outcome {
 		return observe.InDoubt
 	case Altered:
 		return observe.Altered
-	case NotStored, UnknownFate: // for example, a context ended before the submission
+	case NotStored, UnknownFate:
 	}
 	return observe.NotStored
 }

@@ -22,20 +22,20 @@ func TestStats(t *testing.T) {
 			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
 		})
 		all := scenes(4, 2)
-		for _, s := range append(all, all[0]) { // stored: 4, duplicates: 1
+		for _, s := range append(all, all[0]) { // 4 stored, 1 duplicate
 			_, err := p.Send(t.Context(), s)
 			require.NoError(t, err)
 		}
 		reused := all[1]
 		reused.Cloud = 99
 		_, err := p.Send(t.Context(), reused)
-		require.Error(t, err) // not stored: 1
+		require.Error(t, err) // 1 not stored
 		_, err = p.Send(t.Context(), Scene{})
-		require.Error(t, err) // not stored: 2; this event has no dedupe key
+		require.Error(t, err) // 2 not stored; an empty Scene has no dedupe key and is refused
 		q.Inject(sqstest.Throttle(), 1)
-		_, err = p.Send(t.Context(), event("b", 1)) // stored: 5, retries: 1, throttles: 1
+		_, err = p.Send(t.Context(), event("b", 1)) // 5 stored, 1 retry, 1 throttle
 		require.NoError(t, err)
-		inDoubt(t, p, q, sqstest.LoseAnswer()) // in doubt: 1, and more retries
+		inDoubt(t, p, q, sqstest.LoseAnswer()) // 1 in doubt, after several attempts
 		q.ClearFaults()
 		stats := p.Stats()
 		assert.Equal(t, sqsfifo.Outcomes{Stored: 5, Duplicates: 1, NotStored: 2, InDoubt: 1}, stats.Outcomes)

@@ -35,16 +35,16 @@ import (
 //     context ends or Delivery.RetryFor is over.
 //
 // The dedupe key, the queue's ARN, the event_source and Client identify an event. The
-// producer's five-minute memory stays in use beside the store; only this memory compares
-// attributes.
+// producer's own memory of the last five minutes stays in use. The store has no attributes,
+// so only this memory notices an event that is sent again with other attributes.
 //
-// The outcome of an event also depends on the store. The producer reports "not stored"
-// only after the store has answered, and not if another producer may be sending the same
-// event. The report is based on the store's last answer: while an event waits in this
-// producer without a claim, another producer may store it. If the context then ends, this
-// producer still reports "not stored". A resend is safe, because the store knows the
-// event. Only [Producer.TrySend] with a full buffer reports "not stored" without the
-// store.
+// The outcome of an event also depends on the store. The producer reports "not stored" only
+// after the store has answered, and not if another producer may be sending the same event.
+// The producer judges by the store's last answer. If an event waits in this producer
+// without a claim, another producer may store the event meanwhile. If the context then
+// ends, this producer still reports "not stored". A resend is safe, because the store knows
+// the event. Only [Producer.TrySend] with a full buffer reports "not stored" without an
+// answer of the store.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
@@ -68,17 +68,17 @@ type StoreConfig struct {
 	// the ARN. Set Queue if the queue has such a URL and does not report its ARN.
 	Queue string
 
-	// Owner names this process across restarts, for example "exporter-3" or the name of
-	// a StatefulSet's pod. A restarted process does not wait for the claims of an
-	// earlier process with the same owner: if it needs such an event, the earlier claim
-	// ends. Without an Owner, a restarted process waits for the leases of the earlier
-	// claims, about 30 seconds.
+	// Owner names this process across restarts, for example "exporter-3" or the name of a
+	// StatefulSet's pod. A restarted process does not wait for the claims of an earlier
+	// process with the same owner: if it needs such an event, the earlier claim ends.
+	// Without an Owner, a restarted process waits for the leases of the earlier claims,
+	// about 30 seconds.
 	//
-	// At most one process of an owner may run at a time. If two processes run, the
-	// later process takes over events from the earlier process, and both may send an
-	// event. SQS recognises the second message for five minutes, and the store takes
-	// only the later process's result. If the clock was set back between the two
-	// starts, Owner has no effect.
+	// At most one process of an owner may run at a time. If two processes run, the process
+	// that started later takes over events from the other, and both may send an event. SQS
+	// recognises the second message for five minutes, and the store accepts only the result
+	// of the process that took over. The clocks at the two starts decide which process is
+	// the later one. If the clock was set back between the starts, Owner has no effect.
 	Owner string
 
 	// TTL is the time for which an event is remembered after its first attempt. The time
@@ -121,7 +121,7 @@ const (
 	usualTTL          = idempotency.TTLWebhook
 	usualStoreTimeout = 5 * time.Second
 	mostStoreTimeout  = time.Minute
-	mostClient        = 200 // in bytes; the scope of a store's key also has the queue and the source
+	mostClient        = 200 // longest Client, Queue and Owner in bytes, because the store's keys have a limit
 )
 
 // isZero reports whether no field is set: the producer has no store.

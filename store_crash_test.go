@@ -16,10 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient calls a hook before a request leaves and a hook after the request has
-// arrived. It ignores the producer's request options, which would observe whether a
-// request leaves. If a hook fails, the producer therefore assumes that the request may
-// have left.
+// hookedClient calls the hook before() when a request is about to leave, and the hook
+// after() when the request has arrived at the queue. With the options of a request, the
+// producer could observe that a request never left. hookedClient ignores these options. If
+// a hook fails, the producer therefore assumes that the request may have left.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -45,8 +45,9 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-// hooked makes a call between the two hooks of the client, and returns the error of a
-// hook. A request that has left arrives even if its context ends.
+// hooked calls before(), then the queue, then after(). If a hook fails, hooked returns its
+// error. Like a request on a real network, the call of the queue continues even if ctx
+// ends.
 func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
@@ -83,8 +84,8 @@ func start(t *testing.T, q *sqstest.Queue, store idempotency.Store, change ...fu
 	return p
 }
 
-// crash disconnects the process from the store and the queue. Its later calls have no
-// effect.
+// crash disconnects the process from the store and the queue. Its later calls of them fail
+// without effect.
 func (p *process) crash() {
 	dead := func() error { return errCrashed }
 	p.client.hook(dead, dead)
@@ -100,7 +101,8 @@ func (p *process) crashesDuring(s Scene) {
 	require.Error(p.t, err)
 }
 
-// end closes the producer of a crashed process.
+// end releases the producer after a simulated crash. The context of Close has already
+// ended, so Close does not wait.
 func (p *process) end() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -291,9 +293,9 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// An event waits because another producer may be sending it, and its context ends. The
-// event is in doubt, although its own producer made no attempt. A later resend is a
-// duplicate.
+// Producer a sends an event for ten seconds. Producer b gets the same event and waits for
+// a. After two seconds the context of b's call ends. The event is in doubt for b, although
+// b made no attempt. After a has stored the event, a resend by b is a duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -319,10 +321,11 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// The context of an event ends while the event waits without a claim. The producer then
-// decides by the last answer of the store, which may be out of date: it reports "not
-// stored", although another producer has stored the event meanwhile. A resend is a
-// duplicate, because the store knows the other producer's result.
+// Producer a asks the store about an event, which is unknown. The event then waits for an
+// earlier event of its group, without a claim. Meanwhile producer b stores the event. Then
+// the context of a's call ends. Producer a judges by the store's last answer and reports
+// "not stored", although b has stored the event. This is safe, because a resend by a is a
+// duplicate: the store knows b's result.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -118,9 +118,9 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// The store has an event. Another event with the same key and payload, but in other
-// bytes, is a duplicate, with the IDs and the hash of the original. An event with
-// another payload is a conflict.
+// The store has an event. An event with the same key and an equal payload is a duplicate,
+// even if its time, group and spelling of the payload (1e3 for 1000) differ. Its receipt
+// has the IDs and the hash of the original. An event with another payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -147,9 +147,10 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look an event up in the store. The process remembers an event with
-// the same key and payload, but another time and group, so TrySend at first sees a
-// drift. The store's later answer counts: the event is a duplicate.
+// TrySend does not look an event up in the store. The process remembers an event with the
+// same key and payload but another time and group, so TrySend at first regards the event as
+// built in two different ways. Before the first attempt the store answers that the event is
+// stored. This answer counts: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -196,8 +197,9 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not record attributes, but the producer does for five minutes: an event
-// with other attributes is not reported as a duplicate.
+// The store does not record attributes, but the producer remembers them for five minutes.
+// An event that the store has is therefore refused if it comes again with other attributes;
+// without this memory it would be a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -103,10 +103,11 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// The quota limits the unfinished events of a scope, here of all events of the test. A
-// producer crashes and leaves the claim of one event, which uses up the quota. The
-// store then refuses another event. The event with the claim is sent anyway, and then
-// the scope has room again.
+// The quota limits the number of unfinished events in a scope of the store; all events of
+// this test have one scope, and the quota is 1. A producer crashes and leaves one claimed
+// event. A new producer's claim of another event is then over the quota. The claimed event
+// itself may be claimed again, because it already counts. After it is sent, the other event
+// may be sent too.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -250,7 +251,7 @@ func TestNothingLeft(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		s := &testStore{Store: store}
 		client := sqs.New(sqs.Options{Region: "us-east-1", HTTPClient: modelRefuser{}})
-		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // no request works, so the producer cannot learn the ARN
+		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // needed because no request works, so the producer cannot ask for the ARN
 		p := on(t, client, q, withStore(s, named), func(c *sqsfifo.Config[Scene]) { c.Delivery.RetryFor = time.Second })
 		_, err := p.Send(t.Context(), scene)
 		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)
@@ -260,7 +261,9 @@ func TestNothingLeft(t *testing.T) {
 	})
 }
 
-// A delayed claim whose lease is over does not lead to a request.
+// The store's answer to a claim arrives 12 seconds late. The lease might then end before a
+// request reaches SQS. The producer therefore makes no request with this claim, and claims
+// the event again.
 func TestAClaimThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -344,8 +347,9 @@ func TestReceiptsWaitForTheStore(t *testing.T) {
 	})
 }
 
-// If the store does not take the result, the receipt is delayed by the store's timeout
-// and has Unrecorded set. When the store answers again, the result is recorded.
+// SQS has stored the event, but the store does not record the result. The receipt then
+// comes after Store.Timeout, and has Unrecorded set. When the store answers again, the
+// result is recorded.
 func TestUnrecorded(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -419,7 +423,7 @@ func TestContextEndsBeforeTheRecord(t *testing.T) {
 	}
 }
 
-// A store that refuses all writes ends events immediately.
+// If the store refuses all writes, an event fails immediately.
 func TestUnwritableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -439,7 +443,8 @@ func TestUnwritableStore(t *testing.T) {
 	})
 }
 
-// One write claims all entries of a request, and one lookup reads many events.
+// The producer claims all events of a request with one write to the store, and SendBatch
+// looks up 64 events with one call of the store.
 func TestBatchesClaimOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

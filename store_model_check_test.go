@@ -16,9 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// storeClient is the network of one process. A request arrives within modelDelivery or
-// never, even if the process crashes meanwhile. If the client reports a refusal, this
-// request did not store the message.
+// storeClient is the SQS client of one process, and simulates its network. A request
+// arrives at SQS within modelDelivery or never. A crash of the process does not stop a
+// request that has left. If the client reports that SQS refused a request, this request
+// stored nothing.
 type storeClient struct{ p *storeProcess }
 
 func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
@@ -162,10 +163,11 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// checkTwice checks that SQS accepts no event twice while the store remembers it. The
-// store counts the TTL from the first claim. SQS may accept the event later than that,
-// for example after a suspension. In a world with FailOpen or UnresolvedResend
-// (storeWorld.open), SQS may accept an event twice.
+// checkTwice checks that SQS accepts no event twice while the store remembers the event,
+// which is for the TTL after its first claim. SQS may accept the event much later than the
+// claim, for example after a suspension. The check therefore uses the time at which the
+// store's record expires. With FailOpen or UnresolvedResend (storeWorld.open), there is no
+// check, because SQS may accept an event twice.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {
@@ -212,8 +214,9 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// At the end the faults are over, so an event must be stored. Exceptions are a conflict
-	// and an event left unresolved by an earlier fault.
+	// The last submission of each event is made when all faults are over, so it must
+	// succeed. There are two exceptions: another event has used the key, or the event is
+	// unresolved because of an earlier fault.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
@@ -230,7 +233,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
 		w.fails("submission %d: a receipt without a message ID", s.id)
-	case r.MessageID == "": // the producer knew the duplicate without its message ID
+	case r.MessageID == "": // a duplicate without a request: the producer knew only that the event was stored
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
 		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):
@@ -240,8 +243,9 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	}
 }
 
-// checkOrder checks the order of each group within each process. Events stored by their
-// first submission must be in the order of the submissions.
+// checkOrder checks that SQS stored the events of a group in the order in which one process
+// submitted them. It compares only events that were stored by the submission itself, and
+// not by an earlier submission of the same event.
 func (w *storeWorld) checkOrder() {
 	own := func(a *storeAccept) bool {
 		s := a.sub

@@ -40,7 +40,7 @@ func TestStoreModel(t *testing.T) {
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// storeTotals counts what happened in the programs of all seeds.
+// storeTotals has the sums over all seeds. Each seed is one random test program.
 type storeTotals struct {
 	submissions, accepted, receipts, duplicates, inDoubt, notStored, conflicts, held, crashes, faults, minutes atomic.Int64
 }
@@ -70,7 +70,9 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	order, handed, call int // storeWorld.clock at the call and at its return; number of the call
+	// order and handed are the values of storeWorld.clock when the call began and when it
+	// returned. Submissions of one call have the same call number.
+	order, handed, call int
 
 	outcomes int
 	reported time.Time
@@ -85,7 +87,7 @@ type storeAccept struct {
 	at        time.Time
 	until     time.Time // Record.Expires of the event at its last granted claim
 	id, body  string
-	processed int // value of storeWorld.clock at the acceptance
+	processed int // value of storeWorld.clock when SQS stored the message
 }
 
 // storeWorld has the queue, the store and the network of a random program, and records
@@ -100,7 +102,7 @@ type storeWorld struct {
 
 	delivery sqsfifo.Delivery
 	store    sqsfifo.StoreConfig
-	open     bool // FailOpen or UnresolvedResend permits a second message
+	open     bool // the configuration has FailOpen or UnresolvedResend, so an event may be stored twice
 
 	lossy, faulty, crashy float64
 
@@ -113,8 +115,9 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs of all results that the store took, and the keys of their
-	// events. It is needed because a report may come after the event's record has expired.
+	// recorded has the message IDs and the dedupe keys of all results that were written to
+	// the store. A receipt may be reported after the record in the store has expired, so
+	// the test cannot look there.
 	recorded map[string]bool
 	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 
@@ -193,7 +196,7 @@ func (p *storeProcess) crash() {
 	}
 	p.dead = true
 	p.w.crashes++
-	p.w.actors.Go(func() { // its remaining calls have no effect
+	p.w.actors.Go(func() { // free the goroutines of the crashed producer; it reaches neither queue nor store
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = p.Close(ctx)
@@ -437,8 +440,8 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	return s
 }
 
-// handed records that the submitting call has returned. Calls that start afterwards are
-// later submissions.
+// handed() records that the call which made the submission has returned. Submissions by
+// calls that start afterwards count as later.
 func (w *storeWorld) handed(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -512,8 +515,8 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 	w.actors.Go(send)
 }
 
-// end records the outcome of a submission. After a crash of its process it only counts
-// the outcome.
+// end() records the outcome of a submission. If the submission's process has crashed,
+// nobody sees its outcome, so end() only checks that there is at most one.
 func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// elsewhere is a queue whose URL does not contain its ARN.
+// elsewhere is a queue with a URL from which the producer cannot derive the ARN, because
+// the URL is not AWS's.
 type elsewhere struct {
 	*sqstest.Queue
 	arn string

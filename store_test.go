@@ -90,9 +90,8 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// The parameters of only select the calls to fail. The returned function, a value for
-// testStore.fail, fails each call with the given name with err and lets all other calls
-// pass.
+// only() returns a function for testStore.fail. The function fails calls with the name call
+// with err, and lets all other calls pass.
 func only(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {

@@ -15,8 +15,8 @@ import (
 // storeKeys makes the keys under which a store keeps the events of one queue.
 type storeKeys struct {
 	client    string
-	queue     string     // "" for the ARN, read by the inspector
-	inspector *inspector // nil without a store
+	queue     string     // the queue's name from Config.Store.Queue or the URL; "" if the queue must be asked for its ARN
+	inspector *inspector // reads the queue's attributes; nil without a store
 }
 
 // name returns the name of the queue in the keys, or "" while the name is not known.
@@ -30,18 +30,19 @@ func (k *storeKeys) name() string {
 	return ""
 }
 
-// learn asks the queue for its ARN, the queue's name in the store, if neither
-// Config.Store.Queue nor the URL gives the name.
+// learn asks the queue for its ARN, if neither Config.Store.Queue nor the URL gives the
+// name of the queue for the store's keys.
 func (k *storeKeys) learn(ctx context.Context) {
 	if k.inspector != nil && k.name() == "" {
-		_ = k.inspector.check(ctx) // the next check returns this error again
+		_ = k.inspector.check(ctx) // ignore the error: a later check reports it as the event's outcome
 	}
 }
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares the claim of an event that was submitted before the queue's name in
-// the store was known. wait reports whether the event has to wait for this name.
+// claimLate prepares the claim of an event, if that was not possible at the event's
+// submission because the queue's ARN was not known. If the ARN is still not known, wait is
+// true, and the event has to wait.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -52,8 +53,8 @@ func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err 
 	return k.name() == "", k.prepare(in, s)
 }
 
-// prepare prepares the claim of an event. If the queue's name in the store is not known
-// yet, prepare defers the claim (see claimLate).
+// prepare prepares the claim of an event. The store's key contains the queue's ARN. If the
+// ARN is not known yet, prepare leaves the claim to claimLate.
 func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 	if k.name() == "" {
 		s.known.DeferClaim()
@@ -78,15 +79,16 @@ func fingerprint(source, key, payload string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, bytesOf(source), bytesOf(key), bytesOf(payload))
 }
 
-// fingerprintOfBody returns the fingerprint of a stored body. It also returns false if
+// fingerprintOfBody returns the fingerprint of a stored body. The second result is false if
 // the body has no dedupe key.
 func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 	source, key, payload := contents(string(body))
 	return fingerprint(source, key, payload), key != ""
 }
 
-// claim prepares the claim of a message. If plain is true, the message broke no rule,
-// so claim cuts the source and the payload out of the body without decoding it.
+// claim prepares the claim of a message. If plain is true, the message broke no rule of
+// package lint. Its body is then canonical JSON, so claim cuts the source and the payload
+// out of the text without decoding it.
 func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
 	source, payload := "", m.Body
 	if plain {
@@ -98,7 +100,7 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}
-	if len(key.Value) > idempotency.MaxValue { // too long for a dedupe key: sent only with Enforcement Warn
+	if len(key.Value) > idempotency.MaxValue { // with Enforcement Warn, a key may be longer than the store allows
 		key.Value = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Value)))
 	}
 	var dataset idempotency.Dataset
@@ -135,7 +137,7 @@ func contents(body string) (source, key, payload string) {
 		return "", "", ""
 	}
 	canonical, err := canonicaljson.CanonicalizeStrict(e.Payload)
-	if err != nil { // for example, a repeated member
+	if err != nil { // for example, because the payload has two members with one name
 		canonical = e.Payload
 	}
 	return e.EventSource, e.DedupeKey, string(canonical)

@@ -26,23 +26,23 @@ import (
 type submission struct {
 	ctx  context.Context // the caller's context, with the event's span
 	span trace.Span
-	msg  *Message // nil if Identify failed
+	msg  *Message // nil if Identify failed or the caller passed nil
 	to   reporter
-	at   int // index passed to the reporter
+	at   int // the argument i of to.report, for example the index in SendBatch
 
-	rules   *ruleset // the rules of its producer
+	rules   *ruleset // the rules of the producer that submitted the event
 	foreign bool     // the message comes from an earlier Build
-	replay  bool     // sent before by this producer, or has ReplayAttribute
+	replay  bool     // this producer sent the event before, or the message has ReplayAttribute
 	seen    bool     // the store already knew the event
 
 	submitted memory.Instant // time of the submission
 
-	began time.Time // start of the call; set only if SQS or the store has never answered
+	began time.Time // start of the call, for Delivery.StartFor; zero if SQS and the store have already answered
 
 	known  memory.Record
 	digest digest.Sum
 	plain  map[string]types.MessageAttributeValue // the message's attributes
-	traced map[string]types.MessageAttributeValue // plain with trace context
+	traced map[string]types.MessageAttributeValue // the attributes in the field plain, and the trace context
 
 	// Fields of the request.
 	admitted memory.Instant
@@ -52,10 +52,10 @@ type submission struct {
 	// nil if no service failed. The field is atomic: after the event's context ends, a
 	// report may read it while a worker still admits or sends the event.
 	waitsFor  atomic.Pointer[health]
-	again     bool // this producer had sent the event before this submission's first attempt
+	again     bool // this producer sent the event in an earlier submission
 	duplicate bool
-	unclaimed bool  // stored by an attempt without a claim
-	rare      *rare // nil for most events
+	unclaimed bool  // SQS stored the event in an attempt without a claim in the store
+	rare      *rare // the fields of type rare, or nil if none of them is set
 }
 
 // reporter takes the outcome of the submission at index i.
@@ -120,8 +120,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// Unless the outcome was known before an attempt, a worker may still be writing
-	// s.rare.
+	// If the outcome was known before an attempt, no worker has the event, and s.rare may
+	// be read. Otherwise a worker may still be writing it.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -139,8 +139,9 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	return s.unproven(o, m)
 }
 
-// unproven returns the error of an event without proof of success. The error follows from
-// all facts about the event, including the facts from other submissions.
+// unproven returns the error of an event for which no answer proves that SQS stored it. The
+// error also depends on earlier submissions of the event: for example, if one of them may
+// have stored the event, the error is an InDoubtError.
 func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}

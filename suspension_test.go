@@ -28,7 +28,7 @@ func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.
 
 // The machine is suspended for four minutes while the SDK fetches the credentials for a
 // request. The request is not sent, because the time limit of the attempt has passed.
-// Before the next request, the producer checks the event again.
+// Before the next request, the producer checks again whether the event may be sent.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -37,7 +37,7 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				switch refreshes++; refreshes {
-				case 2: // the first call is for GetQueueAttributes, the second for the event's request
+				case 2: // 2: credentials for the event's request; 1 was for GetQueueAttributes
 					machine.suspend(4 * time.Minute)
 				case 3:
 					arrived = len(q.Messages())
@@ -65,10 +65,10 @@ func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// SQS has stored an event. A copy of the event is submitted and waits while the machine
-// is suspended for longer than the deduplication interval. The copy is a duplicate. A
-// copy submitted after the suspension is not a duplicate, because SQS has forgotten the
-// event.
+// SQS stores an event. A copy is submitted before that and waits in its group. The machine
+// is then suspended for an hour, longer than the deduplication interval. The copy still
+// ends as a duplicate, because the time of its submission counts. A copy submitted after
+// the suspension is not a duplicate, because SQS has forgotten the event.
 func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -76,7 +76,7 @@ func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 		var receipts []sqsfifo.Receipt
 		between := scene
 		between.ID = "between"
-		for _, s := range []Scene{scene, between, scene} { // the copy is submitted before the first request
+		for _, s := range []Scene{scene, between, scene} { // the third event is the copy
 			p.SendAsync(t.Context(), s, func(r sqsfifo.Receipt, err error) {
 				require.NoError(t, err)
 				receipts = append(receipts, r)
@@ -108,7 +108,7 @@ func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 		refreshes := 0
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				if refreshes++; refreshes == 2 { // the first call is for GetQueueAttributes, the second for the event's request
+				if refreshes++; refreshes == 2 { // 2: credentials for the event's request; 1 was for GetQueueAttributes
 					cancel()
 				}
 				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil

@@ -60,8 +60,9 @@ func seriesOf(t *testing.T, reader metric.Reader) (series, lines int) {
 	return series, lines
 }
 
-// A queue with every instrument in use has at most 120 metric series: each outcome,
-// each kind of collision, each rule, a store, and four kinds of errors.
+// A queue has at most 120 metric series, even if every instrument is in use. This test
+// causes each outcome, each kind of collision, violations of rules and four kinds of
+// errors, with a store.
 func TestCardinality(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -140,7 +141,7 @@ func TestEventDuration(t *testing.T) {
 		})
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		synctest.Wait() // the room of the event is free after its report
+		synctest.Wait() // wait until the event's room in the buffer is free
 		q.Inject(sqstest.Throttle(), 1_000_000)
 		p.SendAsync(t.Context(), event("a", 1), nil)
 		go p.SendAsync(t.Context(), event("b", 1), nil) // waits for room
