@@ -40,7 +40,7 @@ func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
 type Clock struct {
 	readAll  func() Reading
 	start    time.Time
-	readWall func() time.Time // reads the wall clock alone; cheaper than readAll
+	readWall func() time.Time // reads only the wall clock, so it is cheaper than readAll
 	base     time.Duration    // Reading.Asleep at the start
 
 	asleep atomic.Int64 // nanoseconds of suspension since the start
@@ -57,10 +57,11 @@ type Reading struct {
 	Wall time.Time // without a monotonic reading
 }
 
-// minSuspension is the shortest suspension that counts; shorter suspensions are added
-// up until they reach it. A suspension is computed from two clock readings of slightly
-// different instants. Without the minimum, this inaccuracy would move the clock in a
-// synctest bubble while the bubble's time stands still.
+// minSuspension is the shortest suspension by which the clock advances; the clock adds
+// shorter suspensions up until their sum reaches it. The length of a suspension is the
+// difference of two clock readings, which are never quite simultaneous, so the length may
+// be wrong by some microseconds. In a synctest bubble, where time stands still, such an
+// error would move the clock.
 const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -73,34 +74,36 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	for range 7 { // seven times, so that at least one reading is not interrupted
+	for range 7 { // an interrupted reading is too low, so the highest of seven counts
 		c.base = max(c.base, suspended(start, time.Now()))
 	}
 	c.start, c.readWall = start, time.Now
 	return c
 }
 
-// sleepClock measures suspensions with few system calls. A suspension moves the wall
-// clock ahead of the monotonic clock, and time.Now reads both without a system call. A
-// system call follows only after such a movement, or after maxReadingAge.
+// sleepClock measures suspensions with few system calls. A suspension moves the wall clock
+// ahead of the monotonic clock, and time.Now reads both clocks without a system call.
+// sleepClock therefore makes a system call only after such a movement, or when
+// maxReadingAge has passed.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
-// sleepReading is the result of a system call for the length of all suspensions.
+// sleepReading is the result of one system call that measures the total length of all
+// suspensions.
 type sleepReading struct {
-	awake, ahead time.Duration // arguments of sleepClock.read at this reading
+	awake, ahead time.Duration // arguments of sleepClock.read when it made the system call
 	asleep       time.Duration
 }
 
 const (
-	maxReadingAge = 100 * time.Millisecond // longest time between two system calls
-	maxWallChange = time.Millisecond       // larger changes of the wall clock may come from a suspension
+	maxReadingAge = 100 * time.Millisecond // age of a reading after which the next read makes a system call
+	maxWallChange = time.Millisecond       // a larger change of the argument ahead may come from a suspension
 )
 
-// read returns the duration of all suspensions. It calls the function suspended, a system
-// call, if the last call is older than maxReadingAge, or if the wall clock has moved
-// against the monotonic clock since the last call. Otherwise it returns the last result.
-// awake is the time on the monotonic clock, and ahead the lead of the wall clock over
-// this time.
+// read returns the total duration of all suspensions. awake is the current time on the
+// monotonic clock. ahead is the time by which the wall clock is ahead of the monotonic
+// clock. The function suspended makes a system call for the result. read calls this
+// function if the last result is at least maxReadingAge old, or if ahead has changed by
+// more than maxWallChange since then. Otherwise read returns the last result.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {
@@ -110,7 +113,8 @@ func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Dura
 	return last.asleep
 }
 
-// Simulated returns a clock for tests that calls read in place of the system's clocks.
+// Simulated returns a clock for tests. The clock calls the function read wherever a clock
+// of New reads the clocks of the system.
 func Simulated(read func() Reading) *Clock {
 	return &Clock{readAll: read, start: time.Now(), base: read().Asleep, readWall: func() time.Time { return read().Wall }}
 }

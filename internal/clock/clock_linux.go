@@ -13,9 +13,10 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended returns the duration of all suspensions since the boot. It reads the
-// monotonic clock last: an interruption of this thread between the two readings lowers
-// the result and never raises it.
+// suspended returns the total duration of all suspensions since the boot: the difference
+// between the boot-time clock and the monotonic clock. It reads the monotonic clock last.
+// If the thread is interrupted between the two readings, the second reading is higher, so
+// the result is too low, but never too high.
 func suspended(start, now time.Time) time.Duration {
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)

@@ -5,8 +5,9 @@ package clock
 import "time"
 
 // suspended returns the time by which the wall clock has moved ahead of the monotonic
-// clock, because no available clock counts suspensions alone. A forward step of the wall
-// clock therefore counts as a suspension: intervals then seem to end earlier, and events
-// in doubt are given up earlier. A step back changes nothing, except that it hides a
-// suspension of the same length.
+// clock since start. The systems without Linux's clocks have no clock that counts only
+// suspensions. A forward step of the wall clock therefore counts as a suspension, too:
+// intervals then seem to end earlier, and events in doubt are given up earlier. A backward
+// step of the wall clock does not move the clock back, but a suspension of the same length
+// then remains unnoticed.
 func suspended(start, now time.Time) time.Duration { return byWallClock(start, now) }

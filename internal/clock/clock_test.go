@@ -18,8 +18,9 @@ func TestWallClockThatDoesNotStep(t *testing.T) {
 	assert.Zero(t, byWallClock(start, start.Add(time.Hour)))
 }
 
-// sleepClock measures every suspension exactly. While the wall clock does not move
-// against the monotonic clock, it makes ten system calls a second.
+// sleepClock measures every suspension exactly. As long as the wall clock and the
+// monotonic clock advance by the same amounts, sleepClock makes only ten system calls a
+// second.
 func TestSleepClock(t *testing.T) {
 	var c sleepClock
 	var awake, stepped, asleep time.Duration
@@ -44,7 +45,9 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// A step back of the wall clock hides a suspension of the same length for 100 ms.
+	// If the wall clock is set back by exactly the length of a suspension, sleepClock sees
+	// no change of the wall clock. It notices the suspension only at its next regular
+	// system call, 100 ms after the last one.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge

@@ -23,8 +23,9 @@ type Timer struct {
 	timer *time.Timer // nil after f was called, or after Stop
 }
 
-// AfterFunc returns a timer that calls f in a separate goroutine at end, at most a second
-// late after a suspension.
+// AfterFunc returns a timer that calls f in a separate goroutine when the clock reaches
+// the instant end. After a suspension of the machine, the call may come up to a second
+// late.
 func (c *Clock) AfterFunc(end Instant, f func()) *Timer {
 	t := &Timer{clock: c, f: f, end: end}
 	t.mu.Lock()
@@ -52,15 +53,16 @@ func (t *Timer) check() {
 	t.f()
 }
 
-// Over reports whether the clock has reached the end, even if f was not called yet.
+// Over reports whether the clock has reached the instant at which the timer calls its
+// function. The timer may not have called the function yet.
 func (t *Timer) Over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.clock.Now() >= t.end
 }
 
-// Reset changes the instant of the call of f. After the call of f, or after Stop, f is
-// not called again.
+// Reset changes the instant at which the timer calls f. After the call of f, or after
+// Stop, Reset does not cause another call.
 func (t *Timer) Reset(end Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,9 +83,12 @@ func (t *Timer) Stop() {
 }
 
 // WithDeadline is like [context.WithDeadlineCause] with a clock that counts suspensions. A
-// nil cause means [context.DeadlineExceeded]. After a suspension beyond the deadline, Err
-// returns DeadlineExceeded immediately. The context is done within a second, or at the
-// first call of Err, and contexts derived from it then return [context.Canceled].
+// nil cause means [context.DeadlineExceeded]. If the deadline passes during a suspension,
+// every later call of Err returns DeadlineExceeded. The first such call also closes the
+// channel of Done; without a call of Err, the channel is closed at most a second after the
+// suspension. In this case, the Err of a context derived from this context returns
+// [context.Canceled], because the embedded context of package context is canceled before
+// its own deadline.
 func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded
@@ -103,11 +108,11 @@ func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (
 // deadlineContext is the context of WithDeadline. It ends with the embedded Context, or
 // earlier after a suspension.
 type deadlineContext struct {
-	context.Context // has the deadline on the clock without suspensions
+	context.Context // has the same deadline, but its timer stops during suspensions
 	awake           time.Time
 	stop            func() // cancels Context
 	timer           *Timer
-	expired         atomic.Bool // expire ended Context, so Err returns DeadlineExceeded
+	expired         atomic.Bool // set if the method expire ended Context; Err then returns DeadlineExceeded
 }
 
 func (d *deadlineContext) Err() error {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// StepTolerance is the longest backward step of a store's clock that stores and the
-// outbox ignore. For sends to SQS, the limits for resends leave at least as much time
-// (window.Slack) for differences between clocks.
+// StepTolerance is the longest backward step of a store's clock that stores and the outbox
+// ignore. A step of this length cannot make a resend to SQS too late, because the time
+// limit for resends leaves a reserve of the same length for differences between clocks
+// (window.Slack).
 const StepTolerance = 5 * time.Second
 
 // SetBack is the reason recorded for an operation that was in progress when the store's
@@ -21,7 +22,8 @@ type Largest struct{ n atomic.Int64 }
 // Load returns the largest number so far.
 func (l *Largest) Load() int64 { return l.n.Load() }
 
-// Store replaces the number, for example by the present time after a clock step.
+// Store replaces the largest number by n, even if n is smaller. For example, after a clock
+// was set back, n is the current time.
 func (l *Largest) Store(n int64) { l.n.Store(n) }
 
 // Raise keeps n if n is larger than the largest number so far.

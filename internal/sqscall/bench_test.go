@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// BenchmarkSend compares a batch of ten through a Caller with the same batch through
-// the SDK without retries and checks.
+// BenchmarkSend sends a batch of ten messages through a Caller, the type of this package,
+// and for comparison directly through the SDK's client without retries and checks.
 func BenchmarkSend(b *testing.B) {
 	es := entries(10)
 	for i := range es {

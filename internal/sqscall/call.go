@@ -30,10 +30,10 @@ const (
 	MaxEntries = 10
 )
 
-// Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client
-// must pass the functional options on: the options turn the SDK's retries off and record
-// the progress of the request. Without the options, Send reports more messages as in
-// doubt. The other fates that it reports stay right.
+// Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client must
+// pass the functional options on to it: the options turn the SDK's retries off and record
+// the progress of the request. Without the options, Send has fewer proofs, so it reports
+// more messages as in doubt. It still never reports a wrong fate.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -84,20 +84,20 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	return load, err
 }
 
-// SendIf is Send with a condition, a function that returns whether the request may be
-// sent. SendIf calls the function before it calls the client. With the SDK's client,
-// SendIf calls the function again when the request is signed and about to go to the
-// network. If the function returns false, SendIf drops the request, and each answer is
-// NotStored and Retry with ErrNotAllowed. The function must return quickly. A nil
-// function always allows the request. The Exchange describes the HTTP answer.
+// SendIf is Send with a condition: the function may reports whether the request may be
+// sent. SendIf calls may before it calls the client. With the SDK's client, SendIf calls
+// may again when the request is signed and about to go to the network. If may returns
+// false, SendIf drops the request, and each answer has the Fate NotStored, the Next Retry
+// and the Err ErrNotAllowed. The function must return quickly. A nil function always
+// allows the request. SendIf also returns the Exchange, which describes the HTTP response.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
 		return attempt.Passed, of, errEntryCount
 	}
-	// Set every answer in advance. If the client ends the goroutine, the answers stay
-	// as set here.
+	// Set every answer in advance to InDoubt, the zero Fate. If the client ends this
+	// goroutine (runtime.Goexit), the answers stay as set here.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -199,10 +199,10 @@ func spread(answers []attempt.Answer, a attempt.Answer) {
 	}
 }
 
-// configure turns the SDK's retries off: after an attempt without an answer, a refusal
-// of the next attempt does not prove that SQS stored nothing. It also turns the SDK's
-// check of digests off, because one wrong digest would turn the answer to ten messages
-// into an error.
+// configure turns the SDK's retries off. With retries, the SDK reports only the result of
+// the last attempt, and a refusal of this attempt does not prove that an earlier attempt
+// without an answer stored nothing. configure also turns the SDK's check of digests off:
+// in a batch of ten messages, one wrong digest would turn the whole answer into an error.
 func configure(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true

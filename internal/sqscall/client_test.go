@@ -130,7 +130,7 @@ func TestPanic(t *testing.T) {
 		{fmt.Sprintf("boom: %s", *es[0].Body), "string"},
 		{es[0], "sqscall.Entry"},
 		{[]byte(*es[0].Body), "[]uint8"},
-		{nil, "nil"}, // the panic is an error of the Go runtime
+		{nil, "nil"}, // a panic with nil becomes a *runtime.PanicNilError, an error of the Go runtime
 	} {
 		for _, n := range []int{1, 2} {
 			answers, _, err := send(t, failing(func() error { panic(test.value) }), n)
@@ -158,7 +158,8 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// If the client ends the goroutine, the answers say InDoubt.
+// If the client ends the goroutine of Send (runtime.Goexit), Send does not return, and it
+// has set every answer to InDoubt.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
@@ -214,8 +215,9 @@ func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
-// If a wrapper of the SDK's client drops the options, Send reports more entries as in
-// doubt. Its other answers are right.
+// A wrapper of the SDK's client drops the options with which Send records the progress of
+// a request. Send then has fewer proofs, so it reports more entries as in doubt. It
+// reports no wrong fate.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any

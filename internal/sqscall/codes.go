@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// class is the meaning of an error code of SQS for the messages of a request that failed as
-// a whole.
+// class groups SQS's error codes by their meaning: what a code says about the messages if
+// the request failed as a whole, and not only for some of its entries.
 type class uint8
 
 const (
@@ -27,15 +27,16 @@ const (
 	access
 
 	// apart: SQS refused the whole batch because of one entry, or because of the number
-	// (F-054) or size (F-057) of the entries. Other entries may be accepted in another
-	// request.
+	// (F-054) or size (F-057) of the entries. SQS may accept the other entries if they are
+	// sent apart from this entry, in another request.
 	apart
 
-	// skew: SQS refused the signature. The next request has a new signature: the SDK
-	// corrects its clock from the answer, and refreshes expired credentials.
+	// skew: SQS refused the signature, because the clock of this machine is wrong or the
+	// credentials have expired. The next request has a new signature: the SDK corrects its
+	// clock by the time in the answer, and refreshes expired credentials.
 	skew
 
-	// service: SQS failed, and may have stored the messages.
+	// service: a failure inside SQS. SQS may have stored the messages before it failed.
 	service
 )
 
@@ -71,7 +72,7 @@ var classes = map[string]class{
 	"PriorRequestNotComplete":                throttle,
 	"EC2ThrottledException":                  throttle,
 
-	// Codes about one entry, or about all entries together.
+	// Codes about the content of one entry, or about the batch, for example its size.
 	"BatchEntryIdsNotDistinct":          apart,
 	"BatchRequestTooLong":               apart,
 	"EmptyBatchRequest":                 apart,
@@ -165,8 +166,8 @@ var classes = map[string]class{
 	"RequestTimeoutException": unknown,
 }
 
-// LoadOf returns the load of SQS that an error code indicates. An empty code stands for
-// an error without an answer.
+// LoadOf returns Throttled for an error code of a throttle, and Troubled for any other
+// code. An empty code stands for an error without an answer; its load is Troubled.
 func LoadOf(code string) attempt.Load {
 	if classify(code) == throttle {
 		return attempt.Throttled

@@ -8,12 +8,12 @@ import (
 )
 
 var (
-	// ErrUnproven is wrapped by the error of an answer that does not prove that the
-	// message was stored. The message may be stored all the same.
+	// ErrUnproven is wrapped by the errors of answers that lack a proof, such as the
+	// message ID. SQS may still have stored the message.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
-	// ErrNotAllowed is the error of a request that SendIf did not send, because its
-	// condition was false before the request left.
+	// ErrNotAllowed is the error of a request that SendIf did not send, because the
+	// function may of its caller returned false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
 	// ErrMixedUp is the error of an entry whose answer has the digest of another entry of
@@ -39,13 +39,13 @@ var (
 	errEntryCount = fmt.Errorf("a request has 1 to %d entries", MaxEntries)
 )
 
-// PanicError reports a panic of the client. If any byte of the request had left this
-// machine before the panic, the message may be stored.
+// PanicError reports a panic of the client. If the client had passed the request to its
+// HTTP client before the panic, SQS may have stored the messages.
 type PanicError struct {
-	// Text describes the value of the panic. An error of the Go runtime has its full
-	// text. Another error has its text without foreign parts (see package foreign). Any
-	// other value has only its type. With Caller.ShowTexts, every error, string and
-	// fmt.Stringer has its full text.
+	// Text describes the value of the panic. For an error of the Go runtime, it is the
+	// full text. For any other error, it is the text without the parts that may quote a
+	// message (see package foreign). For any other value, it is only the type. With
+	// Caller.ShowTexts, Text is the full text of every error, string and fmt.Stringer.
 	Text string
 }
 

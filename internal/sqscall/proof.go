@@ -109,8 +109,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// The entry IDs in this answer are unreliable. A refusal has no digest that
-			// would show to which entry it belongs.
+			// Another entry of this answer has the digest of a different entry, so the IDs
+			// in the answer are unreliable. This refusal may therefore belong to another
+			// entry, too: unlike a success, it has no digest to check.
 			answers[i] = mixedUp()
 		}
 	}
@@ -119,10 +120,10 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 // refuse returns the answer for an entry in Failed, the list of the entries of a batch
 // that SQS refused.
 //
-// The entry was not stored if SQS throttled it or reports a fault of the sender: SQS
-// detects these faults before it executes the entry. Otherwise the entry is in doubt. The
-// entry is also in doubt if a sender's fault has no code or has the code of a service
-// failure.
+// The entry was not stored if SQS throttled it. It was also not stored if SQS reports a
+// fault of the sender, because SQS detects these faults before it executes the entry. But
+// a fault of the sender proves nothing if it has no code, or a code of a failure inside
+// SQS. In this and every other case the entry is in doubt.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -150,7 +151,7 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	switch {
 	case (unsent || !p.followed()) && isInvalid(err):
 		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final}
-	case unsent: // for example after an error or a panic of a credentials provider
+	case unsent: // nothing left this machine, for example because a credentials provider failed or panicked
 		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Unready: !errors.Is(err, ErrNotAllowed)}
 	case p.neverConnected():
 		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Troubled, Unready: true}
@@ -166,9 +167,11 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
-	// The answer's Code is the code in the header x-amzn-query-error, because users know
-	// this code. The code in the body decides whether the refusal proves that nothing was
-	// stored. If the two codes have different classes, neither code proves this.
+	// Two codes describe the refusal: one in the header x-amzn-query-error, and one in the
+	// body. The Code of the answer is the code of the header, if it is known, because
+	// users know it. The class of the body's code decides whether the refusal proves that
+	// nothing was stored. If a known code of the header has another class, the refusal
+	// proves nothing.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -238,9 +241,9 @@ func refusal(c class, n int) attempt.Answer {
 	return a
 }
 
-// inDoubtByClass returns the answer for an entry that SQS may have stored. After a probable
-// throttle its Load is Throttled: the producer slows down even if the answer does not
-// prove that SQS throttled the request.
+// inDoubtByClass returns the answer for an entry that SQS may have stored. If the class or
+// the HTTP status indicates a throttle, the answer's Load is Throttled, so that the
+// producer slows down. This does not need a proof that SQS throttled the request.
 func (p *progress) inDoubtByClass(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// replaying gives each request a GetBody, so that its HTTP client repeats the request
-// with the body after a redirect. The SDK's own requests have no GetBody.
+// replaying is an HTTP client that sends the body again after a redirect: it sets the
+// GetBody of each request. The SDK's own requests have no GetBody.
 type replaying struct{ *http.Client }
 
 func (c replaying) Do(r *http.Request) (*http.Response, error) {

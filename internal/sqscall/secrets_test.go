@@ -22,7 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// bodyForms returns forms in which an error may contain the message body, by name of the form.
+// bodyForms returns the message body, parts of the body, and encodings of the body. An
+// error might contain any of these forms. The keys are the names of the forms.
 func bodyForms(body string) map[string]string {
 	twice := strconv.Quote(strconv.Quote(body))
 	return map[string]string{
@@ -44,8 +45,8 @@ func bodyForms(body string) map[string]string {
 
 const secretBody = `{"dedupe_key":"patient-Q7X","payload":{"name":"Jane Q7X","note":"a <b> & \"c\""}}`
 
-// A client, a wrapper or an answer quotes a message or a part of it, plain or encoded.
-// The quote appears in no error text, error code or digest of the answers.
+// No error text, error code or digest in the answers contains a message or a part of it,
+// plain or encoded, even if the client's error or the HTTP response quotes the message.
 func TestNoTextQuotesAMessage(t *testing.T) {
 	for form, quote := range bodyForms(secretBody) {
 		for name, c := range map[string]*sqscall.Caller{

@@ -58,12 +58,12 @@ func (p *progress) exchange() Exchange {
 	return Exchange{}
 }
 
-// noteExchange notes the request ID and the date of an answer.
+// noteExchange stores the request ID and the date of an HTTP response in p.answered.
 func (p *progress) noteExchange(r *smithyhttp.Response) {
 	of := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
-		// The Date header has whole seconds, so on average the answer was made half a
-		// second later.
+		// The Date header has whole seconds, so SQS's time was on average half a second
+		// later than the date.
 		of.Skew, of.HasDate = time.Until(date.Add(time.Second/2)).Round(time.Second), true
 	}
 	p.answered.Store(&of)
@@ -100,8 +100,10 @@ func (p *progress) neverConnected() bool {
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
 }
 
-// wasSentOnce reports whether the request was made at most once. After a redirect or a retry
-// in the HTTP client, a refusal proves nothing about the earlier request.
+// wasSentOnce reports whether the request went to the network at most once. Only then does
+// a refusal prove that SQS stored nothing. If the HTTP client has sent the request again,
+// after a redirect or in a retry, SQS may have stored the messages of the first
+// transmission.
 func (p *progress) wasSentOnce() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
@@ -119,9 +121,10 @@ var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 		return next.HandleInitialize(ctx, in)
 	})
 
-// noteTransmission counts the requests passed to the HTTP client, and installs the hooks of
-// net/http. It is the innermost middleware, so the hooks miss the connections that a
-// credentials provider makes with the same context.
+// noteTransmission counts the requests passed to the HTTP client, and installs the hooks
+// of net/http. It is the innermost middleware. The hooks therefore count only the
+// connections for the request to SQS, and not the connections that a credentials provider
+// makes with the same context.
 var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmission",
 	func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		p, ok := ctx.Value(progressKey{}).(*progress)
@@ -145,7 +148,7 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 
 const (
 	maxAnswer = 1 << 20  // bytes of a success; ten entries take about 4 KiB
-	maxError  = 64 << 10 // bytes of every other answer
+	maxError  = 64 << 10 // bytes of an answer that is not a success
 )
 
 // receive records the status of an answer. If the answer is not a success, receive also
@@ -174,7 +177,7 @@ func (p *progress) receive(r *smithyhttp.Response) {
 // errorType returns the __type of a JSON error without its namespace. It reads the
 // whole body: SQS's answer is one complete object without trailing data.
 func errorType(body []byte) (string, bool) {
-	var fields map[string]json.RawMessage // a map, because a struct would also match __TYPE
+	var fields map[string]json.RawMessage // a map matches __type exactly; a struct field would also match __TYPE
 	var name string
 	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["__type"], &name) != nil {
 		return "", false
@@ -184,10 +187,10 @@ func errorType(body []byte) (string, bool) {
 	return name, name != ""
 }
 
-// checkStatus returns an error if the answer has an HTTP status other than 200. The
-// middleware has recorded the status. If the client skipped the middleware, the status is
-// from the SDK's metadata. A client without HTTP has no status, and checkStatus returns
-// nil.
+// checkStatus returns an error if the HTTP status of the answer is known and not 200. The
+// middleware has recorded the status. If the client has not run the middleware (see
+// followed), checkStatus takes the status from the metadata that the SDK returns. A client
+// that does not use HTTP, such as a fake, has no status, and checkStatus returns nil.
 func (p *progress) checkStatus(metadata middleware.Metadata) error {
 	status := int(p.status.Load())
 	if !p.followed() {

@@ -162,7 +162,8 @@ func TestEndlessBodies(t *testing.T) {
 		assert.Equal(t, doubt, got(answers[0]), status)
 		assert.Less(t, written.Load(), int64(64<<20), "the client reads on")
 	}
-	// A whole answer followed by spaces is also too long.
+	// A complete answer followed by 2 MiB of spaces exceeds the limit for an answer, so it
+	// proves nothing.
 	padded := success(entries(1)[0]).String() + strings.Repeat(" ", 2<<20)
 	answers, _, _ := send(t, answering(t, 200, padded), 1)
 	assert.Equal(t, doubt, got(answers[0]))
@@ -194,7 +195,7 @@ func TestTimeout(t *testing.T) {
 			answers, _, err := send(t, c, 2)
 			require.Error(t, err)
 			assert.Equal(t, []want{doubt, doubt}, gotAll(answers))
-			if name == "silence" { // in the other cases, a closed connection may cause another error
+			if name == "silence" { // in the two other cases, the client may also report a broken connection
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 		})
@@ -249,8 +250,10 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server closes an idle connection after a byte of the next request. The first entry
-// is stored, and the entry of the next request is in doubt.
+// The server answers the first request, and the client keeps the connection. When the
+// first byte of the second request arrives on it, the server resets the connection. The
+// entry of the first request is stored. The entry of the second request is in doubt,
+// because a part of the request has left this machine.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {

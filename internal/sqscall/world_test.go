@@ -140,14 +140,14 @@ func serve(t testing.TB, h http.HandlerFunc) *sqscall.Caller {
 	return sqscall.New(sdkClient(s.URL, nil), queueURL)
 }
 
-// send makes one request with n entries. The function check then tests what holds for
-// every answer, for example that no error contains a message's body.
+// send makes one request with n entries. It calls check, which tests the rules for all
+// answers, for example that an error does not contain the body of a message.
 func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Load, error) {
 	t.Helper()
 	es := entries(n)
 	answers := make([]attempt.Answer, n)
 	for i := range answers {
-		answers[i].Fate = attempt.Stored // a Send that leaves answers unset must fail
+		answers[i].Fate = attempt.Stored // Send must overwrite this wrong value
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -79,9 +79,10 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 // through the network.
 type receiver struct{ *network }
 
-// reach makes one call of a consumer to SQS, with the faults of the network. A process
-// may die after it has sent the request; the call then takes effect anyway. The parameter
-// lost is the name of the step at which the answer may be lost.
+// reach makes one request of a consumer to SQS through the simulated network. A request or
+// its answer may get lost. If the process dies after it has sent the request, the request
+// still takes effect. The parameter lost is the name of the step at which the answer may
+// get lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

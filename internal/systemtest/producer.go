@@ -76,7 +76,7 @@ func (n *network) send(ctx context.Context, keys []string, store func() error) e
 		arrives, fault = false, errors.New("connection reset")
 	case w.happens("answer is lost"):
 		fault = errors.New("connection reset after the request")
-	case w.happens("request is late"): // the client may give up earlier
+	case w.happens("request is late"): // the client may stop waiting before the request arrives
 		out = w.span(19 * time.Second)
 		if w.sabotage == "late network" {
 			out += 310 * time.Second
@@ -166,8 +166,9 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// Another process with this source may have sent the event that paused the group
-		// (see world.twoProducers).
+		// If the number of sent events has changed since the last attempt, the event that
+		// paused the group in this producer may be sent: the other producer process of the
+		// source may have sent it (see world.twoProducers). The group can then go on.
 		if from != last {
 			producer.Resume(group)
 			last = from

@@ -31,9 +31,9 @@ type Storage struct {
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
 // Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
-// number of seeds. Without the flag, Run uses the default number: usual, or short in a
-// short test (go test -short). Run also checks that each kind of fault happened in at
-// least one run, unless the flag sets fewer seeds than short.
+// number of seeds. Without the flag, the number is the parameter usual, or the parameter
+// short in a short test (go test -short). Run also checks that each kind of fault happened
+// in at least one run, unless the number of seeds is smaller than the parameter short.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals

@@ -38,17 +38,18 @@ type claimed struct {
 	fence int64
 }
 
-// changes has the changes of one granted claim, as confirmed by the store's answers.
+// changes has the calls of the store for one granted claim, as far as the store confirmed
+// them.
 type changes struct {
-	granted  idempotency.Record // record as of the first event
-	grants   []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubts int                // number of failures without proof; a repeated failure may change nothing
-	ends     []ledger.Event     // completed, failed or released; a repeated end changes nothing
+	granted  idempotency.Record // record in the store's answer that granted the claim
+	grants   []ledger.Event     // Claimed or Reclaimed once, and Renewed any number of times
+	inDoubts int                // confirmed calls of Finish with NoProof; a repeated call may add no ledger entry
+	ends     []ledger.Event     // confirmed ends: completed, failed or released; a repeated call adds no ledger entry
 	resend   bool
 }
 
-// saveHead saves the current head of the ledger. At the end of the run, the ledger must
-// contain each saved head.
+// saveHead saves the current head of the ledger, the hash of its last entry. At the end of
+// the run, the ledger must contain each saved head.
 func (v *witness) saveHead() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {
@@ -70,7 +71,7 @@ func (v *witness) saw(k idempotency.Key, fence int64, f func(*changes)) {
 	f(v.claims[at])
 }
 
-// watched is a store whose answers the witness records.
+// watched is a store with a witness. The witness records the answers of the store.
 type watched struct {
 	idempotency.Store
 	*witness
@@ -134,16 +135,18 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	return nil
 }
 
-// failed makes the run fail because of an error of the store that the simulation did not
-// cause. After such an error, the correct content of the ledger is unknown.
+// failed reports an error of the store as a failure of the simulation run, unless the
+// claim is stale or the store is closed: the simulation does not cause other errors here.
+// After such an error it is unknown which entries the ledger must have.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)
 	}
 }
 
-// check compares the ledger with the recorded answers. The ledger must contain each
-// head, the hash of its last entry, that method saveHead has saved. It must have each change once, in the order of the changes of its key.
+// check compares the ledger with the recorded answers of the store. The ledger must
+// contain each head that saveHead has saved. It must contain each confirmed change once.
+// The changes of one key must have their original order.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.saveHead()
@@ -199,8 +202,9 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// difference compares the ledger entries of one granted claim with the recorded answers. It
-// describes a difference, or returns "" if they agree.
+// difference compares the ledger entries of one granted claim with the store's answers
+// that the witness recorded for this claim. It returns a description of the difference, or
+// "" if they agree. A nil c means that the witness recorded no answer for the claim.
 func (c *changes) difference(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"

@@ -43,19 +43,20 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// faultsUntil is the time until which faults happen. Then the field faultsOver becomes true. If
-	// an event lacks its receipt or its effect six hours later, the run counts as stuck.
+	// faultsUntil is the time at which the faults end: the field faultsOver then becomes
+	// true. If an event still lacks its receipt or its effect six hours later, the run
+	// counts as stuck.
 	faultsUntil time.Time
 
-	// If twoProducers is set, two producer processes send the events of one source at a time.
-	// The library then promises no order.
+	// If twoProducers is set, two producer processes send the events of the same source
+	// simultaneously. The library then promises no order.
 	twoProducers bool
 
 	mu         sync.Mutex
-	faultsOver bool // no more faults and crashes happen
+	faultsOver bool // since faultsUntil: no more faults and crashes happen
 	rng        *rand.Rand
 	done       map[string]int   // by group: number of events marked as sent
-	effects    map[string][]int // by group, in the order of happening
+	effects    map[string][]int // by group: numbers of the handled events, in the order in which they were handled
 	receipts   map[string]string
 	notes      []note
 	wrong      []string
@@ -87,7 +88,10 @@ type note struct {
 	what string
 }
 
-// steps are the names of the steps of a run at which a fault or a crash may happen.
+// steps are the names of the points in a run at which a fault or a crash may happen.
+// Claims, extensions and endings are calls of the store: ClaimBatch or Lookup, Extend, and
+// Finish. Effects happen in the consumer's handler, and deletions are requests of a
+// consumer to SQS.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",

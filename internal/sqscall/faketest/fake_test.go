@@ -78,8 +78,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The fake queue, like SQS, refuses a whole batch because one entry has no group. Each
-// entry gets the answer Apart: SQS may accept the entry in a smaller request.
+// One entry of a batch has no group. The fake queue, like SQS, then refuses the whole
+// batch. In the answer for each entry, Next is Apart: the entries must be sent in separate
+// requests, and SQS may then accept the other entry.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
