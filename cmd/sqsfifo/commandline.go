@@ -65,10 +65,10 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 }
 
 // limits are the default values of flags with a duration. The keys are the names in the
-// tags of the flags. The command send has a shorter default for --retry-for (send_for)
-// because of its flag --journal: the journal is an idempotency store. With a store, three
-// times must fit into the deduplication interval of five minutes: the retries, the lease
-// of a claim, and the tolerance for clocks. NewQueue refuses a longer --retry-for.
+// tags of the flags. The command send has a shorter default for --retry-for (send_for),
+// because its flag --journal uses an idempotency store. With a store, the time for
+// retries, the lease of a claim and the tolerance for clocks must together fit into the
+// deduplication interval of five minutes. NewQueue refuses a longer --retry-for.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -121,10 +121,9 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong in words for users of the command line. For
-// a misspelled command, kong reports an unexpected argument. The parameter named is false
-// if the arguments do not name a command. In this case plainer reports that there is no
-// such command.
+// plainer rewrites an error of the parser kong in words for users of the command line.
+// named says whether the arguments name a command. If they do not, kong reports an
+// unexpected argument, and plainer reports an unknown command instead.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

@@ -163,8 +163,8 @@ type wholeLines struct {
 	w  io.Writer
 }
 
-// lineBuffer collects the output of one program and writes complete lines to the field to.
-// It writes a line over 64 KiB in parts.
+// lineBuffer collects the output of one program and writes each complete line to its
+// writer. A line over 64 KiB is written in parts.
 type lineBuffer struct {
 	to   *wholeLines
 	rest []byte
@@ -194,7 +194,9 @@ func (b *lineBuffer) pass(end int) error {
 func (b *lineBuffer) end() {
 	if len(b.rest) > 0 {
 		b.rest = append(b.rest, '\n')
-		_ = b.pass(len(b.rest)) // ignored: only the program's exit code decides about the message
+		// The error is ignored: the message is deleted or kept by the exit code of the
+		// program alone.
+		_ = b.pass(len(b.rest))
 	}
 }
 

@@ -27,9 +27,8 @@ const documentRoot = "../../"
 // address of the test's queue.
 const documentAddress = "127.0.0.1:9324"
 
-// documentDir is the name of a folder in the outputs that the documents show. The test
-// runs the commands in a temporary folder and replaces the name of this folder in their
-// outputs by documentDir.
+// documentDir is the folder name that the documents show in outputs of commands. The test
+// runs the commands in a temporary folder and replaces its name by documentDir.
 const documentDir = "/data"
 
 // elsewhere lists the commands in documents that TestDocument skips. A key is the beginning

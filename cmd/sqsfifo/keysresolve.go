@@ -144,9 +144,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. If the user gave receipts and no key IDs, these are
-// the unresolved keys with a receipt; the result missing is the number of unresolved keys
-// without a receipt. In all other cases missing is 0.
+// targets returns the keys to resolve. If the user gave receipts and no key IDs, targets
+// returns the unresolved keys with a receipt, and in missing the number of unresolved
+// keys without a receipt. In all other cases missing is 0.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})
@@ -210,9 +210,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key. The argument found is the record of the key, read again. If the
-// key has an outcome, is not unresolved, or was tried again, resolve changes nothing.
-// Without --yes it never changes anything.
+// resolve resolves one key. found is the record of the key, just read again. resolve
+// changes nothing without --yes. It also changes nothing if the key is not unresolved any
+// more: an outcome was recorded, or a new attempt began.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

@@ -110,7 +110,7 @@ type verifiedLine struct {
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // largest number of a seal that a --head confirms; 0 if none
+	Anchored int64       `json:"anchored"` // largest number of a seal with a hash equal to a head given by --head; 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

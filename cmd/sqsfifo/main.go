@@ -49,8 +49,8 @@ type command interface {
 	run(ctx context.Context, std stdio) error
 }
 
-// errFindings is the result of a command that did its work and has findings. No other error
-// wraps errFindings, and it is not printed.
+// errFindings is the result of a command that did its work and has findings. main prints
+// every error except errFindings. No other error wraps errFindings.
 var errFindings = errors.New("findings")
 
 // findingsIf returns errFindings if found is true, and else nil.

@@ -10,8 +10,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress shows a progress bar on a terminal. Its method say prints a line of text; the
-// line appears above the bar. The methods of progress may be called concurrently.
+// progress shows a progress bar on a terminal. Lines printed by say() appear above the
+// bar. The methods may be called concurrently.
 type progress struct {
 	out   io.Writer
 	quiet bool

@@ -128,9 +128,9 @@ type receipts struct {
 // mostWaiting is the largest number of events whose receipts are not printed yet.
 const mostWaiting = 1 << 14
 
-// Receipts are buffered only while more than fewWaiting events wait for their receipts, and
-// for at most about longestUnflushed. Otherwise each receipt is written to standard output
-// immediately.
+// While more than fewWaiting events have no receipt yet, receipts are written in batches,
+// each delayed by at most about longestUnflushed. Otherwise each receipt is written to
+// standard output immediately.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond

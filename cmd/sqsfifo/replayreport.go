@@ -105,7 +105,8 @@ func printReport(std stdio, r replay.Report, asJSON bool) error {
 // shownStops is the largest number of messages that printStops prints.
 const shownStops = 20
 
-// printStops prints one line for each message at which a run stopped its group.
+// printStops prints one line for each stopped message group, with the message at which
+// the run stopped the group.
 func printStops(w io.Writer, results []replay.Result) {
 	more := 0
 	for _, r := range results {

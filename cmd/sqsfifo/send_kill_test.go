@@ -91,8 +91,8 @@ func numbered(t testing.TB, events, groups int) string {
 
 var numberedFlags = []string{"--source", "acme.test.numbers", "--organization", "acme", "--key", "number|{/n}", "--group", "/group"}
 
-// order returns the numbers of the stored events for each message group, in the order in
-// which the queue stored them.
+// order returns, for each message group, the field N of its stored events in the order of
+// the queue.
 func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	t.Helper()
 	got := map[string][]int{}

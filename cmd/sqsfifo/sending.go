@@ -129,8 +129,8 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	return findingsIf(s.bad.Load() > 0 || s.receipts.failed())
 }
 
-// joined joins errors. It leaves out context.Canceled, and an error with the same text as
-// an earlier error: neither adds a reason for the end of the command.
+// joined joins errors. It leaves out context.Canceled, which is not a cause, and errors
+// with the text of an earlier error.
 func joined(errs []error) error {
 	var out []error
 	seen := map[string]bool{}
@@ -144,9 +144,9 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit returns a context for Queue.Close, which waits for the submitted events until the
-// context ends. A signal to the command ends ctx, and the returned context ends later,
-// when the time --grace has passed.
+// limit returns the context for Queue.Close: Close waits for the submitted events until
+// this context ends. A signal ends ctx; the returned context ends later than ctx by the
+// time of the flag --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace, cancel) })

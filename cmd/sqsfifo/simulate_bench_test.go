@@ -17,7 +17,7 @@ import (
 // second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
-	lostEvery   int // every lostEvery-th duplicate has another attribute; 0 for none
+	lostEvery   int // every lostEvery-th duplicate differs in one attribute, so SQS loses it; 0 for none
 	rest        []byte
 	buffer      []byte
 }

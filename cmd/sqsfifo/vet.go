@@ -132,8 +132,8 @@ type known struct {
 	stale    []vet.Known
 }
 
-// findings runs the analysis. If there is a baseline file, findings removes the findings
-// that the baseline accepts from the report. The result known describes this comparison.
+// findings runs the analysis. With a baseline file, it removes the accepted findings from
+// the report, and known has their number and the baseline's stale entries.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
@@ -201,9 +201,10 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 	return findingsIf(failed)
 }
 
-// failOn is the value of --fail-on: the lowest severity of a finding that makes the command
-// fail. The default is warning, because an info does not report a present loss, and is
-// printed only on request.
+// failOn is the value of --fail-on: the lowest severity of a finding that makes the
+// command fail. The default is warning. A finding of severity info does not fail the
+// command by default, because no events are lost at present, and it is printed only on
+// request.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -216,8 +217,8 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether out is a terminal with colours. A console that cannot show
-// colours sets no TERM.
+// coloured reports whether out is a terminal with colours. The environment variable TERM
+// is unset for consoles that cannot show colours.
 func coloured(out any) bool { return os.Getenv("NO_COLOR") == "" && terminal(out) }
 
 // disabled reports whether --disable names the rule. The command calls it for SF020 (a

@@ -155,11 +155,11 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable returns a table of the words in attribute names, read from the source code of
-// package attrname. The list eventStems there has words such as "event" for the identity
-// of an event. The list attemptStems has words such as "request" for the identity of an
-// attempt to send the event. Both rows of the table also have the list nouns, such as
-// "id", because an attribute name such as request_id ends with a noun.
+// namesTable returns a table of the words in attribute names, from the source code of
+// package attrname. One row has the words for the identity of an event, such as "event"
+// (eventStems). The other row has the words for the identity of an attempt to send, such
+// as "request" (attemptStems). Both rows also have the words that may follow, such as
+// "id" in request_id (nouns).
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

@@ -23,18 +23,19 @@ var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supp
 
 // denials lists statements in the documents that a feature does not exist. The key is a
 // part of the line with the statement. The value is a regular expression for the exported
-// names that the feature would have. TestDenials also accepts the statements in the field
-// unmet of the requirements without a test.
+// names that the feature would have. TestDenials also accepts the reasons of requirements
+// without a test (requirement.unmet).
 var denials = map[string]string{
-	// This is the heading of a table in sqstest/FACTS.md, which lists what the fake queue
-	// does not have. TestFacts of package sqstest checks the rows of the table.
+	// The heading of a table in sqstest/FACTS.md of features that the fake queue does not
+	// have. One of them would be exported under this name. TestFacts of package sqstest
+	// checks the rows of the table.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// TestDenials checks each line of the documents that says that a feature does not exist
-// (the regular expression denial matches it). The line must contain a key of the map
-// denials, or the reason of a requirement without a test. The module must not export the
-// feature. Each of these keys and reasons must still be in some document.
+// TestDenials checks each line of the documents that says that a feature does not exist.
+// Such a line must be listed: it contains a key of denials, or the reason of a
+// requirement without a test. The feature must not exist in the module's exported names.
+// A listed statement that no document contains any more is an error, too.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -58,10 +59,10 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line of the text that wrongly says that a feature
-// does not exist, or says it without an entry in known. The keys of known are the allowed
-// statements, and the values are regular expressions for the names of the features. If the
-// text contains a statement in such a line, unfounded sets seen[statement] to true.
+// unfounded returns an error for each line of text that says that a feature does not
+// exist, if the statement is not a key of known, or if the module exports a name that
+// matches its value in known. For a listed statement, unfounded sets seen[statement] to
+// true.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -93,8 +94,8 @@ func TestFalseDenialsAreFound(t *testing.T) {
 	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
-// stale returns an error if the module exports a name that matches u.missing: the feature
-// exists by now.
+// stale returns an error if the reason u is out of date: the module exports a name that
+// matches u.missing, so the feature exists.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {

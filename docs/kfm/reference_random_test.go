@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// randomCases makes inputs near the limits of the rules.
+// randomCases makes random inputs, many of them close to a limit of the specification,
+// such as the largest integer.
 type randomCases struct{ *rand.Rand }
 
 func (r *randomCases) pick(all ...string) string { return all[r.IntN(len(all))] }

@@ -97,9 +97,9 @@ func TestJavaScriptIsFresh(t *testing.T) {
 	assert.Equal(t, string(want), string(got), "stale; run: npm run build in reference/typescript")
 }
 
-// TestReferencesAgree compares each reference with this module on random values: both
-// return the same output, or both refuse. The values avoid the differences named in
-// section 11 of the specification.
+// TestReferencesAgree compares the reference implementations in Python and TypeScript
+// with this module on random values: both sides return the same output, or both refuse.
+// Values for which section 11 of the specification permits a difference do not occur.
 func TestReferencesAgree(t *testing.T) {
 	random := &randomCases{rand.New(rand.NewPCG(*referenceSeed, 28))}
 	var lines bytes.Buffer

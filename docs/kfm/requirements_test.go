@@ -14,9 +14,9 @@ type requirement struct {
 // the module exports such a name, the feature exists now, and the reason is out of date.
 type unmet struct{ reason, missing string }
 
-// held names a test of a requirement: the folder of its package and its test function. If
-// only a part of a table-driven test checks the requirement, the field row is a string in
-// the test file that identifies this part.
+// held is a test that checks a requirement: the folder of its package and its test
+// function. row is empty, or a string in the test file for the row of a table-driven
+// test.
 type held struct{ folder, test, row string }
 
 // contract lists the requirements of the document "contract" v11.2.3 of KFM (the Kansas

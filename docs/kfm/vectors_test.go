@@ -365,11 +365,10 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// The text of a rule in the specification may name rules of package lint, for example
-// "(SF001 to SF004)". Each vector with an invalid input names the rule of the
-// specification that the input breaks. If the Go code returns a [sqsfifo.ViolationError]
-// for this input, at least one of its findings must be about a lint rule from the first to
-// the last one named.
+// A vector with an invalid input names a rule of the specification. The text of this rule
+// may name a range of lint rules, for example "(SF001 to SF004)". If the Go code refuses
+// the input with a [sqsfifo.ViolationError], one of its findings must have a lint rule of
+// this range.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

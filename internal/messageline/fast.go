@@ -167,9 +167,9 @@ func (s *scan) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// value returns the JSON text of a string or an object, or nil for other values. The text
-// may be invalid inside. value also returns nil for an object nested more deeply than
-// canonicaljson.MaxDepth minus one, because the object is inside of the line's object.
+// value returns the JSON text of a string or of an object, or nil for other values. It
+// does not validate the text between the quotes or braces. The object is nested in the
+// object of the line, so value accepts one level less than canonicaljson.MaxDepth.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

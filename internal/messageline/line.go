@@ -46,7 +46,7 @@ const (
 	// Built has the members of a message from Producer.Build.
 	Built = Group | Body | Attributes | DedupeKey | EventID | Dataset
 
-	// Stored has the members of a line in a file of messages to replay.
+	// Stored is the set of members that a line of a replay file may have.
 	Stored = Built | BodyHash | Status | Sent | MessageID
 )
 
@@ -60,15 +60,15 @@ func memberOf(name string) Members {
 	return 0
 }
 
-// Line is a message with the other facts from its line. The fields of absent members are
-// zero; Has is the set of present members.
+// Line is a parsed line: a message, and the other members, such as the time of its send.
+// The fields of absent members are zero; Has is the set of present members.
 type Line struct {
 	sqsfifo.Message
 
 	At              time.Time // time of the send
 	DeduplicationID string
 	BodyHash        string
-	Status          string // only in a file of messages to replay; Parse accepts any text
+	Status          string // member of lines in replay files; Parse does not check the text
 	SentFrom        time.Time
 	SentTo          time.Time
 	MessageID       string
@@ -236,7 +236,7 @@ func texts(raw []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// bodyOf returns the message body for the JSON value of the member body.
+// bodyOf returns the message body from the JSON value of the member "body".
 func bodyOf(raw []byte) (string, error) {
 	switch raw[0] {
 	case '"':

@@ -43,9 +43,9 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is the text of the finding, for human readers. A finding may match the entry
-	// with another message. But if more than Count findings match the entry, Filter first
-	// accepts the findings with this message.
+	// Message is the text of the finding, for human readers. A finding matches the entry
+	// even if its message differs. If more findings match than Count permits, Filter
+	// accepts the findings with this message first.
 	Message string `json:"message"`
 
 	// Count is the number of findings that the entry accepts, at least 1.
@@ -172,9 +172,9 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether this run knows all findings in a file: it checked the file, or
-// the file does not exist. Only then can an entry of the baseline about the file be stale.
-// The parameter base is the folder of the baseline's file.
+// decides reports whether this run found everything in a file: it checked the file, or
+// the file does not exist. Otherwise a baseline entry without a finding is not stale,
+// because its finding may still exist. base is the folder of the baseline file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {

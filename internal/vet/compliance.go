@@ -45,9 +45,9 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// Skip the variants of a package with its tests: suiteOf reads them. Also skip
-			// single files that the user named in place of a package, because the tests of
-			// their package are unknown.
+			// Skip the copies of a package that the loader returns with test files;
+			// suiteOf reads the test files. Also skip a package of single files from the
+			// command line, because its other files, perhaps tests, are unknown.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)
@@ -70,8 +70,9 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// open are the uses of a producer's constructor without an ignore directive.
-			// Call cover for every use, because it marks the directives as used.
+			// open has the calls of a producer's constructor without an ignore directive.
+			// Call cover for every call of a constructor: cover also marks directives as
+			// used, and an unused directive is an error.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))
@@ -188,9 +189,9 @@ func isFunc(o types.Object, path string, names ...string) bool {
 type suiteUse struct {
 	runs bool
 
-	// skipped is the position of the first call of the suite that can never run, for
-	// example because it comes after an unconditional Skip. The zero Position means that
-	// there is none.
+	// skipped is the position of the first call of compliance.Run that never executes,
+	// for example after an unconditional t.Skip. It is the zero Position if every call
+	// executes.
 	skipped token.Position
 }
 
@@ -247,8 +248,8 @@ func unreachable(info *types.Info, path []ast.Node) bool {
 	return false
 }
 
-// ends reports whether the statements after s never run, because s always returns from the
-// function or always skips the test.
+// ends reports whether s always returns from the function or always skips the test
+// function, so that the statements after s never run.
 func ends(info *types.Info, s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:

@@ -22,8 +22,8 @@ type Fix struct {
 	Edits   []Edit
 }
 
-// Edit replaces the bytes of a file from offset Start up to, but without, offset End by
-// New.
+// Edit replaces a part of a file with New. The part begins at byte offset Start and ends
+// before End.
 type Edit struct {
 	File       string
 	Start, End int

@@ -15,8 +15,8 @@ import (
 )
 
 // fixes writes code to a file and returns a report about it. The report has one finding
-// with a fix for each element of replacements. An element lists pairs of an old text, which
-// must occur once in the code, and the new text.
+// with a fix for each element of replacements. An element has pairs of old text and new
+// text; each old text occurs once in code.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")
@@ -54,7 +54,7 @@ func TestFix(t *testing.T) {
 		fixes    [][]string
 		want     string // the file after Fix; "" if Fix must not change it
 		findings int
-		left     string // part of the reason why one fix is not applied; "" if Fix applies all
+		left     string // a part of the error for the fix that Fix does not apply; "" if it applies all
 	}{
 		"two that do not touch": {
 			shopCode,

@@ -33,8 +33,8 @@ const (
 	// findings.
 	SARIF Format = "sarif"
 
-	// GitHub has one workflow command of GitHub Actions for each finding. GitHub shows it
-	// as an annotation at the line of the finding.
+	// GitHub writes a workflow command of GitHub Actions for each finding. The website
+	// github.com then shows the finding at its line.
 	GitHub Format = "github"
 )
 
@@ -78,7 +78,8 @@ func (f Format) Write(w io.Writer, o Output, findings []Finding) error {
 	return b.Flush()
 }
 
-// relative names files relative to dir, except files on another volume.
+// relative makes the file names of the findings relative to dir. Names on another volume
+// stay absolute.
 func relative(findings []Finding, dir string) []Finding {
 	out := slices.Clone(findings)
 	for i := range out {

@@ -210,8 +210,8 @@ func TestSARIFFixes(t *testing.T) {
 	}, results[0].(map[string]any)["fixes"], "a fix that cannot be placed is left out")
 }
 
-// A run without findings is also a SARIF log: GitHub code scanning closes the alerts that
-// are not in the newest log.
+// A SARIF log without findings is written, too: GitHub code scanning closes an alert when
+// the newest log does not contain it.
 func TestSARIFOfNothing(t *testing.T) {
 	run := sarif(t, t.TempDir(), nil)
 	results, ok := run["results"].([]any)

@@ -194,7 +194,7 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 
 // If the go command is killed while it stores the result of a package, later runs of "go
 // vet" print nothing about the package. Run then calls "go vet" again with another cache
-// key. If no try has a result, Run returns an error.
+// key. If no call prints a result for the package, Run returns an error.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)

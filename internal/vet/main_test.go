@@ -42,9 +42,9 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames selects the analyzer names, which reports every declared function. Each message
-// has the parameter severity after the rule's ID, as in "SF001: warning: the function New"
-// for "warning: ". If fail is true, the analyzer returns an error for package
+// withNames makes Run use a test analyzer that reports every declared function. Each
+// message has severity after the rule's ID, as in "SF001: warning: the function New" for
+// "warning: ". If fail is true, the analyzer returns an error for package
 // example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
@@ -77,8 +77,8 @@ func newNames() *analysis.Analyzer {
 	return a
 }
 
-// withRules selects the real analyzer. A unique value of a flag makes the go command run
-// the analyzer again and not use a cached result.
+// withRules makes Run use the analyzer of package fifovet. A flag with a unique value
+// keeps the go command from using a cached result.
 func withRules(o vet.Options) vet.Options {
 	o.Flags = []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d", time.Now().UnixNano())}
 	return o

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// These types are the parts of a SARIF 2.1.0 log (OASIS, errata 01) that findings
-// need. The numbers after the types are sections of the standard. The standard or
-// GitHub's code scanning requires each member without omitempty.
+// These types are the parts of a SARIF 2.1.0 log (OASIS, errata 01) that findings need.
+// The numbers after the types are sections of the standard. A member without the tag
+// omitempty is required by the standard or by GitHub's code scanning.
 type (
 	sarifLog struct { // section 3.13
 		Schema  string     `json:"$schema"`
@@ -156,8 +156,10 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 			related = append(related, location(r.Start, token.Position{}, &sarifText{r.Message}))
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID:    f.Rule,
-			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 for an unknown rule: by section 3.27.6, no index
+			RuleID: f.Rule,
+			// -1 for an unknown rule means "no index" (section 3.27.6 of the SARIF
+			// standard).
+			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }),
 			Level:     sarifLevel(f.Severity),
 			Message:   sarifText{f.Message},
 			Locations: []sarifLocation{location(f.Start, f.End, nil)},

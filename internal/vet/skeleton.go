@@ -36,9 +36,9 @@ type Skeleton struct {
 	importable map[string]bool
 }
 
-// Skeletons prepares a compliance test for each element of untested, in the same order. The
-// parameter o has the options of the [Run] that reported the packages. Skeletons loads the
-// types of the packages, and therefore compiles their imports.
+// Skeletons prepares a compliance test for each package in untested, in the same order.
+// Pass the options of the [Run] that reported these packages. Skeletons loads the types
+// of the packages, and therefore compiles their imports.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
 	if len(untested) == 0 {
 		return nil, nil
@@ -84,9 +84,10 @@ func skeletonOf(u Untested, loaded []*packages.Package) Skeleton {
 	return s
 }
 
-// Write creates a file with the beginning of the package's compliance test. The file
-// compiles, and its test fails until Send and Events are filled in. Write returns the
-// file's path. It never overwrites a file: the error then matches [os.ErrExist].
+// Write creates a file with the beginning of the package's compliance test, and returns
+// its path. The file compiles, and its test fails until Send and Events are filled in. If
+// the file exists, Write does not change it and returns an error that matches
+// [os.ErrExist].
 func (s Skeleton) Write() (string, error) {
 	code, err := s.skeleton()
 	if err != nil {
@@ -190,8 +191,8 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	return code, nil
 }
 
-// free returns name, or name with a number, such that the package does not declare it and
-// no import in taken uses it.
+// free returns name if the package does not declare it and no import in taken uses it.
+// Otherwise it returns name with the smallest number for which this is true.
 func (s Skeleton) free(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
@@ -239,9 +240,9 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// t is a type parameter or a type without a name, such as struct{ ID string }. The
-	// skeleton has a placeholder in place of t, so that the user can write a type with a
-	// name there. Such a type makes the test easier to read.
+	// t is a type parameter, or a type without a name such as struct{ ID string }. The
+	// skeleton has a placeholder in place of t: the user writes a type with a name there,
+	// which makes the test easier to read.
 	return false
 }
 

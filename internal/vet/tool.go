@@ -49,9 +49,9 @@ func IsToolCall(args []string) bool {
 }
 
 // ToolMain runs the analyzers on one package, as the go command asks for, and does not
-// return. Call it only if [IsToolCall] returns true. A binary that calls [Run] without
-// Options.Tool is also the tool that "go vet" runs. So its main function must first call
-// IsToolCall, and then ToolMain if the result is true.
+// return. Call it only if [IsToolCall] returns true. If Options.Tool is empty, [Run]
+// makes "go vet" start the running binary again as its tool. The main function of such a
+// binary must therefore begin with IsToolCall, and with ToolMain if the result is true.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -92,19 +92,19 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 }
 
 // withDiagnostics decides whether the analysis of a package reports diagnostics. The go
-// command describes the package in a file, named by the parameter file. For an imported
-// package the file may ask only for facts, without diagnostics. If the diagnostics are
-// needed anyway, withDiagnostics writes a changed copy of the file to the same
-// folder and returns the copy's name; the go command removes the folder later. In all
-// other cases it returns file.
+// command describes the package in the named file. For an imported package the
+// description may ask for facts without diagnostics. If diagnostics are needed anyway,
+// withDiagnostics writes a changed copy of the file to the same folder and returns the
+// copy's name; the go command removes the folder later. Otherwise it returns file.
 //
-// The parameter all is true if [Run] started "go vet". Then the diagnostics of every
-// package are needed. If all is false, the diagnostics of each package of the main module
-// are needed, even if it is only imported now: the go command caches the result, and a
-// later run may name this package. The diagnostics of other modules' packages (they have a
-// module version) are not needed. The parameter fix is true if the user set the flag -fix.
-// With -fix, the go command analyzes each named package again and does not use a cached
-// result. So a package that is only imported then gets no diagnostics, unless all is true.
+// With all, which [Run] sets, the diagnostics of every package are needed.
+//
+// Without all, the diagnostics of each package of the main module are needed, even if
+// this call of the go command only imports the package: the go command caches the result,
+// and a later call may name the package. Packages with a module version belong to other
+// modules, and their diagnostics are not needed. With fix (the flag -fix), the go command
+// does not use cached results for named packages, so diagnostics of packages that are
+// only imported are not needed either.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

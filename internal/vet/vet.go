@@ -162,8 +162,8 @@ func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// explained returns the error of Run for err, an error of goVet. If the cause is that
-// packages do not compile, the error names the packages.
+// explained returns the error that Run returns for err, an error of goVet. If the cause
+// is that packages do not compile, the error names the packages.
 func explained(ctx context.Context, o Options, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

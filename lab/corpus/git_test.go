@@ -146,7 +146,7 @@ func TestRepositoriesRefuseAWrongSum(t *testing.T) {
 	if !errors.As(err, &wrong) || wrong.got != sum || wrong.want != m.sum {
 		t.Errorf("got %v, want an error about the sum %s", err, sum)
 	}
-	// A wrong sum is a failure, while a missing module is not.
+	// A module with a wrong checksum makes the command fail; a missing module does not.
 	if _, failed := survey(t.Context(), []module{m}, opened(t, folder), nil); len(failed) != 1 {
 		t.Errorf("got %v, want one failure", failed)
 	}

@@ -119,8 +119,8 @@ func resident(root int) int64 {
 		if err != nil {
 			continue
 		}
-		// The name is in parentheses and may contain any character; field 4 is the
-		// parent, 24 the number of pages.
+		// The file /proc/PID/stat: field 2 is the program's name in parentheses, with any
+		// characters; field 4 is the parent process, field 24 the number of pages.
 		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 		if open < 1 || end < open {
 			continue

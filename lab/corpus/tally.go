@@ -54,7 +54,7 @@ type tally struct {
 	modules  map[bool]int // number of analyzed modules, by module.control
 	skipped  map[bool]int // number of missing modules, by module.control
 	count    map[string]map[lint.Severity]int
-	labels   map[string]label // label of each finding; the function key returns the map's key
+	labels   map[string]label // label of each finding, by the text that key() returns for the finding
 	analyzed map[string]bool  // true for the path of each analyzed module
 	faults   []error
 }
@@ -109,7 +109,8 @@ func (t *tally) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Errorf(format, args...))
 }
 
-// skip counts a missing module. The module's labels stay in findings.txt.
+// skip counts a module that could not be fetched. The labels of its findings remain in
+// findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
 // coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6

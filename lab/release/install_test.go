@@ -163,7 +163,7 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-// A team runs the command as a tool of its module, with the lines of
+// A team runs the command as a tool of its module, with the commands shown in
 // docs/guide/linting.md.
 func TestInAScratchModule(t *testing.T) {
 	u := newUser(t)
@@ -201,7 +201,8 @@ func TestInAScratchModule(t *testing.T) {
 	assert.LessOrEqual(t, code, 1)
 }
 
-// scratch is a module with a producer without a compliance test, and a raw send.
+// scratch is a module that calls the SDK's SendMessage directly, and that has a producer
+// without a compliance test.
 var scratch = map[string]string{
 	"go.mod": "module example.com/scratch\n\ngo 1.26.0\n",
 	"orders/orders.go": `package orders

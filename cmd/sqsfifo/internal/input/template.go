@@ -64,7 +64,7 @@ func ParseTemplate(text string) (Template, error) {
 	return t, nil
 }
 
-// literal returns the template's text, or false if the template has a pointer.
+// literal returns the template's text, or false if the template has a JSON pointer.
 func (t Template) literal() (string, bool) {
 	if len(t.pieces) == 1 && !t.pieces[0].pointer {
 		return t.pieces[0].text, true

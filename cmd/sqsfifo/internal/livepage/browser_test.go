@@ -37,7 +37,9 @@ func TestLivePageInBrowser(t *testing.T) {
 	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
 	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
 	server := listening(t, h)
-	tab.Open(server.URL + "/?now") // a URL with a query, but without Action, asks for the page
+	// A URL with a query gets the page, unless the query has the parameter Action of an
+	// SQS call.
+	tab.Open(server.URL + "/?now")
 	tab.Until(is("connection", "live"))
 	tab.Until(is("remembered", "0"))
 	text := func(selector string) string {

@@ -125,10 +125,10 @@ func (s *stateWire) add(q *sqstest.Queue) {
 }
 
 // lostOf compares a suppressed send with its original, the earlier message that the queue
-// stored. The result lost lists the parts that differ: "attributes", "group" or "body".
+// stored. It returns the names of the parts that differ: "attributes", "group" or "body".
 // These parts of the suppressed send are lost, because the queue has only the original.
 // Attributes such as trace IDs are not compared. If the queue no longer has the text of
-// the original, the result known is false and lost is nil.
+// the original, lostOf returns nil and false.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

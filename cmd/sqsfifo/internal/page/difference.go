@@ -11,7 +11,7 @@ import (
 // The page shortens texts and lists to these limits.
 const (
 	textBefore     = 72  // most bytes shown of the text before the first difference
-	textAfter      = 160 // most bytes shown of each text from the first difference on
+	textAfter      = 160 // maximum bytes shown of each text, counted from the first difference
 	attributesMost = 8
 	attributeMost  = 80
 )

@@ -199,10 +199,10 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// SQS recognises a duplicate for five minutes after the first send. So a queue must
-// suppress a duplicate that the probe sends stillKnown after the first send, and it must
-// store a duplicate sent forgotten after the first send. Both times differ from five
-// minutes by some seconds, because a message needs time to reach the queue.
+// SQS recognises a duplicate for five minutes after the first send. The probe sends one
+// duplicate shortly before this time ends (stillKnown), which the queue must suppress,
+// and one shortly after (forgotten), which the queue must store. Both times differ from
+// five minutes by some seconds, because a message needs time to reach the queue.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second

@@ -17,12 +17,13 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// These are the two limits for answers without a message of this run. clean stops after
-// maxForeign answers with only messages of other senders, unless an answer between them
-// has a message of this run: clean could receive the same messages again and again. clean
-// also stops after maxEmpty answers in a row without any message. It waits a second for
-// each of these, in total longer than hiddenFor seconds, because the messages of a lost
-// answer stay hidden for that time.
+// clean stops after maxEmpty empty answers in a row. It waits a second after each of
+// them, so in total longer than hiddenFor: if an answer with messages was lost, SQS hides
+// these messages for that time, and answers are empty meanwhile.
+//
+// clean also stops after maxForeign answers that have only messages of other senders,
+// because SQS may return the same messages again and again. An answer with a message of
+// this run starts this count again.
 const (
 	maxForeign = 3
 	maxEmpty   = hiddenFor + 2

@@ -9,9 +9,9 @@ const Kept = 6 * time.Minute
 
 const inChunk = 4096
 
-// Messages holds a value for each recent message: for [Kept] after its Add, or
-// longer. Messages are numbered from 1 in the order of [Messages.Add]. The zero value
-// is ready for use. Messages is not safe for concurrent use.
+// Messages holds a value for each recent message. A value remains for at least [Kept]
+// after its Add. Messages are numbered from 1 in the order of [Messages.Add]. The zero
+// value is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
 	forgotten int // messages dropped so far; the next message is the first in chunks[0]
 	chunks    []chunk[T]

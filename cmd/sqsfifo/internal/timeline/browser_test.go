@@ -239,9 +239,9 @@ func overlaps(a, b string) string {
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)
 }
 
-// At any window size, the drawn rows of the message groups and the whole texts of the list
-// of findings are visible together. The card with the details of a selected message does
-// not cover the list or the dot of the message.
+// At any window size, the page shows the rows of the message groups and the complete list
+// of findings side by side. The card with the details of a selected message covers
+// neither the list nor the dot of the message.
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
 	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })

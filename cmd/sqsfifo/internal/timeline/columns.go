@@ -19,17 +19,18 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has values only for stored messages: the first 8 bytes of a deduplication ID with
-	// the form of a SHA-256, or else the index in names of the ID's text.
+	// id has values only for stored messages. If the deduplication ID is a SHA-256, the
+	// value is the first 8 bytes of the ID; otherwise it is an index in names, which has
+	// the ID's text.
 	id        []byte
 	original  []byte // only for suppressed messages: row.number minus the number of the original
-	collision []byte // only with flagCollides: row.number minus row.collision
+	collision []byte // only for rows with flagCollides: how many rows earlier the other message is
 	errors    []byte // only for refused messages: index in texts of the error's text
-	source    []byte // index in sourceList of the file (or of its replay) with the row's message
-	line      []byte // line number minus the line number of the previous row from the same source
+	source    []byte // for each row, an index in sourceList: the file or replay with the row's message
+	line      []byte // for each row, its line number minus that of the previous row from the same source
 
 	names, texts index
-	sources      map[Place]int // index in sourceList of each source; in the keys, Line is 0
+	sources      map[Place]int // index in sourceList of each source; Line is 0 in the keys, because a source is a whole file
 	sourceList   []source
 	lines        []int32 // line of the last row of each source
 }

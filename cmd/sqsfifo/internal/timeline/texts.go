@@ -9,18 +9,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text names one or two lines of the log for a finding. The page shows the bodies and
-// attributes of these lines. own is the line of the finding's message. other is the line
-// of the related message: for a suppressed message, the original; otherwise the earlier
-// message with the same dedupe key. The recorder does not store the bodies themselves (see
+// text says where the log has the message of a finding, so that the page can show the
+// body and attributes. own is the line of this message. other is the line of the related
+// message: the original of a suppressed message, otherwise the earlier message with the
+// same dedupe key. The recorder stores these places instead of the bodies (see
 // [Recorder.Wanted]).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
 }
 
-// lineOf returns the place p without the number of its replay. A replay sends the lines of
-// the log again, so the text of a replayed message is the text of its line.
+// lineOf returns p with Replay zero. A replayed message was sent again from a line of the
+// log, so the text of this line is also the text of the replayed message.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
 // Wanted returns the lines of the log with the texts that the page can show: the lines of

@@ -1,17 +1,17 @@
 // Package timeline creates the page of "sqsfifo simulate --html": the outcome of each
 // message of a log, by message group and time.
 //
-// Problem: of millions of messages a few are lost or doubled. A table of outcomes does not
-// show the affected messages, their times and the causes.
+// Problem: of millions of messages a few are lost or doubled. A table of outcomes does
+// not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. A finding is a message that was lost,
-// delivered again or refused, or a message with the dedupe key of an earlier message and
-// another body (the kinds from [Lost] to [Refused]). For a log of up to [MaxMessages] the
-// page has every message. For a longer log it has the counts of all messages, and the
-// findings with their related messages. A [Recorder]'s memory is bounded: beyond
-// MaxMessages it grows with the deduplication interval, not with the log. The page has
-// bodies and attributes of findings only, shortened, and only if the caller passes them in
-// [Options].Texts.
+// Guarantee: the page is one file; see package page. A finding is a message that was
+// lost, delivered again or refused, or a message with the dedupe key of an earlier
+// message and another body (the kinds from [Lost] to [Refused]). For a log of up to
+// [MaxMessages] the page has every message. For a longer log it has the counts of all
+// messages, and the findings with their related messages. Beyond MaxMessages, the memory
+// of a [Recorder] depends on the number of messages within a deduplication interval, not
+// on the length of the log. The page has bodies and attributes of findings only,
+// shortened, and only if the caller passes them in [Options].Texts.
 //
 // Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
 // each kind, and any log at most [MaxTexts] texts of each kind. The page draws each
@@ -104,8 +104,8 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	// kept has the findings and their related messages. If the field all is nil, the page
-	// has no other messages.
+	// kept has the findings and their related messages. For a log that is too long for
+	// the field all, the page shows only the messages in kept.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int
@@ -113,7 +113,7 @@ type Recorder struct {
 	bins        bins
 	texts       map[int]text
 	textsOf     [kindCount]int
-	maxMessages int // largest length of the field all: MaxMessages, or less in tests
+	maxMessages int // length limit of the slice Recorder.all: MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.
@@ -127,9 +127,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. It may become the related message of a
-// later finding, because the finding is its duplicate or has the same dedupe key. The page
-// then shows the file and line (place) of this message, too.
+// recentMessage is a message of the last minutes. If a later message is a finding because
+// it duplicates this message or has its dedupe key, the page shows both. place is the
+// file and line of this message.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -224,9 +224,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding and its related messages, unless it has MaxFindings findings of
-// this kind already. It also stores the places of the lines with the messages' texts, but
-// only for the first MaxTexts findings of each kind, and not for the kind Again.
+// find stores a finding with its related messages, unless MaxFindings findings of this
+// kind are stored. For the first MaxTexts findings of each kind except Again, it also
+// stores the file and line of each message, from which the caller reads the texts.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

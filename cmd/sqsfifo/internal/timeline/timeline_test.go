@@ -158,7 +158,7 @@ func TestColumns(t *testing.T) {
 	assert.Equal(t, kinds[:Duplicate], perKind[:Duplicate], "each finding has a cause")
 }
 
-// A page of 100,000 messages takes about 20 bytes per message.
+// The HTML file for 100,000 messages has about 20 bytes for each message.
 func TestSize(t *testing.T) {
 	r := NewRecorder()
 	messages := someMessages(1, 10_000)
