@@ -13,31 +13,34 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops is used if the fate of the answer is Altered: SQS stored another message in
-	// place of the event. Drops reports whether SQS would drop a resend of the event as a
-	// duplicate of this message.
+	// Drops is used if the Fate of the answer is Altered: something changed the event on
+	// its way to SQS, and SQS stored the changed message. Drops reports whether SQS would
+	// drop a resend of the event as a duplicate of the changed message.
 	Drops bool
 
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
 	Duplicate bool
 
-	// Waiter learns whether the store has recorded the stored event. Waiter is unused
-	// without a store.
+	// If SQS confirmed the message, the memory writes the confirmation to the store, and
+	// calls Waiter when the write has succeeded or failed. Waiter is unused without a
+	// store.
 	Waiter Waiter
 
-	// Unrecorded is set by Attempted if SQS stored the event and the event had no claim in
-	// the store, so the store will not have a record.
+	// Unrecorded is set by Attempted if SQS stored the event without a claim in the store.
+	// The store then does not get a record of the event.
 	Unrecorded bool
 }
 
-// Waiter learns whether the store has recorded a stored event.
+// Waiter is called when the store has recorded that SQS stored an event, or when it has
+// failed to record this.
 type Waiter = store.Waiter
 
 // Attempted records the results of a request's attempts in the memory of this process and
 // in the store, if there is one. With a store, Attempted may block while many results are
 // queued. Attempted returns the time at which it recorded the results.
 //
-// The parameter lead is that of process.Result.
+// The parameter sqsAhead is the time by which SQS's clock is ahead of this machine's wall
+// clock, or a longer time: see process.Result.
 func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 	now := m.process.Now()
 	for i := range ended {
@@ -57,13 +60,14 @@ func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 	return now
 }
 
-// AwaitRecord reports whether SQS stored the event and the store lacks its record. If the
-// record is queued or being written, AwaitRecord adds the waiter w, unless w is nil.
+// AwaitRecord reports whether SQS stored the event and the store has no record of this,
+// perhaps not yet. If the record is queued or being written, AwaitRecord arranges that w
+// is called afterwards, unless w is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)
 }
 
-// CountUnrecorded counts a receipt that the producer reported although the store has no
-// record of the event.
+// CountUnrecorded counts a receipt for Stats.Unrecorded: the producer reported to its
+// caller that SQS stored the event, but the store has no record of the event.
 func (m *Memory) CountUnrecorded() { m.claims.CountUnrecorded() }

@@ -17,22 +17,26 @@ const (
 	// None: no judgement yet.
 	None Kind = iota
 
-	// Go: the attempt may start now. Attempted must follow.
+	// Go: the attempt may start now. The caller must call Attempted when the attempt has
+	// ended.
 	Go
 
 	// Known: the event is stored. Record.Knowledge has the result.
 	Known
 
-	// Late: a new attempt must not start, for one of three reasons. The attempt might
-	// reach SQS after SQS has forgotten an earlier attempt. Or SQS stored another message
-	// in place of the event and would drop the event. Or Conclude was called.
+	// Late: a new attempt must not start. One possible reason is that SQS may have
+	// forgotten an earlier attempt when the new attempt arrives, and would then store the
+	// event a second time. Another reason is that SQS stored a changed message in place of
+	// the event, and would drop the event as a duplicate. The third possible reason is
+	// that Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
 	Wait
 
-	// Change: the store has another message for the event, and this message must be sent.
-	// Call Record.Adopt and Memory.Identify.
+	// Change: the store has recorded the event with a different message, and the
+	// submission must send the recorded message instead of its own. Call Record.Adopt, and
+	// then Memory.Identify.
 	Change
 
 	// Collide: another event has the key. See Judgement.Collision.
@@ -41,8 +45,8 @@ const (
 	// Refuse: the event cannot be sent. See Judgement.Err.
 	Refuse
 
-	// Hold: the attempt must not start, because an earlier attempt of the same group in
-	// this request does not start.
+	// Hold: the attempt must not start, because the request contains an earlier event of
+	// the same message group, and Admit has not permitted this event.
 	Hold
 )
 
@@ -50,24 +54,27 @@ const (
 type Judgement struct {
 	Kind Kind
 
-	// Collision is set if Kind is Collide. With Record.SendAnyway, which ignores
-	// collisions, the field may be set with any kind.
+	// Collision describes the other event with the same key. It is always set if Kind is
+	// Collide. If Record.SendAnyway is set, a collision does not change Kind, so Collision
+	// may be set together with any Kind.
 	Collision Collision
 
-	// Again reports, with Go or Known, that the event was sent before this submission.
+	// Again reports that the event was sent before this submission. It is used if Kind is
+	// Go or Known.
 	Again bool
 
 	// Drift reports that the store's record of the event has other bytes than the
 	// submission. At most one judgement of a submission has Drift set.
 	Drift bool
 
-	// Delay and Err are set with Wait: Delay is the time until the next call of Admit or
-	// LookUp, and Err explains why the store has not granted a claim. With Refuse, only
-	// Err is set.
+	// If Kind is Wait, Delay is the time until the next call of Admit or LookUp, and Err
+	// explains why the store has not granted a claim. If Kind is Refuse, Err has the
+	// reason and Delay is zero.
 	Delay time.Duration
 	Err   error
 
-	// Hopeless is set with Wait if the store refuses all writes.
+	// Hopeless reports that the store refuses all writes. It may be set only if Kind is
+	// Wait.
 	Hopeless bool
 }
 
@@ -90,12 +97,13 @@ const (
 type Collision struct {
 	Reuse Reuse
 
-	// First is the time of the other event's first send.
+	// First is the time at which the other event was sent for the first time.
 	First time.Time
 }
 
-// Attempt is the next attempt to send one event, for LookUp or Admit. Admit gets the
-// attempts of one request, in the order of the request.
+// Attempt describes one event for LookUp and Admit, which set its Judgement: whether the
+// next attempt to send the event may start. Admit expects the attempts of one request, in
+// the order of the request.
 type Attempt struct {
 	*Record
 	Follows bool // the previous attempt in the slice has the same message group
@@ -108,10 +116,13 @@ type Attempt struct {
 // ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
 var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-// LookUp asks the store about events in one call, without claiming the events. Call
-// LookUp before Identify. LookUp sets the kind of each judgement to None, Known, Change
-// or Collide. If the store's record of an event is damaged, the kind is Wait. LookUp does
-// nothing without a store or after the end of ctx.
+// LookUp asks the store about events in one call, and does not claim the events. Call
+// LookUp before Identify, because LookUp may find another message for an event. LookUp
+// sets the Kind of each judgement. Known means that the event is stored, Change that the
+// store has another message for the event, and Collide that the key belongs to another
+// event. In any other case the Kind is None. If the store's record of an event is damaged,
+// the Kind is Wait, or None with Options.FailOpen. LookUp does nothing without a store or
+// after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -123,8 +134,8 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	}
 }
 
-// ask asks the store about the attempts for which the function selected returns true. It
-// passes their claims to the function call, and keeps the answers in the attempts.
+// ask calls the function call with the claims of all attempts for which selected returns
+// true, and copies the store's answers into these attempts.
 func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
@@ -197,8 +208,8 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit judges the events of a planned request, in the order of the request. An attempt
-// that already has a Kind keeps this Kind. After the judgement Go, the event is in doubt
+// Admit sets the Kind of each attempt of a planned request, in the order of the request.
+// It does not change a Kind that is already set. If the Kind is Go, the event is in doubt
 // until the call of Attempted. Admit returns the time at which the attempts start. With a
 // store, Admit takes at most as long as [store.Claimant.Ask], normally at most twice the
 // store timeout.
@@ -238,8 +249,8 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	m.claims.Prepare(ctx, claims)
 }
 
-// claim claims events in the store, in one write. It leaves out the events that the
-// memory of this process refuses.
+// claim claims events in the store, in one write. It leaves out the events whose attempt
+// judgeInProcess has already forbidden.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !mustHold(attempts, i) {
@@ -250,16 +261,16 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// mustHold reports whether attempt i must not start because the attempt before it has the
-// same group and does not start.
+// mustHold reports whether attempt i must not start because it follows an attempt of the
+// same message group, and the Kind of that attempt already forbids its start.
 func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// judgeInProcess sets the Kind of an attempt that the memory of this process refuses.
-// Such an attempt needs no claim in the store. If this process sent the event with other
-// bytes (process.Drift), Kind stays None: the store may have the original bytes, so the
-// attempt needs a claim.
+// judgeInProcess sets the Kind of an attempt to Collide or Late if the earlier events of
+// this process already forbid the attempt. Such an attempt needs no claim in the store. If
+// this process sent the event with other bytes (process.Drift), Kind stays None: the store
+// may have the original bytes, so the attempt needs a claim.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.submission); v.Kind {
 	case process.Conflict, process.OtherAttributes:

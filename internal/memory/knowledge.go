@@ -18,7 +18,7 @@ const (
 	// Unknown is the zero value, for a submission that was never judged.
 	Unknown State = iota
 
-	// Clear: no attempt can have stored the event.
+	// Clear: no known attempt can have stored the event.
 	Clear
 
 	// Unanswered means that the store never answered. An earlier process may have stored
@@ -35,15 +35,17 @@ const (
 	Altered
 )
 
-// Knowledge is a State with details.
+// Knowledge is the State of an event and, depending on the State, what is known about its
+// attempts and its message in SQS.
 type Knowledge struct {
 	State State
 
 	// Before reports that an earlier submission stored the event.
 	Before bool
 
-	// Result and Message come from the store's record of a stored event. Message is nil
-	// if the event was stored with the submission's bytes.
+	// If the store has a record that SQS stored the event, Result has SQS's answer from
+	// the record. Message is the recorded message if it has other bytes or another group
+	// than the message of this submission, and nil otherwise.
 	Result  idempotency.Result
 	Message *Message
 
@@ -52,8 +54,8 @@ type Knowledge struct {
 	Err error
 
 	// Times of an event in doubt. If an attempt of this process caused the doubt, the
-	// field process has the times. Otherwise the store knows of the doubt, and the other
-	// fields have its times.
+	// field process has the times. If only the store knows of an attempt in doubt, the
+	// other fields have its times.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -72,10 +74,10 @@ func (k *Knowledge) Fate() attempt.Fate {
 	}
 }
 
-// Times returns wall-clock times of an event in doubt. since is the start of the first
-// attempt in doubt. resendBefore is the latest time at which a resend may start.
-// forgotten is the time at which SQS has certainly forgotten the event. The times of an
-// unanswered event are zero.
+// Times returns wall-clock times of an event in the State InDoubt. since is the start of
+// the first attempt in doubt. resendBefore is the latest time at which a resend may start.
+// forgotten is the time at which SQS has certainly forgotten the event. In the State
+// Unanswered all times are zero, because no attempt is known.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -83,11 +85,15 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of this process (here) with the knowledge of the store
-// (claim). claim is nil without a store, or if the claim cannot be prepared yet
-// (deferred). altered reports that the last attempt stored another message in SQS. If
-// this process has no doubt and the store has not answered, the state is Unanswered, or
-// Clear for an event refused because of its content (refused).
+// combine merges the knowledge of this process (here) with the knowledge of the store,
+// which is in the claim. If they differ, it takes the first that applies of Altered,
+// Stored, InDoubt, Unanswered and Clear; for an event that is sent without a claim
+// (unclaimed), the store counts as Clear. claim is nil without a store. It is also nil if
+// the claim cannot be prepared yet; deferred is then true. altered reports that SQS stored
+// a changed message in the last attempt. If this process has no attempt in doubt and the
+// store has not answered, the result is Unanswered. It is Clear instead if the event was
+// refused because of its content (refused), because such an event does not depend on the
+// store.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -129,7 +135,7 @@ func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	return r.Knowledge()
 }
 
-// IsIdle reports whether Conclude found no attempt of the submission under way.
+// IsIdle reports whether the submission had no attempt under way at the call of Conclude.
 func (r *Record) IsIdle() bool { return r.submission.Idle }
 
 // Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
@@ -141,9 +147,10 @@ func (r *Record) Knowledge() *Knowledge {
 }
 
 // Release ends a submission. No attempt of the submission may be under way. Release
-// returns the knowledge about the event. For an event in doubt, over is the time at which
-// the doubt has ended. If the store never answered, the state is Clear and not
-// Unanswered, because the attempts of this submission stored nothing.
+// returns the knowledge about the event. For an event in doubt, the result forgotten is
+// the time at which SQS has certainly forgotten the event. If no attempt of this process
+// is in doubt and the store never answered, the State is Clear and not Unanswered, because
+// the attempts of this submission stored nothing.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten
@@ -156,22 +163,26 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// This process has no doubt. If SQS altered the event, SQS would store a resend
-		// (Ended.Drops is false).
+		// No attempt of this process is in doubt. This is also the case if something
+		// changed the event on its way, but SQS would store a resend (Ended.Drops is
+		// false). The result is then the usual time limit for resends.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.process.State != process.InDoubt {
-		forgotten = time.Now().Add(time.Until(k.forgotten)) // unlike forgotten, the sum ignores steps of the wall clock
+		// Add keeps the monotonic reading of time.Now, so later steps of the wall clock do
+		// not matter.
+		forgotten = time.Now().Add(time.Until(k.forgotten))
 	}
 	return k, forgotten
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome. A doubt lasts several minutes unless
-// SQS answers, so one of the calls notices each doubt, even if the doubt ends during the
-// wait.
+// minute while a submission waits for its outcome. An attempt in doubt, for example of
+// another submission, stays in the memory for several minutes unless SQS answers. One of
+// the calls of Refresh therefore sees it, even if the memory forgets it before the
+// submission ends.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

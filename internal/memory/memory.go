@@ -18,12 +18,12 @@
 // Life of a submission:
 //
 //	m.Claim(&r, key, fingerprint, message, dataset) // with a store
-//	m.LookUp(ctx, attempts)                         // with a store, without a claim
+//	m.LookUp(ctx, attempts)                         // with a store; claims nothing
 //	m.Identify(&r, key, group, body, payload, attributes)
 //	m.Prepare(ctx, records)                         // with a store, optional
 //	m.Admit(ctx, attempts)                          // before each attempt
-//	m.Attempted(ended, sqsAhead)                        // after each attempt that may Go
-//	m.Conclude(&r, altered, refused)                // once, without proof of storage
+//	m.Attempted(ended, sqsAhead)                    // after each attempt for which Admit returned Go
+//	m.Conclude(&r, altered, refused)                // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported
 package memory
@@ -42,9 +42,10 @@ import (
 // Options configures a [Memory]. The zero value means no store and an unlimited number of
 // events.
 type Options struct {
-	// AcceptTimes permits another proof of a duplicate. SQS's sequence number contains
-	// the time at which SQS accepted the message. If this time is before the submission,
-	// another process sent the message.
+	// AcceptTimes permits a second proof that an event is a duplicate, in addition to
+	// SQS's message IDs and the order of sequence numbers: a sequence number contains the
+	// time at which SQS accepted the message. If SQS accepted the message before the
+	// submission, another process sent it.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the memory of this process; 0 means
@@ -99,7 +100,8 @@ type Instant = process.Instant
 // Message holds an event's bytes as recorded in the store.
 type Message = store.Message
 
-// StoreStats counts claims in the store, last writes for claims (endings), and errors.
+// StoreStats counts claims in the store, the results and releases written for them, and
+// errors.
 type StoreStats = store.Stats
 
 // Record holds the data of one submission of an event. The zero Record is ready for use.
@@ -113,9 +115,12 @@ type Record struct {
 	submission process.Submission
 	identified bool
 	claim      atomic.Pointer[store.Claim] // nil without a store
-	deferred   bool                        // the claim cannot be prepared yet
-	unclaimed  atomic.Bool                 // SendAnyway ignored a conflict in the store
-	knowledge  *Knowledge                  // nil before Conclude; most submissions never call Conclude
+	// Set by DeferClaim: the claim needs the name of the queue, which is not known yet.
+	deferred bool
+	// The store has another event with the key, so this event is sent without a claim
+	// (SendAnyway).
+	unclaimed atomic.Bool
+	knowledge *Knowledge // nil before Conclude; most submissions never call Conclude
 }
 
 // Claim prepares an event's claim in the store. Claim requires a store. The body is not
@@ -143,14 +148,17 @@ func (r *Record) DropClaim() {
 	r.deferred = false
 }
 
-// Adopt returns the store's message for the event, and makes it the message of the claim.
-// Call Adopt after the judgement [Change].
+// Adopt returns the message that the store has recorded for the event, and makes it the
+// message of the submission's claim. Call Adopt after a judgement of the kind [Change]: an
+// earlier submission may have sent the recorded message, so this submission must send the
+// same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
-// Identify sets a submission's message. Call Identify after LookUp, and again after the
-// judgement [Change]. payload is the stable part of the body: it does not change if the
-// event is built again. attributes is a digest of all attributes that may carry identity.
-// Identify returns the current instant.
+// Identify sets a submission's message and returns the current instant. Call Identify
+// after LookUp. If LookUp or Admit judges the event as [Change], call Identify another
+// time, with the message that Adopt returned. payload is the part of the body that stays
+// the same if the caller builds the event a second time. attributes is a digest of all
+// attributes that may carry identity.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)

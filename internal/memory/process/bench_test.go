@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer with a steady rate of events. Each event has another
-// message group, which costs the memory the most. Each step sends one new event. The
+// stream simulates a producer that sends events at a steady rate. No two events have the
+// same message group, which costs the memory the most. Each step sends one new event. The
 // answer to an event arrives 20 steps later.
 type stream struct {
 	*process.Memory

@@ -46,7 +46,7 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	s.try(lost)
 	before := r.Wall(s.look().ResendBefore())
 	r.clocks.Asleep += 5 * time.Minute
-	r.clocks.Step = -5 * time.Minute // the wall clock is set back, which hides the suspension
+	r.clocks.Step = -5 * time.Minute // set back by the length of the suspension, so the wall clock does not show it
 	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
 	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.sub.Known.ResendBefore()))
 

@@ -113,8 +113,10 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Zero(t, other.look())
 }
 
-// AdmitAnyway admits two events with one dedupe key to the same request. SQS answers both
-// with the message ID of the first, so the second is a duplicate.
+// Two events have the same dedupe key, body and group, and differ only in their
+// attributes. Admit admits the first, and AdmitAnyway the second, to the same request. SQS
+// stores only the first. It answers both with the message ID of the first, so the second
+// counts as a duplicate.
 func TestAdmitAnywayInOneRequest(t *testing.T) {
 	r := newRig(t, process.Options{})
 	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
@@ -123,9 +125,10 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The memory forgets the event north while the event south is in a request. The
-	// submission of south has kept the message ID of north (in its Submission). SQS answers
-	// with this message ID, so south is recognised as a duplicate.
+	// While a request with the event south is under way, the memory forgets the event
+	// north. But the submission of south has kept the message ID of north
+	// (Submission.priorID). SQS answers with this message ID, so south is recognised as a
+	// duplicate of north.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -164,8 +167,9 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores another message in place of the event, and would store a resend of the
-	// event. The event then counts as not stored, and another attempt may start.
+	// Something changes the event on its way. SQS stores the changed message, and would
+	// not drop a resend of the event as its duplicate. The event therefore counts as not
+	// stored, and another attempt may start.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())
@@ -179,8 +183,9 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 }
 
-// An event has two submissions. For one, SQS stores another message; for the other, SQS
-// stores the event. The event then counts as stored.
+// Two submissions send the same event at the same time. Something changes the event of the
+// first submission on its way, and the answer to the second proves that SQS stored the
+// event. The event then counts as stored.
 func TestStoredAfterAltered(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -21,15 +21,16 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.True(t, s.try(stored("m1")))
 	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
 
-	// The queue was purged, so SQS stores a new message instead of recognising a duplicate.
+	// SQS answers with a new message ID, as after a purge of the queue: it has stored the
+	// event another time, so this is not a duplicate.
 	since := r.Now()
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// During the attempt, the memory forgets the event. The submission has kept the
-	// message ID (in its Submission), so the duplicate is still recognised.
+	// During the next attempt, the memory forgets the event. The submission has kept the
+	// message ID (Submission.priorID), so the duplicate is still recognised.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -63,9 +64,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// An attempt starts while the event is already stored. The attempt ends without proof, an
-// hour later. For each result of another attempt in between, the test checks the memory's
-// knowledge of the event.
+// The event is stored, and another attempt starts. It ends an hour later, and it is
+// unknown whether SQS stored the event a second time. Meanwhile a later attempt has had
+// one of several results. For each result, the test checks what the memory then knows.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -122,8 +123,9 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// An attempt begins. The record of its event expires, and another attempt creates a new
-// record. The end of the first attempt does not change the new record.
+// While the attempt of submission b is under way, its record expires, and the attempt of
+// submission c creates a new record. The end of b's attempt does not change the new
+// record.
 func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
@@ -174,8 +176,9 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// A message is a duplicate if its sequence number is not above the highest number of
-	// its group before the submission's first attempt.
+	// SQS stored a message before this submission if the message's sequence number is not
+	// higher than a number that was known for its group when the submission began its
+	// first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))
@@ -221,8 +224,8 @@ func TestDuplicateByAcceptTime(t *testing.T) {
 	assert.False(t, r.submit("k", "g", "b").try(stored("m", "17")))
 }
 
-// SQS's clock and the wall clock differ by up to an hour. The time of acceptance is right
-// all the same, because Record adds the lead of SQS's clock.
+// SQS's clock and the wall clock differ by up to an hour. Record still computes the right
+// time of acceptance, because it subtracts this difference (Result.SQSAhead).
 func TestClockOfSQSIsAhead(t *testing.T) {
 	for _, lead := range []time.Duration{-time.Hour, -3 * time.Minute, 3 * time.Minute, time.Hour} {
 		r := newRig(t, process.Options{AcceptTimes: true})
@@ -240,9 +243,9 @@ func TestClockOfSQSIsAhead(t *testing.T) {
 	}
 }
 
-// Another process stored the event at an unknown time, because the wall clock is wrong by
-// more than the deduplication interval. SQS may forget the event at any time, so no
-// further attempt starts.
+// Another process stored the event. The sequence number contains the time, but this
+// machine's wall clock is wrong by more than the deduplication interval, so the age of the
+// message is unknown. SQS may forget the event at any time, so no further attempt starts.
 func TestDuplicateOfUnknownAge(t *testing.T) {
 	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
 		r := newRig(t, process.Options{})

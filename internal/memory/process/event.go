@@ -24,25 +24,28 @@ type Event struct {
 	at window.Place // position of the record at the last lookup; guarded by Memory.mu
 }
 
-// fingerprint is the digest of a message that a record keeps in place of the message.
+// fingerprint has digests of a message. A record has only these digests and not the
+// message.
 type fingerprint struct {
-	// The field same covers body and group: the start of the body's SHA-256, XORed with a
-	// hash of the group under a secret seed. Twelve bytes are enough to keep events with
-	// one dedupe key distinct.
+	// same identifies the body and the message group: it is the start of the body's
+	// SHA-256, XORed with a hash of the group under a secret seed. Twelve bytes are enough
+	// to keep events with one dedupe key distinct.
 	same [12]byte
 
-	// The field attributes is a digest of the attributes that may carry identity.
+	// attributes is the start of a digest of the attributes that may carry identity.
 	attributes uint32
 
-	// The fields body and payload show how two events with one dedupe key differ. The
-	// field body has a second use: if SQS altered an event, AdmitAnyway refuses each
-	// other event with the same dedupe key and body (AlteredBefore).
+	// body and payload are digests of the body and of its stable part. They show how two
+	// events with one dedupe key differ. body has a second use: if something changed an
+	// event on its way and SQS stored the changed message, SQS may drop any event with the
+	// same dedupe key and body as a duplicate. AdmitAnyway therefore refuses such events
+	// (AlteredBefore).
 	body, payload uint32
 }
 
-// Event returns the Event of a message. payload is the stable part of the body: it does
-// not change if the event is built again from an unstable source. The argument
-// attributes is a digest of all attributes that may carry identity.
+// Event returns the Event of a message. payload is the part of the body that stays the
+// same if the caller builds the event a second time; other parts, such as a time, may then
+// differ. attributes is a digest of all attributes that may carry identity.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))

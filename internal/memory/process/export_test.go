@@ -8,7 +8,7 @@ import (
 
 // Clocks simulates a machine's clocks. Tests change the fields to let time pass.
 type Clocks struct {
-	Awake, Asleep time.Duration // time the machine has been awake and suspended
+	Awake, Asleep time.Duration // since the creation of the memory, time in which the machine ran and was suspended
 	Step          time.Duration // how far the wall clock was set forward
 }
 
@@ -25,8 +25,9 @@ func NewAt(o Options, c *Clocks) *Memory {
 	return New(o)
 }
 
-// KeptUntil returns the instant until which an event stays InDoubt or Stored in the memory
-// unless an answer of SQS proves otherwise.
+// KeptUntil returns the instant until which the memory certainly knows an event as InDoubt
+// or Stored, unless an answer of SQS proves that it was not stored. The result is zero if
+// the State of k is Unknown or Clear.
 func KeptUntil(k Known) Instant {
 	if k.State != InDoubt && k.State != Stored && k.State != Altered {
 		return 0
@@ -41,7 +42,7 @@ func (m *Memory) Horizon(now Instant) Instant {
 	return m.freeUntil(now)
 }
 
-// Look returns the current knowledge of the event. It changes no ticket.
+// Look returns the current knowledge of the event, without a change of a submission.
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,9 +2,9 @@ package process
 
 // groupNumbers is a table of the highest known sequence number of each message group, for
 // at most maxEntries groups. It consists of sets of eight entries. If a set is full, the
-// number of another group may be dropped. A duplicate in that group may then go
-// unnoticed. Unlike a map, the table has no pointers, makes no garbage in steady state,
-// and needs 16 bytes per entry.
+// entry of another group may be replaced. A duplicate in that group may then go unnoticed.
+// Unlike a map, the table has no pointers, makes no garbage in steady state, and needs 16
+// bytes per entry.
 type groupNumbers struct {
 	sets []numberSet // length zero or a power of 2
 }
@@ -12,7 +12,7 @@ type groupNumbers struct {
 type numberSet [entriesPerSet]groupNumber
 
 type groupNumber struct {
-	group  uint64 // hash; zero if free
+	group  uint64 // hash of the message group; zero if the entry is free
 	number sequence
 }
 
@@ -25,7 +25,7 @@ const (
 
 func (w *groupNumbers) set(group uint64) *numberSet { return &w.sets[group&uint64(len(w.sets)-1)] }
 
-// of returns the highest known number of a group, or zero.
+// of returns the highest known sequence number of a group, or zero.
 func (w *groupNumbers) of(group uint64) sequence {
 	if len(w.sets) == 0 {
 		return 0
@@ -53,9 +53,10 @@ func (w *groupNumbers) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// A sequence number contains a time. A number that is older than the new number
-		// by a whole deduplication interval no longer proves anything. The entry m may
-		// then be replaced.
+		// A sequence number contains a time. If the entry's number is older than the new
+		// number by a whole deduplication interval, SQS has forgotten its message, so the
+		// number no longer shows that a message is a duplicate. The entry may then be
+		// replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == maxSets {
 			*m = groupNumber{group, number}
@@ -80,8 +81,8 @@ func (s *numberSet) place(group uint64) *groupNumber {
 	return lowest
 }
 
-// grow doubles the number of sets. The entries of each set go to two sets, so both have
-// room for all of them.
+// grow doubles the number of sets. The entries of each old set are divided between two new
+// sets, so each new set has room for them.
 func (w *groupNumbers) grow() {
 	old := w.sets
 	w.sets = make([]numberSet, 2*len(old))

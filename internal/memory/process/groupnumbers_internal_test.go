@@ -14,8 +14,9 @@ func TestARecordIsOneCacheLine(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Submission{}), uintptr(128))
 }
 
-// The table never returns a higher number for a group than the highest number passed to
-// raise. A full table may have forgotten the group's number.
+// For each group, the table never returns a number higher than the highest number passed
+// to raise. If a full table has dropped the group's entry, it returns a lower number or
+// zero.
 func TestGroupNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var w groupNumbers
@@ -50,8 +51,8 @@ func TestGroupNumbers(t *testing.T) {
 	assert.Zero(t, w.of(groups[0]))
 }
 
-// The table keeps the highest sequence number of each of 10,000 groups, with at most ten
-// entries per group.
+// The table holds the sequence numbers of 10,000 groups, and loses none of them. It has at
+// most ten times as many entries as groups.
 func TestFewGroupNumbersAreKept(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var w groupNumbers
@@ -65,8 +66,9 @@ func TestFewGroupNumbersAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }
 
-// If each group sends only once, entries older than a deduplication interval are
-// replaced, and the table stays small.
+// A million groups send one message each. Numbers that are older than a deduplication
+// interval prove nothing any more, so their entries are used for other groups, and the
+// table stays small.
 func TestOldGroupNumbersMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w groupNumbers

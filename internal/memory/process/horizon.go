@@ -14,20 +14,26 @@ import "time"
 // Solution: the memory keeps each record until the process has run for minAwake after the
 // suspension, or until no submission waits.
 type horizon struct {
-	countedSleep time.Duration // total length of the suspensions that count as elapsed time
-	// noticedSleep is countedSleep plus the suspensions that are noticed but do not count as
-	// elapsed time yet.
+	countedSleep time.Duration // total length of the suspensions that freeUntil includes in its result
+	// noticedSleep is the total length of the suspensions noticed so far. It is larger
+	// than countedSleep if freeUntil does not include the last suspension in its result
+	// yet.
 	noticedSleep time.Duration
-	noticedAt    Instant // when noticed was set, on a clock that stops in suspensions
-	latest       Instant // latest result of freeUntil
+	noticedAt    Instant // time of the last change of noticedSleep, on a clock that stops in suspensions
+	latest       Instant // result of the last call of freeUntil, the highest so far
 }
 
-// minAwake is longer than the time between two calls of Refresh for a waiting submission.
+// minAwake is the time for which the process must run after a suspension before freeUntil
+// includes the suspension. It is longer than the time between two calls of Refresh for a
+// waiting submission, so each waiting submission is refreshed before the memory frees its
+// event.
 const minAwake = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records. A recent
-// suspension does not count yet: freeUntil subtracts its length from the current instant.
-// The result never decreases. The caller holds m.mu.
+// freeUntil returns the instant up to which the memory may free records. Usually this is
+// the instant now. After a suspension of the machine, freeUntil at first returns an
+// earlier instant, as if time had not passed in the suspension: it subtracts the length of
+// the suspension. It includes the suspension when the process has run for minAwake, or
+// when no submission waits. The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.countedSleep {

@@ -39,7 +39,8 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			r.submit("k3", "g", "b").try(stored("m3")) // storing a record also frees expired records
 			assert.Equal(t, process.LateStored, waits.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
-			altered.goes() // a new attempt may start, because SQS never had this event
+			// SQS has forgotten the changed message, so an attempt of the event may start.
+			altered.goes()
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.sub.Known.State)
 			again.goes()
@@ -47,8 +48,9 @@ func TestSuspensionDuringAWait(t *testing.T) {
 	}
 }
 
-// After a suspension, the memory keeps the records until every waiting submission has been
-// refreshed. If no submission waits, the memory frees the records immediately.
+// After a suspension of the machine, the memory keeps the records of earlier events for
+// two more minutes if a submission waits, because the submission may need them at its next
+// Refresh. If no submission waits, the memory frees the records immediately.
 func TestRecordsAfterASuspension(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, process.Options{})

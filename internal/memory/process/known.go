@@ -24,8 +24,8 @@ const (
 	// Stored: SQS confirmed the event.
 	Stored
 
-	// Altered means that SQS stored a different message in place of the event, and would
-	// drop the event as a duplicate.
+	// Altered means that something changed the event on its way and SQS stored the changed
+	// message. SQS would drop the event as a duplicate of that message.
 	Altered
 )
 
@@ -49,16 +49,18 @@ func (s State) String() string {
 type Known struct {
 	State State
 
-	// UnderWay reports that a request with the event is under way. UnderWay is true only
-	// with State InDoubt.
+	// UnderWay reports that a request with the event is under way. If it is true, State is
+	// InDoubt.
 	UnderWay bool
 
-	// olderUnproven reports, with UnderWay, that an earlier request has ended without proof.
+	// olderUnproven is used if UnderWay is true. It reports that an earlier request has
+	// ended, and it is unknown whether SQS stored the event by that request.
 	olderUnproven bool
 
-	// Since is the start of an attempt. With State InDoubt, it is the first attempt
-	// without a clear answer. With Stored or Altered, it is the first attempt that SQS
-	// may have stored. With Clear, it is the last attempt. With Unknown, Since is zero.
+	// Since is the start of an attempt. In the State InDoubt, this is the first attempt
+	// that may have stored the event. In the States Stored and Altered, it is the first
+	// attempt by which SQS may have stored a message. In the State Clear, it is the last
+	// attempt. In the State Unknown, Since is zero.
 	Since Instant
 
 	forgottenAt Instant
@@ -69,20 +71,20 @@ type Known struct {
 // Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
-// ForgottenAt returns the first instant at which SQS has certainly forgotten the event and would
-// store a resend as a new event. While a request is under way, SQS may still store the
-// event. A later snapshot may then have a later Over, by up to window.Request. Over is
-// zero with State Unknown or Clear.
+// ForgottenAt returns the first instant at which SQS has certainly forgotten the event and
+// would store a resend as a new event. While a request is under way, SQS may still store
+// the event, so a Known that is read later may have a later ForgottenAt, by up to
+// window.Request. In the States Unknown and Clear, the result is zero.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
-// keptUntil returns the instant until which the event stays InDoubt or Stored in the memory
-// unless an answer of SQS proves otherwise.
+// keptUntil returns the instant until which the memory certainly knows the event as
+// InDoubt or Stored, unless an answer of SQS proves that the event was not stored.
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		return k.Since.Add(memorySpan) // a refusal of the current request leaves the older doubt
+		return k.Since.Add(memorySpan) // if SQS refuses the current request, the earlier request is still in doubt
 	case k.UnderWay:
-		return k.forgottenAt.Add(-window.Request) // the earliest end, if the request ends now without proof
+		return k.forgottenAt.Add(-window.Request) // the earliest possible ForgottenAt, if the request ends now and remains in doubt
 	default:
 		return k.forgottenAt
 	}
@@ -92,12 +94,12 @@ func (k Known) keptUntil() Instant {
 type Kind uint8
 
 const (
-	// Go: the attempt may start now. A Record call must follow.
+	// Go: the attempt may start now. Call Record when the attempt has ended.
 	Go Kind = iota + 1
 
 	// LateInDoubt means that SQS may have stored the event, and that an attempt now might
-	// reach SQS after SQS has forgotten the event. Judgement.Known describes the remaining
-	// doubt.
+	// reach SQS after SQS has forgotten the event. Judgement.Known describes the attempts
+	// in doubt.
 	LateInDoubt
 
 	// LateStored means that SQS certainly stored the event, and that an attempt now might
@@ -121,8 +123,9 @@ const (
 	// attributes that may carry identity.
 	OtherAttributes
 
-	// AlteredBefore means that SQS stored a different message in place of the event.
-	// Until Known.ForgottenAt, SQS would drop the event as a duplicate.
+	// AlteredBefore means that something changed the event in an earlier attempt, and SQS
+	// stored the changed message. Until the result of ForgottenAt of Judgement.Known, SQS
+	// would drop the event as a duplicate of the changed message.
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.
@@ -160,15 +163,17 @@ func (k Kind) String() string {
 	}
 }
 
-// Collides reports whether the dedupe key belongs to another message: Conflict, Drift,
-// OtherGroup or OtherAttributes.
+// Collides reports whether k is one of the kinds that forbid an attempt because another
+// message was sent with the event's dedupe key: Conflict, Drift, OtherGroup or
+// OtherAttributes.
 func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 
 // Judgement is Admit's answer. The zero value admits nothing.
 type Judgement struct {
 	Kind Kind
 
-	// The field Known describes the event before this attempt. If Kind.Collides, Known
-	// describes the other message, and Known.Since is the time of its first send.
+	// Known describes the event before this attempt. If Kind.Collides() is true, Known
+	// describes the other message with the dedupe key instead, and Known.Since is the time
+	// of the first send of that message.
 	Known Known
 }

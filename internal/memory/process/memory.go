@@ -1,18 +1,19 @@
 // Package process remembers the events sent by this process within the deduplication
-// interval, including events of unknown outcome.
+// interval, that is, as long as SQS may remember them. It includes events for which it is
+// unknown whether SQS stored them.
 //
-// Problem: a single call cannot decide whether SQS stored an event. A request without an
-// answer leaves the event in doubt. Every later submission of the same event must know
-// about the doubt, because SQS recognises a resend for only five minutes after storing
-// the first copy. The package therefore keeps state per event. The dedupe key, the body
-// and the message group together identify an event. Attributes that may carry identity
-// are compared as well.
+// Problem: a single call cannot decide whether SQS stored an event. If a request gets no
+// answer, SQS may or may not have stored the event: the event is in doubt. Every later
+// submission of the same event must know about this attempt, because SQS recognises a
+// resend for only five minutes after storing the first copy. The package therefore keeps
+// state per event. The dedupe key, the body and the message group together identify an
+// event. Attributes that may carry identity are compared as well.
 //
 // Guarantees: Admit refuses every attempt that might reach SQS after SQS has forgotten an
-// earlier attempt, stored or in doubt. A doubt about an event ends with proof or with
-// time, and never because the event is submitted again. The memory keeps each event as
-// long as SQS may remember it, and a full memory refuses new events. Duplicates are
-// reported only with proof.
+// earlier attempt, stored or in doubt. An event stays in doubt until an answer of SQS
+// proves whether it was stored, or until SQS has certainly forgotten it; another
+// submission does not change this. The memory keeps each event as long as SQS may remember
+// it, and a full memory refuses new events. Duplicates are reported only with proof.
 //
 // Limits: a memory starts empty and learns about other processes' events only from SQS's
 // answers. The package returns judgements; errors, telemetry and queueing belong to the
@@ -20,13 +21,13 @@
 //
 // Usage of one submission:
 //
-//	var t process.Submission
+//	var s process.Submission
 //	ev := m.Event(key, group, body, payload, attributes)
-//	m.Refresh(m.Now(), &ev, &t)            // when it is made, and once a minute
-//	v := m.Admit(m.Now(), &ev, &t)         // before each attempt
-//	dup := m.Record(m.Now(), &ev, &t, ...) // after each attempt that may Go
-//	m.Release(m.Now(), &ev, &t)            // when its attempts have ended
-//	m.Leave()                              // once, when its outcome is reported
+//	m.Refresh(m.Now(), &ev, &s)            // at the start of the submission, and once a minute
+//	v := m.Admit(m.Now(), &ev, &s)         // before each attempt
+//	dup := m.Record(m.Now(), &ev, &s, ...) // after each attempt for which Admit returned Go
+//	m.Release(m.Now(), &ev, &s)            // when the attempts of the submission have ended
+//	m.Leave()                              // once, when the outcome of the submission is reported
 package process
 
 import (
@@ -68,16 +69,19 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate is set if the memory may have separate records. An event gets a
-	// separate record if it is sent although another event has its dedupe key. See
+	// hasSeparate is set if the memory may have separate records. Normally the dedupe key
+	// of an event is the key of its record. If two different events with one dedupe key
+	// are sent, the second event gets a separate record under another key, the result of
 	// separateKey.
 	hasSeparate atomic.Bool
 
-	// waiting is the number of submissions that have called Refresh and not yet Leave.
+	// waiting is the number of submissions for which Refresh was called, and Leave was not
+	// called yet.
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// The key of a record is the event's dedupe key, or the result of separateKey.
+	// sent has the records of the events. Each is stored under the dedupe key of its
+	// event, or, as a separate record, under the result of separateKey.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
 	horizon horizon
@@ -102,15 +106,15 @@ func New(o Options) *Memory {
 // request.
 func (m *Memory) Now() Instant { return m.clock.Now() }
 
-// Recently is a cheaper Now: a suspension of the machine since the last call of Now may be
-// missing from the result. Use Now for the first Refresh of a submission; Recently is
+// Recently is a cheaper Now: the result may not yet include a suspension of the machine
+// since the last call of Now. Use Now for the first Refresh of a submission; Recently is
 // precise enough for later calls.
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
-// monotonic reading. For a zero instant, Wall returns the zero time. For a time in an
-// error, call Wall when the error is created and not earlier: the wall clock may be set
-// in between.
+// monotonic reading. For a zero instant, Wall returns the zero time. If an error contains
+// a wall-clock time, call Wall when the error is created and not earlier, because the wall
+// clock may be set in between.
 func (m *Memory) Wall(i Instant) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -118,10 +122,11 @@ func (m *Memory) Wall(i Instant) time.Time {
 	return m.clock.WallTime(i)
 }
 
-// Conclude ends the attempts of a submission: no later Admit of the submission answers Go.
-// Conclude returns the event's state, which decides the submission's outcome. For a stored
-// event, duplicate reports whether an earlier submission stored it. Conclude may run while
-// another goroutine is in Admit or Record, or about to call one.
+// Conclude forbids further attempts of a submission: no later Admit of the submission
+// answers Go. Conclude returns what is known about the event, which decides the
+// submission's outcome. For a stored event, duplicate reports whether an earlier
+// submission stored it. Conclude may run while another goroutine is in Admit or Record, or
+// about to call one.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,15 +136,18 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 	return sub.Known, sub.Known.State == Stored && !sub.storedIt
 }
 
-// Refresh captures the current knowledge of the event in the ticket. Call Refresh at
-// the start of the submission and at least once a minute until its outcome, even while
-// another goroutine is in Admit or Record. The ticket then records each doubt, even if the
-// doubt begins and ends during the wait.
+// Refresh copies the current knowledge of the event to sub.Known. Call Refresh at the
+// start of the submission and at least once a minute until its outcome, even while another
+// goroutine is in Admit or Record. The submission then learns of every attempt that may
+// have stored the event, even if the memory forgets this attempt before the submission
+// itself makes one.
 func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		m.freeUntil(now) // called before this submission counts as waiting
+		// Before m.waiting counts this submission, because it does not need records of
+		// forgotten events.
+		m.freeUntil(now)
 		sub.made = now
 		m.waiting.Add(1)
 	}
@@ -149,19 +157,21 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	sub.captureCollision(now, horizon, ev, &own, &first)
 }
 
-// Admit decides whether an attempt may start now. Call Admit before each attempt. After
-// the judgement Go, the event is in doubt. The caller must then call Record, even if no
-// request was sent. Other judgements change nothing in the memory.
+// Admit decides whether an attempt may start now. Call Admit before each attempt. If the
+// Kind of the judgement is Go, the attempt counts as under way, and the event is in doubt.
+// The caller must then call Record, even if no request was sent. A judgement of another
+// Kind changes nothing in the memory.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, sub, false)
 }
 
-// Judge returns the judgement of Admit without beginning an attempt. It ignores the limit
-// on records, so the judgement is never Full. Judge captures the current knowledge in the
-// ticket. If events are also claimed in a store, the caller calls Judge first. It then
-// asks the store for claims of the permitted events, and calls Admit last.
+// Judge returns the judgement that Admit would return, but does not begin an attempt.
+// Judge ignores the limit on records, so the Kind is never Full. Like Refresh, it copies
+// the current knowledge of the event to sub. If events are also claimed in a store, the
+// caller calls Judge first, then asks the store for claims of the permitted events, and
+// calls Admit last.
 func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,9 +179,9 @@ func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	return m.judge(now, ev, sub, &own, &first, false)
 }
 
-// AdmitAnyway is like Admit, but admits an event that collides with another event. The
-// admitted event gets a separate record, and later Admit calls find this record. The
-// other event's record does not change.
+// AdmitAnyway is like Admit, but also admits an event whose dedupe key belongs to another
+// event. The admitted event gets a separate record, and later Admit calls find this
+// record. The other event's record does not change.
 func (m *Memory) AdmitAnyway(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,8 +221,10 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. own is the event's record. first is the
-// record under the event's dedupe key, which may belong to another event.
+// judge decides whether an attempt may start. own is the record of the event itself. first
+// is the record that is stored under the event's dedupe key. It is the same record, or the
+// record of another event that was sent with this key before. If anyway is true, a
+// collision with this other event does not forbid the attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
@@ -228,14 +240,17 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 	case sub.collision.Kind != 0 && !anyway:
 		return sub.collision
 	case !own.exists && first.exists && first.state() == Altered && first.value.body == ev.is.body:
-		return Judgement{AlteredBefore, first.known(now)} // SQS would drop the event, because the bodies are equal
+		// The other event was altered; SQS would drop this one too, because its body is
+		// the same.
+		return Judgement{AlteredBefore, first.known(now)}
 	}
 	return Judgement{Go, known}
 }
 
-// judgeLate returns the judgement on an attempt that starts too late: LateStored for a stored
-// event, otherwise LateInDoubt. The parameter present is the current knowledge in the
-// memory, and captured is the earlier knowledge in the ticket.
+// judgeLate returns the judgement on an attempt that would start after Known.ResendBefore:
+// LateStored for a stored event, otherwise LateInDoubt. present is the knowledge in the
+// memory now. captured is the knowledge that the submission has copied earlier, which the
+// memory may have dropped since.
 func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -251,26 +266,28 @@ func judgeLate(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops is used with Fate Altered: SQS stored another message in place of the event.
-	// Drops reports whether SQS would drop a resend of the event as a duplicate of this
-	// message. It would not under content-based deduplication, if the message has another
-	// body. If Drops is false, the attempt counts as NotStored.
+	// Drops is used if Fate is Altered: something changed the event on its way, and SQS
+	// stored the changed message. Drops reports whether SQS would drop a resend of the
+	// event as a duplicate of the changed message. Under content-based deduplication, SQS
+	// would not drop it if the changed message has another body. If Drops is false, the
+	// attempt counts as NotStored.
 	Drops bool
 
-	// MessageID and Sequence come from SQS, with Fate Stored. A missing message ID proves
-	// nothing, and the attempt counts as InDoubt.
+	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
+	// Without a message ID, the answer proves nothing, and the attempt counts as InDoubt.
 	MessageID, Sequence string
 
-	// SQSAhead is the lead of SQS's clock over the wall clock of this machine, or more. A lead
-	// that is too small makes a message of another process look younger than it is. Zero
-	// means that the clocks agree.
+	// SQSAhead is at least the time by which SQS's clock is ahead of this machine's wall
+	// clock; it is negative if SQS's clock is behind. If SQSAhead is too small, a message
+	// that another process sent earlier may seem to be new. Zero means that the clocks
+	// agree.
 	SQSAhead time.Duration
 }
 
 // Record records the result of an admitted attempt and reports whether SQS had stored the
-// event before this submission. Without proof, Record reports false. If an earlier
-// attempt of the same submission stored the event and its answer was lost, the result is
-// false too.
+// event before this submission. Without proof, the result is false. It is also false if an
+// earlier attempt of the same submission stored the event and the answer to that attempt
+// was lost.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -292,7 +309,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == first.messageID():
 			accepted, when = first.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			accepted, when = now.Add(-window.Interval), earlierTime // SQS remembers no older message
+			accepted, when = now.Add(-window.Interval), earlierTime // not longer ago: SQS would have forgotten the message
 		}
 		own.store(now, sub, id, duplicate)
 		sub.storedIt = !duplicate
@@ -313,30 +330,31 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	if own.exists {
 		sub.Known = own.known(now)
 	} else if sub.recordStart == sub.began {
-		sub.Known = Known{} // only this attempt caused the doubt, and SQS did not store the event
+		sub.Known = Known{} // only this attempt was in doubt, and SQS did not store the event
 	}
 	sub.began, sub.counted = 0, false
 	return duplicate
 }
 
-// acceptTime is the evidence in a sequence number about the time at which SQS accepted the
-// message.
+// acceptTime classifies the time at which SQS accepted a message, according to its
+// sequence number.
 type acceptTime uint8
 
 const (
-	unknownTime acceptTime = iota // no time, or a time that cannot be right
-	recentTime                    // within window.Slack, the usual case
-	earlierTime                   // before this submission, within the deduplication interval
+	unknownTime acceptTime = iota // no time, or a time that proves nothing
+	recentTime                    // at most window.Slack ago, the usual case
+	earlierTime                   // before the first attempt of this submission, within the deduplication interval
 )
 
-// accepted returns the instant at which SQS accepted the message, for the evidence
-// earlier. In that case another process sent the message, or this process before a
-// restart.
+// accepted classifies the time at which SQS accepted the message with this sequence
+// number. If the class is earlierTime, another process sent the message, or this process
+// before a restart, and accepted also returns the instant of the acceptance. Otherwise the
+// instant is zero.
 func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhead time.Duration) (Instant, acceptTime) {
 	if number == 0 {
 		return 0, unknownTime
 	}
-	at := number.acceptedAt().Add(-sqsAhead) // by the wall clock
+	at := number.acceptedAt().Add(-sqsAhead) // time of acceptance by the wall clock of this machine
 	if ago := m.clock.Wall().Sub(at); ago >= 0 && ago < window.Slack {
 		return 0, recentTime
 	}
@@ -347,11 +365,11 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhea
 	return now.Add(at.Sub(wall)), earlierTime
 }
 
-// keep stores the record of an event after an attempt. During the attempt, the memory may
-// have removed the event's earlier record, for example after a suspension of the machine.
-// Another event may then have taken the key. In this case keep stores the record under a
-// separate key. If the memory is full, keep stores nothing, and the memory forgets the
-// event.
+// keep stores the record of an event after an attempt. During the attempt, for example in
+// a suspension of the machine, the event's earlier record may have expired. If another
+// event has got a record under the dedupe key since, keep stores this event's record as a
+// separate record (see separateKey). If the memory is full, keep stores nothing, and the
+// memory forgets the event.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.exists && first.value.fingerprint != ev.is && own.key == ev.key {
@@ -361,14 +379,16 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome. The submission will begin no attempt,
-// so the memory need not keep records for it after a suspension. Call Leave once for each
-// submission after its first Refresh.
+// Leave records that one submission has its outcome and will not begin another attempt.
+// Until then, the memory keeps the records of forgotten events for a while after a
+// suspension of the machine, because a waiting submission may need them (see horizon).
+// Call Leave once for each submission after its first Refresh.
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. If SQS refused all attempts (Clear), the submission with Submission.mayFree frees
-// the record of the event, because SQS does not remember a refused send (F-023).
+// under way. If SQS refused all attempts of all submissions of the event (Clear), the
+// memory needs no record, because SQS does not remember a refused send (F-023). Release
+// then frees the record, but only if sub.mayFree is set.
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return
@@ -397,17 +417,18 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
-		// The memory is empty, so all sequence numbers in m.numbers are older than the
-		// deduplication interval. They are useless: all messages that SQS still remembers
-		// have higher numbers.
+		// The memory has no records, so this process has sent nothing within the last
+		// deduplication interval. All messages that SQS still remembers have higher
+		// sequence numbers than the numbers in m.numbers, which therefore prove nothing
+		// any more.
 		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}
 	return left, done
 }
 
-// Held returns the number of records, counted like Options.MaxKeys. The count may
-// include events that SQS has forgotten. Held takes constant time.
+// Held returns the number of records that count for Options.MaxKeys. It may include
+// records of events that SQS has forgotten. Held takes constant time.
 func (m *Memory) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

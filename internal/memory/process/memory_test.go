@@ -40,8 +40,7 @@ func (r *rig) until(i process.Instant) {
 	r.pass(i.Sub(r.Now()))
 }
 
-// submission is one submission of an event: the event, its ticket, and the rig with the
-// memory.
+// submission is one submission of an event, with the rig that has the memory.
 type submission struct {
 	*rig
 	ev  process.Event
@@ -161,9 +160,10 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// An event is in doubt or stored. Another attempt is admitted at Known.ResendBefore, and
-// refused as late one nanosecond later. At Known.ForgottenAt, SQS has certainly forgotten the
-// event: a new submission is refused one nanosecond before, and admitted at that time.
+// An event is in doubt or stored. At the result of Known.ResendBefore, another attempt is
+// still admitted; one nanosecond later, it is refused as late. At the result of
+// Known.ForgottenAt, SQS has certainly forgotten the event: an attempt of a new submission
+// is refused one nanosecond before, and admitted at that instant.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

@@ -20,7 +20,9 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	mem := process.NewAt(o, clocks)
 	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, highest: map[string]int64{}}
 	var actors []*actor
-	var boundaries []process.Instant // instants at which the knowledge of an event changes; later steps go there
+	// Instants at which the knowledge of an event changes; the run often advances the
+	// clocks to such an instant.
+	var boundaries []process.Instant
 	ids := 0
 	payloads := func(msg message) process.Event {
 		var sum [32]byte
@@ -91,7 +93,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			kind, k := m.admit(now, a, anyway, func(s slot) bool {
 				live := m.live(mem.Horizon(now))
 				if m.slots[s].live(mem.Horizon(now)) {
-					live-- // the slot is already counted, so nothing is added
+					live-- // the slot of the event is in use, so the attempt needs no additional record
 				}
 				if m.full > 0 && live >= m.full && v.Kind != process.Full {
 					t.Fatalf("step %d: a full memory admitted", step)

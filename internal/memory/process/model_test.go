@@ -10,19 +10,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// model is the simplest possible memory: it keeps the complete history of each key,
+// model is the simplest possible memory: it keeps the complete history of each dedupe key,
 // never forgets, and computes its knowledge from the history.
 type model struct {
 	full    int                                       // Options.MaxKeys
-	horizon func(now process.Instant) process.Instant // Memory.Horizon of the tested memory
+	horizon func(now process.Instant) process.Instant // method Horizon of the tested memory
 	trust   bool
 	step    int // number of starts and ends of attempts so far
 	slots   map[slot]*history
 	highest map[string]int64
 }
 
-// message is an event with its attributes. A slot is the place of a record: the dedupe key,
-// or the dedupe key with a fingerprint for a separate record.
+// message is an event with its attributes. A slot identifies a record of the memory. It
+// consists of the dedupe key and, for a separate record, the message: an event gets a
+// separate record if it is sent although another event has its dedupe key.
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -30,24 +31,26 @@ type slot struct {
 	separate message
 }
 
-// history lists the attempts of one message in one slot.
+// history lists the attempts to send one message, for one record of the memory.
 type history struct {
 	message
 	tries []*try
 
-	state    process.State // Stored or Altered; otherwise derived from tries
-	id       string
-	from, to process.Instant // from is also set if the state is Clear
+	state process.State // Stored or Altered, or else Unknown: the state then follows from tries
+	id    string
+	// Set if state is Stored or Altered; from is also the start of the last attempt if SQS
+	// refused all attempts.
+	from, to process.Instant
 }
 
 type try struct {
 	start, end         process.Instant
-	startStep, endStep int // values of model.step; endStep is zero while under way
+	startStep, endStep int // model.step at the start and at the end; endStep is zero while the attempt is under way
 	lost               bool
 	of                 *history
 
-	counted bool            // false if the event was already stored at the start
-	since   process.Instant // start of the doubt, as of the start of the attempt
+	counted bool            // whether tries contains the attempt: not if the event was already stored when the attempt started
+	since   process.Instant // known.since of the event just after the start of the attempt
 }
 
 // known holds the fields and method results of a process.Known.
@@ -153,10 +156,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns the history of the event and the history under the event's dedupe key. The
-// parameter made is the instant at which the submission was made. The submission does not
-// see histories that SQS forgot before this instant. It sees later ones until the memory
-// frees their records.
+// find returns the history of the event, and the history of the record under the event's
+// dedupe key, which may be of another event. made is the instant at which the submission
+// started. If SQS had forgotten a history before that instant, find does not return it. If
+// SQS forgot it later, find returns it until the memory may free its record.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -234,9 +237,10 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the judgement. If the event needs a new record, admit calls isFull. The
-// model cannot decide this itself, because it does not know how many expired records the
-// tested memory still holds.
+// admit returns the Kind of the judgement and the knowledge of the event before the
+// attempt. If the event needs a new record, admit calls isFull to learn whether the tested
+// memory is full. The model cannot compute this, because it does not know how many expired
+// records the tested memory still holds.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)
@@ -330,11 +334,17 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		ago := wall.Sub(at)
 		switch {
 		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
-			h.from = min(h.from, first.from) // SQS has the message of the first record
+			// SQS answered with the message ID of the other event: a duplicate of that
+			// event, and as old.
+			h.from = min(h.from, first.from)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
-			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS reports an earlier time
+			// The sequence number proves that SQS accepted the message before this
+			// submission.
+			h.from = min(h.from, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			h.from = min(h.from, now.Add(-window.Interval)) // accepted at an unknown time
+			// A duplicate of unknown age: at most one interval old, because SQS still
+			// knows it.
+			h.from = min(h.from, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
 		m.highest[a.group] = max(m.highest[a.group], ms)

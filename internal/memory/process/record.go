@@ -7,38 +7,42 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// remembered is the value that the memory keeps per event. It has 32 bytes and no
-// pointers, because a fast producer sends many events in five minutes.
+// remembered is the value that the memory keeps per event. It is small, 32 bytes, because
+// a fast producer sends many events in five minutes. It has no pointers, so the garbage
+// collector does not scan it.
 type remembered struct {
 	summary summary
 	fingerprint
 }
 
-// summary is a summary of SQS's answers for an event, in 64 bits. For a stored event it is
-// the hash of the message ID. For an altered event it is the constant altered. For an
-// event in doubt it has the flags ambiguous and crowded and the number of attempts under
-// way. Zero means that the event is certainly not stored.
+// summary summarizes SQS's answers for an event in 64 bits. For a stored event, it is the
+// hash of the message ID, which has the bit storedFlag. For an altered event, it is the
+// constant altered. For an event in doubt, it consists of the flags unproven and
+// overlapping and, in the bits from oneAttempt on, the number of attempts under way. Zero
+// means that the event is certainly not stored.
 type summary uint64
 
 const (
 	altered summary = 1
 
-	// unproven is set after an attempt without proof.
+	// unproven is set when an attempt ends and it remains unknown whether SQS stored the
+	// event.
 	unproven summary = 2
 
-	// overlapping is set when an attempt begins while another attempt is under way. crowded
-	// is cleared when no attempt is under way.
+	// overlapping is set when an attempt begins while another attempt is under way. It is
+	// cleared when no attempt is under way.
 	overlapping summary = 4
 
-	// oneAttempt is added to the answer once for each attempt under way.
+	// oneAttempt is the unit of the counter of attempts under way: a summary has this
+	// value once for each attempt.
 	oneAttempt summary = 8
 
-	// storedFlag distinguishes the hash of a message ID from the other answers. The bit is
-	// set in every hash.
+	// storedFlag is set in the hash of each message ID, and in no other summary.
 	storedFlag summary = 1 << 63
 )
 
-// hashOf returns the hash of a message ID, or 0 for "".
+// hashOf returns the summary of an event that SQS stored with this message ID, or 0 for
+// "".
 func (m *Memory) hashOf(messageID string) summary {
 	if messageID == "" {
 		return 0
@@ -61,16 +65,18 @@ func (a summary) state() State {
 	}
 }
 
-// record is the memory's entry for an event, as read at one instant.
+// record is a copy of the memory's entry for an event, read at one instant. If the memory
+// has no entry, the record has only the key under which put would store one.
 type record struct {
-	exists bool // false without an entry
+	exists bool // whether the memory has an entry
 	key    window.Key
 	at     window.Place // position of key in the window
 
-	// The field from is the start of the first attempt that SQS may have stored. The
-	// field to is the end of the last such attempt. Without proof of its result, to is
-	// the latest time at which this attempt can arrive at SQS. The field to is zero while
-	// an attempt is under way, or if SQS cannot have stored an attempt.
+	// firstStart is the start of the first attempt that SQS may have stored. lastEnd is
+	// the end of the last such attempt. If it is unknown whether SQS stored the last
+	// attempt, lastEnd is the latest instant at which its request can arrive at SQS.
+	// lastEnd is zero while an attempt is under way, and if SQS cannot have stored any
+	// attempt.
 	firstStart, lastEnd Instant
 	value               remembered
 }
@@ -100,7 +106,7 @@ func (r *record) known(now Instant) Known {
 	return k
 }
 
-// messageID returns the message ID hash of a stored event, or zero.
+// messageID returns the hash of the message ID if the event is stored, or zero.
 func (r *record) messageID() summary {
 	if r.state() != Stored {
 		return 0
@@ -131,15 +137,15 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// includes reports whether the record counts the ticket's attempt as under way. The result
-// is false if the record was created after the attempt began: the record then belongs to
-// another deduplication interval.
+// includes reports whether the record's number of attempts under way includes the current
+// attempt of sub. It does not if the attempt began before the record was created: the
+// record is then about later attempts, in another deduplication interval.
 func (r *record) includes(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
 
-// endIncluded records the end of an attempt that the record counts as under way. mayBeStored is
-// true for an end without proof.
+// endIncluded records the end of an attempt that the record counts as under way.
+// mayBeStored is true if it remains unknown whether SQS stored the event by this attempt.
 func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
 	a := &r.value.summary
 	*a -= oneAttempt
@@ -153,28 +159,29 @@ func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
 	*a &^= overlapping
 	switch {
 	case *a == 0:
-		sub.mayFree = true // SQS refused all attempts: Release of t frees the record
+		sub.mayFree = true // SQS refused all attempts, so the Release of this submission frees the record
 	case alone && !mayBeStored:
 		r.lastEnd = sub.recordEnd
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		r.lastEnd = now.Add(window.Request) // every overlapping attempt arrives by then
+		r.lastEnd = now.Add(window.Request) // each attempt that overlapped with this one arrives at SQS by then
 	}
 }
 
-// epoch is the time.Time for Instant 0. Package window takes a time.Time, so the memory
-// converts its instants to times after epoch.
+// epoch is the time.Time of Instant 0. Package window uses time.Time, so the memory
+// represents each instant as a time after epoch.
 var epoch = time.Unix(0, 0)
 
 func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record of key k. The record is empty if SQS has forgotten the event
-// at the instant given by the parameter at. For an altered event, SQS has another message
-// in place of the event. The record is then also empty if SQS has forgotten this message
-// at the instant now, because a resend can no longer be dropped as its duplicate.
+// lookup returns the record under the key k. The record does not exist if SQS has
+// forgotten the event at the instant at, which may be before the current instant now (see
+// find). The record of an altered event, for which SQS stored a changed message, also does
+// not exist if SQS has forgotten the changed message at the instant now: SQS can then no
+// longer drop a resend as a duplicate of that message.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -205,9 +212,11 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns own, the record of the event, and first, the record under the event's dedupe
-// key, which may belong to another event. A submission that was made before a suspension of
-// the machine also finds records of events that SQS has forgotten during the suspension.
+// find returns own, the record of the event, and first, the record under the event's
+// dedupe key, which may belong to another event. If the machine was suspended, SQS may
+// have forgotten an event during the suspension, before a waiting submission of the event
+// could learn that it was stored. find therefore also returns the record of such an event
+// to a submission that started before the suspension.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
 	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -228,11 +237,13 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	was := r.messageID()
 	switch {
 	case was != 0 && was == id:
-		// Duplicates do not restart the interval (F-020).
+		// A duplicate does not restart the deduplication interval (F-020), so the record
+		// does not change.
 	case was != 0 && duplicate:
-		r.lastEnd = now // the original may be older; it is safe to remember longer
+		r.lastEnd = now // the first copy may be older than now, but it is safe to remember the event for longer
 	case was != 0 || !r.exists:
-		// SQS stored the event again by an attempt of this submission.
+		// SQS did not recognise a duplicate and stored another copy, by an attempt of this
+		// submission.
 		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
@@ -240,8 +251,9 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	r.exists, r.value.summary = true, id|storedFlag
 }
 
-// alter records that SQS stored another message in place of the event. alter returns
-// false, and records nothing, if SQS is known to have the event itself.
+// alter records that something changed the event on its way and SQS stored the changed
+// message. If an earlier answer proves that SQS has the event itself, alter changes
+// nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
 	if r.state() == Stored {
 		return false
@@ -254,17 +266,17 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt without proof, for an attempt that the record does
-// not count as under way. There are three reasons why the record does not count it: the
-// event was already stored when the attempt began, SQS has answered another attempt
-// since, or the record was dropped. The doubt belongs to the deduplication interval in
-// which the attempt was admitted. A stored event stays stored. doubt reports whether the
-// record changed.
+// endUnproven records the end of an attempt for which it is unknown whether SQS stored the
+// event, if the record does not count this attempt as under way. There are three reasons
+// why it does not: the event was already stored when the attempt began, SQS has answered
+// another attempt since, or the record was dropped. The attempt counts for the
+// deduplication interval in which it was admitted. A stored event stays stored.
+// endUnproven reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:
 		if now <= sub.began.Add(window.Request) {
-			return false // SQS dropped the attempt as a duplicate
+			return false // the attempt arrived in time, so SQS dropped it as a duplicate
 		}
 		r.lastEnd = max(r.lastEnd, now)
 	case Altered:

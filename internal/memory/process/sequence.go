@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// sequence is a sequence number of SQS minus 2^64. It contains a time since 1970, with
-// 256,000 units per millisecond, plus the position of the message within its
-// millisecond (F-008; observed but not documented). Zero means that there is no number,
-// or that its format is unknown, as from an emulator.
+// sequence is a sequence number of SQS minus 2^64, so that it fits in 64 bits: SQS's
+// numbers have 20 digits and start at 2^64. It contains a time since 1970, with 256,000
+// units per millisecond, plus the position of the message within its millisecond (F-008;
+// observed but not documented). Zero means that there is no number, or that its format is
+// unknown, as from an emulator.
 type sequence uint64
 
 const perMilli = 256_000
 
-// sequenceSpan is the difference between two sequence numbers with memorySpan between
-// their times.
+// sequenceSpan is the difference between the sequence numbers of two messages if SQS
+// accepted the second message memorySpan after the first.
 const sequenceSpan = sequence(memorySpan/time.Millisecond) * perMilli
 
 // parseSequence parses a sequence number. The result is zero for an unknown format.
@@ -40,10 +41,10 @@ func parseSequence(text string) sequence {
 }
 
 // isNotAfter reports whether the message with the number s was stored no later than the
-// message of its group with the number mark. Numbers increase within a group (F-009 b,
-// F-041). If s is smaller by a whole deduplication interval or more, the result is false:
-// SQS would have forgotten such a message, so the numbering must have restarted, as in an
-// emulator.
+// message with the number highest in the same group. Within a group, numbers increase
+// (F-009 b, F-041). If s is smaller than highest by sequenceSpan or more, the result is
+// false: SQS has forgotten so old a message and cannot answer with its number. The
+// numbering must then have restarted, as in an emulator.
 func (s sequence) isNotAfter(highest sequence) bool {
 	return s != 0 && s <= highest && highest-s < sequenceSpan
 }

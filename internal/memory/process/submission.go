@@ -2,49 +2,54 @@ package process
 
 import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 
-// Submission keeps one submission's state between attempts. The zero value is ready for use;
-// call Refresh at the start of the submission.
+// Submission keeps the state of one submission between its attempts. The zero value is
+// ready for use; call Refresh at the start of the submission.
 type Submission struct {
-	// Known is the latest captured knowledge of the event, updated by Refresh, Admit,
-	// Judge, Record and Conclude. A doubt stays in Known after the memory has forgotten
-	// the event.
+	// Known is the submission's copy of the memory's knowledge of the event, updated by
+	// Refresh, Admit, Judge, Record and Conclude. If an attempt may have stored the event,
+	// Known stays InDoubt or Stored after the memory has forgotten the event.
 	Known Known
 
-	// collision is the last collision of the event with another message. It stays after
-	// the memory has dropped the other message's record: a submission that was made while
-	// SQS remembered the other message still collides with it.
+	// collision describes the collision of the event with another message that has the
+	// same dedupe key. It stays after the memory has dropped the other message's record,
+	// because a submission that was made while SQS remembered the other message still
+	// collides with it.
 	collision Judgement
 
 	made         Instant  // instant of the first Refresh; zero before
 	firstAttempt Instant  // start of the first attempt; zero before
-	groupHighest sequence // highest sequence number of the group before the first attempt
-	priorID      summary  // hash of the message ID that was known before the first attempt
+	groupHighest sequence // highest known sequence number of the message group before the first attempt
+	priorID      summary  // hash of the message ID if the event was already stored before the first attempt
 
-	// State of the current attempt; began is zero without an attempt.
+	// The following fields describe the current attempt; began is zero if no attempt is
+	// under way.
 	began       Instant
-	recordStart Instant // start of the doubt when the attempt was admitted: field from of the record
-	storedID    summary // message ID hash if the event was already stored, else zero
-	recordEnd   Instant // end of the doubt before the attempt: field to of the record
-	counted     bool    // the record counts the attempt
+	recordStart Instant // record.firstStart when the attempt began
+	storedID    summary // hash of the message ID if the event was already stored when the attempt began, else zero
+	recordEnd   Instant // record.lastEnd when the attempt began, if only ended attempts were in doubt; else zero
+	counted     bool    // at its beginning, the attempt was added to the number of attempts under way in the record
 
-	// Idle: at Conclude, no attempt of the submission was under way.
+	// Idle reports that no attempt of the submission was under way when Conclude was
+	// called.
 	Idle bool
 
 	concluded bool // no further attempt may begin
-	storedIt  bool // SQS confirmed an attempt, and no duplicate was proved
+	storedIt  bool // SQS confirmed an attempt, and nothing proved that the event was stored before
 
-	// mayFree means that this submission created the record, or that SQS refused its
-	// attempt as the last of all attempts. Its Release then frees the record if SQS
-	// refused all attempts.
+	// mayFree means that Release of this submission frees the record if SQS has refused
+	// all attempts. It is set when an attempt of this submission begins and no other
+	// attempt may have stored the event. It is also set if SQS refuses the attempt of this
+	// submission and no other attempt is under way or in doubt.
 	mayFree bool
 }
 
-// WithOtherMessage returns a new ticket of the same submission, for use with another message. The
-// submission must not have begun an attempt.
+// WithOtherMessage returns the state of the same submission for use with another message.
+// The submission must not have begun an attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture sets Known in the ticket to k, the current knowledge of the event. If k belongs
-// to a later deduplication interval than Known, the ticket keeps Known. The parameter
+// capture sets sub.Known to k, the memory's current knowledge of the event, if k continues
+// the knowledge in sub.Known. It keeps the old Known if the memory may have forgotten the
+// attempts to which Known refers: k then knows nothing of them, or only of later attempts.
 // horizon is the result of Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
@@ -54,39 +59,42 @@ func (sub *Submission) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// By this time the memory may have freed the record, so a state k without doubt
-		// proves nothing, and Known keeps the doubt. Before this time, only an answer of
-		// SQS could have ended the doubt.
+		// The memory may already have freed the record of the earlier attempts. That k
+		// does not include these attempts then proves nothing, so Known must stay. Before
+		// this instant, the record could disappear only by an answer of SQS.
 		return
 	}
 	sub.Known = k
 }
 
-// captureCollision updates the collision in the ticket. If the event collides with
-// another message now, it stores this collision. If SQS has refused the other message
-// since, it removes the collision.
+// captureCollision sets sub.collision if the memory has another message under the event's
+// dedupe key, and no record of the event itself. It removes the collision if SQS has
+// refused the other message in the meantime, or if the event has its own record.
 func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &sub.collision.Known; {
 	case !own.exists && first.exists:
 		sub.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		sub.collision = Judgement{} // SQS refused the other message, or took this event
+		// The key is free because SQS refused the other message, or this event has a
+		// record.
+		sub.collision = Judgement{}
 	}
 }
 
-// isLate reports whether an attempt started now might arrive after SQS has forgotten the
-// event.
+// isLate reports whether SQS may have forgotten the event when an attempt arrives that
+// starts now.
 func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
 
-// arrivesBy returns the latest instant at which an attempt may arrive at SQS, if the
-// attempt ends now without proof. A request may arrive long after the client has stopped
-// waiting for it.
+// arrivesBy returns the latest instant at which the request of the current attempt may
+// arrive at SQS, if the client gives up waiting for the answer now. A request may arrive
+// up to window.Request after the start of the attempt, long after the client has given up.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
-// firstCounted returns the start of the first attempt of the submission that SQS may have
-// stored.
+// firstCounted returns the start of the attempt to which a new copy of the event in SQS
+// counts: the start of the first attempt in the record, if the record counts the current
+// attempt, and otherwise the start of the submission's first attempt.
 func (sub *Submission) firstCounted() Instant {
 	if sub.counted {
 		return sub.recordStart

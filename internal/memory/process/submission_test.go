@@ -10,9 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits while another submission of the event is in doubt. Later the memory
-// has no record of the event. This proves that SQS did not store the event, unless so
-// much time has passed that the memory may have freed the record.
+// A submission waits while another submission of the event has an attempt under way. Later
+// the memory has no record of the event. If the memory cannot have freed the record
+// because of its age, SQS must have refused the attempt, and the waiting submission may
+// send the event. After more time, nothing is proven, and the submission must not.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -29,8 +30,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, waits.sub.Known.State)
 	waits.release()
 
-	// The steps are repeated, but more time passes, so the memory may have freed the
-	// record.
+	// The same steps with one nanosecond more time: the memory may then have freed the
+	// record because of its age.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()
@@ -42,7 +43,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While a submission waits, a doubt about its event begins and expires.
+	// While a submission waits, another submission makes an attempt without an answer, and
+	// the memory forgets this attempt.
 	waits = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")
@@ -57,8 +59,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While a submission waits, another submission's later attempt proves that the event
-	// is stored.
+	// While a submission waits, the first attempt of another submission gets no answer,
+	// and its second attempt proves that the event is stored.
 	waits = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
@@ -78,8 +80,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, waits.admit().Kind)
 
-	// A doubt expires while a submission waits, and then SQS stores the event for another
-	// submission. The waiting submission learns that the event is stored.
+	// While a submission waits, SQS certainly forgets an attempt that was in doubt, and
+	// then stores the event for another submission. The waiting submission learns that the
+	// event is stored.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	waits = r.submit("k", "g", "b")
@@ -91,8 +94,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, first.look(), v.Known)
 }
 
-// A doubt from the submission's own attempt stays in the ticket, like a doubt from another
-// submission.
+// The submission's own attempt got no answer. The submission stays InDoubt after the
+// memory has forgotten the attempt.
 func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -136,8 +139,8 @@ func TestCopies(t *testing.T) {
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
 
-	// The request of one submission gets no answer while the other submission's request is
-	// under way. SQS refuses the other request.
+	// The requests of submissions a and b are under way at the same time. Request a gets
+	// no answer, and SQS refuses request b.
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
 	b.goes()
@@ -153,8 +156,8 @@ func TestCopies(t *testing.T) {
 	b.record(refused)
 	assert.Equal(t, end.Add(span), b.look().ForgottenAt(), "one at a time")
 
-	// SQS stores the event by one submission while the other submission's request is under
-	// way.
+	// The requests of submissions a and b are under way at the same time. SQS confirms
+	// request a. Whatever the result of request b, the event stays stored.
 	r.pass(time.Hour)
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
@@ -169,8 +172,9 @@ func TestCopies(t *testing.T) {
 	assert.Equal(t, r.Now().Add(span), b.look().ForgottenAt())
 }
 
-// Conclude's answer stays true: no attempt of the submission begins afterwards. A
-// submission's own stored attempt is not a duplicate.
+// After Conclude, no attempt of the submission begins, so the returned knowledge stays
+// true. duplicate is true only if an earlier submission stored the event, and not if this
+// submission stored it.
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
