@@ -56,8 +56,9 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			texts = append(texts, err.Error())
 		}
 
-		// Two faults, because the producer repeats the first refused request without trace
-		// context.
+		// The send fails only with two faults: after the first refusal, the producer
+		// repeats the request without trace context, and the second fault refuses the
+		// repeated request.
 		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
 		send(event) // NotStoredError
 		key += "|2"
@@ -82,7 +83,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same integer in a map with a secret key, so the position of the error contains a secret
+		send(other) // the same integer as a map value; the map key contains the secret and is part of the value's position
 		key += "\x00"
 		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))

@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a measured number in a document. The number comes from a table below the
-// heading in BENCHMARKS.md: from the first row with all words of the field row.
+// figure is a measured number that a document repeats from BENCHMARKS.md. There, the
+// section with the given heading has a table. The number is in the first line of the table
+// that contains all texts of row. If a line's first cell is empty, the first cell of an
+// earlier line counts.
 type figure struct {
-	text    string // of the document, with %s for the number
+	text    string // sentence or part of it in the document; %s stands for the number
 	heading string
 	row     []string
 	column  int
@@ -41,8 +43,8 @@ var figures = map[string][]figure{
 // number matches a measured number: a rate, a time, a share or a ratio.
 var number = regexp.MustCompile(`[0-9][0-9,.]* (?:events/s|us|ns|ms|%)|\b0\.[0-9]+\b`)
 
-// The README and speed.md have each figure of the list with its value in BENCHMARKS.md.
-// Outside of code blocks, they have no other measured numbers.
+// The README and speed.md contain each number listed in the variable figures, with its
+// value in BENCHMARKS.md. Outside of code blocks, they contain no other measured numbers.
 func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 	data, err := os.ReadFile("../../BENCHMARKS.md")
 	require.NoError(t, err)
@@ -50,7 +52,9 @@ func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 		document, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(document), "")
-		held := []string{"5 ms"} // a condition of the measurements, not a result
+		// Only the numbers in held may be in the document. "5 ms" is the latency chosen for
+		// the measurements, not a result.
+		held := []string{"5 ms"}
 		for _, f := range list {
 			value := cell(t, string(data), f)
 			assert.Contains(t, text, strings.ReplaceAll(f.text, "%s", value), "%s: BENCHMARKS.md has %s", file, value)
@@ -62,7 +66,7 @@ func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 	}
 }
 
-// cell returns the number of a figure in BENCHMARKS.md.
+// cell returns the value of f from its table in BENCHMARKS.md.
 func cell(t *testing.T, benchmarks string, f figure) string {
 	t.Helper()
 	_, section, ok := strings.Cut(benchmarks, "\n## "+f.heading+"\n")
@@ -72,7 +76,7 @@ func cell(t *testing.T, benchmarks string, f figure) string {
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
 		if len(cells) > 2 && strings.TrimSpace(cells[1]) != "" {
-			work = cells[1] // an empty first cell repeats the previous one
+			work = cells[1] // an empty first cell means: as in the line above
 		}
 		for _, words := range f.row {
 			if !strings.Contains(work+line, words) {

@@ -96,7 +96,7 @@ func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	require.NoError(t, producer.Close(t.Context()))
 }
 
-// The guide's line for the AWS CLI creates a queue accepted by a producer.
+// The command for the AWS CLI in queue.md creates a queue that passes the preflight check.
 func TestTheCLIsQueueIsFit(t *testing.T) {
 	text, err := os.ReadFile("queue.md")
 	require.NoError(t, err)
@@ -118,8 +118,10 @@ func TestTheCLIsQueueIsFit(t *testing.T) {
 	assert.Equal(t, sqsfifo.EncryptionSQS, report.Encryption)
 }
 
-// In shutdown.md, the grace period of the pod is the sum of the durations in the table.
-// The sum and the first three durations agree with the guide's YAML and with the code.
+// The table in shutdown.md divides the grace period of the pod into four durations. The
+// last row is their sum. The sum and the first two durations are equal to the values in the
+// page's YAML. The third duration is dispatch.Grace, and the time for one request in the
+// page's text is sqscall.Timeout.
 func TestTheGracePeriodAddsUp(t *testing.T) {
 	text, err := os.ReadFile("shutdown.md")
 	require.NoError(t, err)

@@ -16,10 +16,10 @@ import (
 // second and a capacity lower by one record.
 func TestTheGuidesPolicyAddsUp(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL:    135 * time.Second, // at least the sum of the next four
+		TTL:    135 * time.Second, // Caller + Retry + Network + Clock, the shortest TTL allowed
 		Caller: 10 * time.Second, Retry: 90 * time.Second, Network: 30 * time.Second, Clock: 5 * time.Second,
-		Lease: 20 * time.Second,    // one run of the operation
-		Rate:  80, Capacity: 12960, // at least 1.2 x 80/s x 135 s
+		Lease: 20 * time.Second,    // the longest duration of one run
+		Rate:  80, Capacity: 12960, // 1.2 x Rate x TTL, the lowest capacity allowed
 	})
 	require.NoError(t, err)
 	var broken *idempotency.InvalidError

@@ -61,8 +61,8 @@ func imports(dir string) (map[string][]string, error) {
 	}
 }
 
-// house draws the packages in layers: each imports only packages of lower layers. The
-// small names in a box are its imports.
+// house draws the picture of the packages, house.svg. Each package is a box in a layer, and
+// imports only packages of lower layers. In small print the box lists these imports.
 func house(uses map[string][]string) string {
 	layers := map[int][]string{}
 	top := 0
@@ -78,7 +78,7 @@ func house(uses map[string][]string) string {
 		lines        []string
 	}
 	var boxes []box
-	var rules []int // starts of the layers
+	var rules []int // y coordinates of the lines between the layers
 	y := 16
 	for l := top; l >= 0; l-- {
 		slices.Sort(layers[l])
@@ -113,7 +113,9 @@ func house(uses map[string][]string) string {
 	})
 }
 
-// layer returns the length of the longest import chain below a package.
+// layer returns the layer of a package. Layer 0 is the lowest: its packages import no other
+// package of the module. Any other package is one layer above the highest package that it
+// imports.
 func layer(uses map[string][]string, name string) int {
 	n := 0
 	for _, used := range uses[name] {

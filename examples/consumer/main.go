@@ -37,7 +37,9 @@ func main() {
 		},
 	})
 	must(err)
-	go func() { _ = c.WaitIdle(ctx, time.Second); stop() }() // a service waits for its signal instead
+	// The example ends after a second without new messages. A service runs until it gets a
+	// signal instead.
+	go func() { _ = c.WaitIdle(ctx, time.Second); stop() }()
 	must(c.Run(ctx))
 }
 

@@ -61,9 +61,9 @@ func (l *listing) send(title string, scenes []Scene) (isNew int) {
 	return isNew
 }
 
-// mistakes makes the two mistakes that lose events: a dedupe key used for another payload,
-// and an identity in an attribute only. The producer refuses both messages before the
-// send.
+// mistakes tries two mistakes that would lose events with the plain SDK: one dedupe key for
+// two payloads, and an identity that is only in an attribute. It checks that the producer
+// refuses both messages without sending them.
 func (l *listing) mistakes(s Scene) {
 	fmt.Fprintf(l.w, "\nrefused, never sent\n")
 	reused := s

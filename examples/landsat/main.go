@@ -1,9 +1,11 @@
-// Command landsat shows how SQS treats events with their identity in an attribute, or
-// with a clock reading in the body, and how a producer of this module differs. The events
-// are Landsat scenes.
+// Command landsat shows two mistakes with FIFO queues. If the ID of an event is only in an
+// attribute, SQS may drop the event; if the body contains the time of the send, SQS stores
+// a retry as a second event. Then a producer of this module sends the same events. The
+// events are about Landsat satellite images, which are called scenes. A folder of scenes
+// has one JSON file per scene, in the format STAC (SpatioTemporal Asset Catalog).
 //
 //	landsat                              two scenes, then all seven, on fake queues in this process
-//	landsat folder                       the same with the STAC items of a folder
+//	landsat folder                       the same with the scenes of a folder
 //	landsat -list                        every message, sent and replayed, on a fake queue
 //	landsat -queue-url https://sqs... .  the same on a real queue, credentials as usual for AWS programs
 //	landsat -log                         no queue: print the messages for "sqsfifo simulate"

@@ -34,10 +34,11 @@ func TestList(t *testing.T) {
 	checkList(t, 7)
 }
 
-// The example runs with published STAC items, if the folder of items exists: 20 products
-// of scenes from 1972 to 2022, some of them two products of one scene. Each product is a
-// separate event: it is stored, suppressed within the deduplication interval, and stored
-// again after the interval.
+// The example runs with published STAC items, if the folder of items exists. Each of the 20
+// items is a product made from a scene of 1972 to 2022; some scenes have two products. Each
+// product is a separate event. The event is sent three times: SQS stores the first message,
+// suppresses the second within the deduplication interval, and stores the third after the
+// interval.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {

@@ -20,7 +20,7 @@ var kfmInstruments = []string{
 	"sqs_fifo.dedupe_window_hits",
 }
 
-// printMetrics prints one line for each of the four KFM instruments.
+// printMetrics prints one line for each instrument in kfmInstruments.
 func printMetrics(ctx context.Context, w io.Writer, reader metric.Reader) error {
 	var rm metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &rm); err != nil {

@@ -24,8 +24,9 @@ type Scene struct {
 	BBox       []float64 `json:"bbox"`
 }
 
-// identify returns the identity of a scene. Two products of one scene have two item IDs
-// and are two events; the message group keeps the events of one place in order.
+// identify returns the identity of the event about a scene. If a scene has two products,
+// the products have different IDs and are two events. The message group is the place of the
+// scene, so the events about one place stay in order.
 func identify(s Scene) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("landsat", s.Collection, s.ID)
 	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err

@@ -17,9 +17,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// story shows two mistakes with the plain SDK (an identity in an attribute, a clock
-// reading in the body), then the same events with a producer. Its output is constant,
-// without clock readings and random IDs.
+// story prints the demo. Parts 1 and 2 show two mistakes with the plain SDK: the ID of an
+// event is only in an attribute, or the body contains the time of the send. Parts 3 and 4
+// send the same events with a producer. The output never changes, because it has no clock
+// readings and no random IDs.
 type story struct {
 	ctx    context.Context
 	w      io.Writer
@@ -49,8 +50,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the number of messages delivered by a queue. The printed text mentions
-// the number want, so the demo fails if the queue delivered another number.
+// holds returns the number of messages in the queue. If the number is not want, the demo
+// fails, because its printed explanation would be wrong.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {
@@ -83,7 +84,8 @@ func (s *story) loss(scenes []Scene) error {
 	return nil
 }
 
-// doubling retries a scene with the time of the send in its body.
+// doubling sends a scene twice, because the first answer is lost. The body contains the
+// time of the send, so the two bodies differ, and SQS stores both messages.
 func (s *story) doubling(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {
@@ -111,8 +113,9 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 	}
 }
 
-// producer sends the scenes with a producer of package sqsfifo, while the queue loses one
-// answer. Then it calls the method mistakes.
+// producer sends the first scene, the second scene and again the first with a producer of
+// package sqsfifo. The queue loses one answer, so the producer retries. At the end,
+// s.mistakes shows two messages that the producer refuses.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

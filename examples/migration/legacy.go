@@ -3,7 +3,7 @@
 // all steps and checks after each that no event is lost and none is handled twice.
 //
 //  1. Legacy: SendLegacy sends the legacy body, DecodeLegacy reads it.
-//  2. Consumers read both forms (DecodeBoth) and remember dedupe keys.
+//  2. Consumers read legacy bodies and envelopes (DecodeBoth) and remember dedupe keys.
 //  3. The new producer sends the legacy bodies (SendLegacyWith). Enforcement is Warn: the
 //     producer sends messages that break a rule, and lists the broken rules as findings.
 //  4. The new producer sends the envelope, still with Warn.
@@ -31,8 +31,8 @@ type Order struct {
 	Placed   time.Time `json:"placed"`
 }
 
-// identify returns the identity of an order. Both forms have the same dedupe key, so a
-// consumer recognises an event sent in both forms.
+// identify returns the identity of an order. The legacy message and the envelope of an
+// order have the same dedupe key, so a consumer that receives both handles the order once.
 func identify(o Order) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("order", o.ID)
 	return sqsfifo.Identity{DedupeKey: key, Group: o.Customer, Time: o.Placed}, err
@@ -61,9 +61,10 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 	return err
 }
 
-// DecodeLegacy is the consumer's decoder before the migration. It returns the order as an
-// envelope with the event source and the dedupe key of the new producer. Event source and
-// dedupe key are parts of the key in the consumer's store.
+// DecodeLegacy is the consumers' decoder before the migration. It returns the order in an
+// envelope, with the event source and the dedupe key that the new producer will use. The
+// consumer's store identifies an event by these two values, so it recognises an order that
+// arrives in a legacy body and again in an envelope.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
-// sender sends one order like a step of the migration.
+// sender sends one order with the producer of a step.
 type sender func(ctx context.Context, o migration.Order) error
 
 // step is one deployment: a producer and a decoder of the consumers.
@@ -35,8 +35,8 @@ func legacy(_ *testing.T, q *sqstest.Queue) sender {
 	return func(ctx context.Context, o migration.Order) error { return migration.SendLegacy(ctx, q, q.URL(), o) }
 }
 
-// legacyBodies returns a sender of legacy bodies with the new producer. Each receipt has
-// findings.
+// legacyBodies returns a function that sends legacy bodies with the new producer. Each
+// receipt must have findings, because a legacy body breaks rules.
 func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	p := newProducer(t, q, sqsfifo.Warn)
 	return func(ctx context.Context, o migration.Order) error {
@@ -48,7 +48,8 @@ func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	}
 }
 
-// envelopes returns a sender of envelopes with the new producer. No receipt has findings.
+// envelopes returns a function that sends envelopes with the new producer. The receipts
+// must have no findings.
 func envelopes(enforcement sqsfifo.Enforcement) func(*testing.T, *sqstest.Queue) sender {
 	return func(t *testing.T, q *sqstest.Queue) sender {
 		p := newProducer(t, q, enforcement)
@@ -80,16 +81,17 @@ var steps = []step{
 
 const (
 	ordersPerStep = 30
-	resent        = 4 // orders of each step that the next step sends again
+	resent        = 4 // last orders of a step, sent again in the next step
 )
 
-// The migration takes all steps except the last, goes back step by step to the second,
-// and then takes the remaining steps to the last. In each step some answers are lost, so
-// that events are retried. The last events of the previous step are sent again, as if the
-// deployment had interrupted their source. Every event is handled once.
+// The migration goes forward through all steps except the last. Then it goes back one step
+// at a time to the second step, and from there forward to the last. In each step some
+// answers of SQS are lost, so the producer retries. Each step also sends the last orders of
+// the step before it again, as if the deployment had interrupted their source. Every event
+// is handled exactly once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
-	// The way leads through all steps except the last, back to the second step, and then
-	// through the remaining steps to the last.
+	// The six steps in the order 1, 2, 3, 4, 5, then back through 4 and 3 to 2, and then 3,
+	// 4, 5, 6.
 	way := append(slices.Clone(steps[:5]), steps[3], steps[2], steps[1])
 	way = append(way, steps[2:]...)
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -150,9 +152,10 @@ func drain(t *testing.T, q *sqstest.Queue, c *consumer.Consumer[migration.Order]
 	}
 }
 
-// A release that adds a field to the payload changes the body. An event sent by the old
-// release and again by the new release is stored twice; its dedupe key lets consumers
-// handle the event once. Within one process the producer refuses the second form.
+// A new release adds a field to the payload, so the body changes. If the old and the new
+// release both send an event, SQS stores two messages. They have one dedupe key, so
+// consumers can handle the event once. If the two releases share a Queue value in one
+// process, the second send is refused.
 func TestAFieldMoreIsAnotherBody(t *testing.T) {
 	type orderV2 struct {
 		migration.Order

@@ -128,7 +128,7 @@ func (o *outcomes) report(r Reading, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fates[sqsfifo.FateOf(err)]++
-	_ = o.out.Encode(line) // count it even after a write error
+	_ = o.out.Encode(line) // ignore a write error; the outcome is counted already
 }
 
 func (o *outcomes) String() string {

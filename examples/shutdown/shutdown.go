@@ -46,13 +46,14 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
 	for r := range readings {
-		// The signal must not withdraw an event: it has the grace period.
+		// Without the signal's cancellation, because an event may still be stored during
+		// the grace period.
 		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if stop() { // no signal: the readings have ended
+	if stop() { // ctx has not ended: the source has no more readings
 		return closeProducer()
 	}
 	return <-closed

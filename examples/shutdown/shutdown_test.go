@@ -27,7 +27,8 @@ import (
 
 const childEnv = "SQSFIFO_TEST_SHUTDOWN_CHILD"
 
-// The test binary is also the program, so that a signal can end it.
+// With the environment variable childEnv, the test binary runs the program instead of the
+// tests. The tests start it as a child process and send it a signal.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main()
@@ -144,7 +145,8 @@ func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	return fates
 }
 
-// If the readings end, forward sends all of them and returns without a signal.
+// If the source has no more readings, forward sends all readings that it took and returns
+// without waiting for a signal.
 func TestTheReadingsEnd(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

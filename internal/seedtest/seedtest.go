@@ -21,9 +21,11 @@ func Flags(name, test string) Seeds {
 	}
 }
 
-// Run runs f with each seed in parallel, each in a subtest and a separate bubble, and
-// returns the number of seeds after all have ended. The number of seeds without flags is
-// the parameter usual, or the parameter short in short tests (go test -short).
+// Run runs f with each seed in parallel, each in a subtest and a separate bubble. When all
+// have ended, Run returns the number of seeds. The flags registered by Flags select the
+// seeds: name.seed sets the only seed, and name.seeds sets the number of seeds, which count
+// from 0. If neither flag is given, the number of seeds is usual, or short in short tests
+// (go test -short).
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

@@ -136,8 +136,9 @@ func defaultPort(scheme string) string {
 	}
 }
 
-// normalizeQuery returns the normal form of a query: a "?" and the parameters, sorted. If
-// a parameter is not in declared, it returns a rule.
+// normalizeQuery returns the normal form of a query: a "?" and the sorted parameters, or ""
+// if there are no parameters. If the query breaks a rule, for example with a parameter that
+// is not declared, normalizeQuery returns only the text of the rule.
 func normalizeQuery(raw string, declared []string) (query, rule string) {
 	var pairs []string
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -153,8 +154,7 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 		case isSignature(name):
 			return "", "a signed URL, which is a secret and changes with each signing; use the URI without its signature"
 		case !slices.Contains(declared, name) && !hasValue:
-			// A parameter without a value may be a token, so the rule does not quote
-			// it.
+			// Do not quote the parameter: without a value it may be a secret token.
 			return "", "a query parameter without a value is not declared; remove it, or add it to QueryParameters if it distinguishes two sources"
 		case !slices.Contains(declared, name):
 			return "", fmt.Sprintf("query parameter %s is not declared; remove it, or add it to QueryParameters if it distinguishes two sources", shorten(name))
@@ -172,9 +172,9 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 	return "?" + strings.Join(pairs, "&"), ""
 }
 
-// isSignature reports whether a query parameter belongs to the presigned URLs of the
-// large object stores, or is an access token. Such a parameter is refused even if it is
-// declared in QueryParameters.
+// isSignature reports whether a query parameter is part of a presigned URL (of Amazon S3,
+// CloudFront, Google Cloud Storage or Azure Storage) or is named like an access token. Such
+// a parameter is refused even if QueryParameters declares it.
 func isSignature(name string) bool {
 	n := lower(name)
 	switch n {

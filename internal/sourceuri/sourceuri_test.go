@@ -125,7 +125,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A signed URL is refused even if the parameters of its signature are declared.
+// Normalize refuses a signed URL even if the caller declares the parameters of the
+// signature.
 func TestSignedURLsAreRefused(t *testing.T) {
 	for _, name := range []string{
 		"X-Amz-Signature", "x-amz-date", "X-Goog-Signature", "Signature", "sig", "AWSAccessKeyId", "GoogleAccessId",
@@ -147,10 +148,11 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks that Normalize returns a normal form or a rule for every URI, but
-// not both. The normal form of a normal form is the same text. A normal form consists of
-// printable ASCII without the separator of keys. Surrounding white space and a fragment
-// change nothing.
+// FuzzNormalize checks that Normalize returns either a normal form or the text of the
+// broken rule, never both. If the URI is a normal form already, Normalize returns it
+// unchanged. A normal form consists of printable ASCII characters other than "|", which
+// separates the parts of a key. White space around the URI and a fragment do not change the
+// result.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org:443/a/../b%2f%61 c?x=1+2&y#z", "s3://bucket/key", "file:///a/./b", "file:a", "https://[fe80::1%25eth0]/a",
