@@ -13,8 +13,9 @@ import (
 
 // LookUp reads the records of the events from the store, in one call and without claiming
 // the events. It sets judgements[i] for claims[i] to None, Duplicate, Other or Conflict.
-// Without an answer from the store, the judgement is None. If the record of an event
-// cannot be used, the judgement is Wait, or Unclaimed with FailOpen.
+// Without an answer from the store, the judgement is None. If the bytes in a record do not
+// match the record's hash, the judgement is Wait, or Unclaimed with FailOpen. It is also
+// Wait if the record has yet another message after maxAdoptions calls of Adopt.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -81,8 +82,8 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 // Ask claims the events in one durable write and sets judgements[i] for claims[i]. A
 // claim that was granted before is renewed. A second write may follow if the fingerprint
 // of a record has another fingerprint spec, that is, if it was computed in another way.
-// Each write takes at most twice the policy's store timeout, unless the store ignores its
-// context.
+// Each write takes at most twice the policy's store timeout, because it is repeated once
+// after ErrAmbiguous. It takes longer only if the store ignores its context.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -95,8 +96,10 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round may find records with fingerprints of another fingerprint spec. The
-	// second round then claims with the fingerprints of these records.
+	// The first round claims all events in one store call. A record may have a fingerprint
+	// that was computed by another fingerprint spec than the claim's. If compareBodies
+	// finds that it is the same event, it gives the record's fingerprint to the claim, and
+	// the second round claims the event again with this fingerprint.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -116,7 +119,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, maxWait) // final only if there is no further round
+					judgements[i] = k.wait(errSpec, maxWait) // replaced by the second round, if there is one
 					continue
 				}
 			}
@@ -129,10 +132,15 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 }
 
 // Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. The next Ask then often needs no call of the store: Ask returns Granted if
-// Prepare granted the claim and the lease still covers an attempt. Ask returns Other if
-// Prepare found a record whose message has other bytes than the claim's message. In all
-// other cases, Ask calls the store.
+// first Ask. It can save the next Ask the call of the store, in two cases:
+//   - The store granted the claim to Prepare, and the rest of the lease is long enough for an
+//     attempt. Ask then returns Granted.
+//   - The record that Prepare found has another message than the claim. Ask then returns
+//     Other.
+//
+// In all other cases, the next Ask calls the store as usual. Prepare does nothing for claims
+// that are granted already, and nothing at all for about a second after a failed call of the
+// store (pauseAfterFailure).
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -163,9 +171,11 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	}
 }
 
-// takePrepared returns Granted if Prepare granted the claim and the lease still covers an
-// attempt. It returns Other if Prepare found a record with other bytes: no attempt may
-// then send the claim's own bytes, not even with FailOpen.
+// takePrepared returns the judgement that Prepare has made possible without a store call.
+// It is Granted if the store granted the claim to Prepare and the rest of the lease is long
+// enough for an attempt. It is Other if Prepare or LookUp found a record with another
+// message: no attempt may then send the claim's own message, not even with FailOpen.
+// Otherwise it is the zero Judgement.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
@@ -180,11 +190,12 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 	return Judgement{}
 }
 
-// claim writes the requests in one call of the store. After ErrAmbiguous, the store may
-// or may not have taken the claims, and claim makes a second call. With a Writer, each
-// call also writes queued endings: results of events, and releases of claims. begin is
-// the start of the last call: leases count from begin. ambiguous reports whether a call
-// returned ErrAmbiguous.
+// claim writes the requests in one call of the store. After ErrAmbiguous, which leaves open
+// whether the store made the claims, claim makes a second call. With a Writer, each call
+// also writes queued results of events and queued releases of claims. The result begin is
+// the start of the last call, from which leases count. The result ambiguous reports whether
+// a call returned ErrAmbiguous. With FailOpen, claim makes no call in the pause after a
+// failed call.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown
@@ -203,9 +214,10 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, ambiguous, err
 }
 
-// claimOnce claims the requests in one call of the store. With a Writer, the call also
-// writes queued endings (the last writes for other claims). claimOnce passes their
-// results to applyAnswers, even if the store ends the goroutine (runtime.Goexit).
+// claimOnce claims the requests in one call of the store. If the store is a Writer, the same
+// call also writes queued endings of other claims: results of events, and releases.
+// claimOnce passes the store's errors for these endings to applyAnswers, which queues
+// failed endings again. It does so even if the store ends the goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var queued []*queuedFinish
 	if c.writer != nil {
@@ -242,15 +254,15 @@ func (c *Claimant) write(ctx context.Context, f func(context.Context) error) err
 	return err
 }
 
-// isAnswer reports whether err shows that the store answered. A store that refuses a call
-// has answered.
+// isAnswer reports whether the store answered a call that returned err. It did if err is
+// nil, or if the store refused the claim or ending as stale or invalid.
 func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
 
-// call makes one call of the store within the store timeout. After a failure, it begins a
-// pause, in which optional calls of the store are omitted. The end of the pause is in the
-// field pauseUntil.
+// call makes one call of the store within the store timeout. After a failure, call begins a
+// pause, in which optional calls of the store are omitted, and sets the field pauseUntil to
+// the end of the pause. If ctx has ended, a failure does not begin a pause.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -299,8 +311,8 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the judgement after an error: Refused for an invalid claim, otherwise
-// Unclaimed or Wait.
+// failed returns the judgement for a claim after an error of the store: Refused if the error
+// says that the claim is invalid, otherwise Unclaimed with FailOpen, and Wait without.
 func (c *Claimant) failed(k *Claim, err error) Judgement {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
@@ -365,8 +377,8 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce clears Drift in a judgement if an earlier judgement of the claim already
-// had it, and counts the first drift.
+// reportDriftOnce makes Drift true in at most one judgement of a claim. It counts the first
+// judgement of the claim with Drift, and sets Drift to false in all later ones.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
@@ -411,8 +423,11 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage returns the judgement for a record of the same event with another
-// message, that is, with other bytes or another group.
+// judgeOtherMessage returns the judgement for a claim if the store's record of the event has
+// another message than the claim, that is, other bytes or another group. The judgement is
+// Other, and the caller can then adopt the record's message. If the claim has adopted
+// maxAdoptions messages already, the judgement is Wait. If the record's bytes do not match
+// the record's hash, they cannot be adopted, and the judgement is that of failed(errSeal).
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
@@ -440,9 +455,10 @@ func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the judgement Wait with a delay. The caller requests the claim again after
-// the delay. The delay doubles each time, and has a random part so that claimants do not
-// call the store at the same time.
+// wait returns the judgement Wait with a delay, after which the caller requests the claim
+// again. The delay doubles with each Wait in a row, up to maxWait, and has a random part, so
+// that claimants do not call the store at the same time. It is at most the duration most,
+// and at least a millisecond.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)

@@ -13,8 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// hookedStore is a store that calls the function first before it takes endings. An ending
-// is the last write for a claim: the result of the event, or the release of the claim.
+// hookedStore is a store that calls the function beforeFinish, if there is one, before it
+// writes an ending. An ending is the last write for a claim: the result of the event, or
+// the release of the claim.
 type hookedStore struct {
 	*idempotency.Memory
 	beforeFinish atomic.Pointer[func()]
@@ -27,7 +28,7 @@ func (s *hookedStore) Finish(ctx context.Context, ref idempotency.Ref, t idempot
 	return s.Memory.Finish(ctx, ref, t)
 }
 
-// hookedWriter is an interrupted store with a Writer.
+// hookedWriter is a hookedStore that implements idempotency.Writer.
 type hookedWriter struct{ *hookedStore }
 
 func (s hookedWriter) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, out []idempotency.Outcome, err error) {
@@ -41,8 +42,8 @@ func (s hookedWriter) Write(ctx context.Context, endings []idempotency.Finishing
 	return failures, out, err
 }
 
-// eachHooked runs a test twice: with an interrupted store that implements
-// idempotency.Writer, and with one that does not.
+// eachHooked runs a test twice: with a hookedStore, which does not implement
+// idempotency.Writer, and with a hookedWriter.
 func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 	for name, writer := range map[string]bool{"Finish": false, "Write": true} {
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +61,9 @@ func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 	}
 }
 
-// The store ends the goroutine that calls Finish or Write. After the store timeout, the
-// waiter's Recorded is called with false. When the store answers again, the event is
-// recorded.
+// The store ends the goroutine that calls Finish or Write (runtime.Goexit). After the store
+// timeout, the waiter's method Recorded is called with false. When the store answers again,
+// the queued result is written.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
@@ -80,8 +81,9 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// One store call writes claims and queued results together, and the store ends the
-// goroutine of the call. The next call writes the results.
+// The store ends the goroutine of the call that would write a queued result
+// (runtime.Goexit). If the store is a Writer, this is the call of Ask for the next event.
+// The result stays queued, and a later call writes it.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")
@@ -100,8 +102,8 @@ func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// Close returns although the store ignores its context and does not answer. Close counts
-// the results without an answer as lost.
+// Close returns, although the store ignores the context of a call and does not answer. Close
+// counts a result as lost if the store has not answered its write.
 func TestCloseOfASilentStore(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")

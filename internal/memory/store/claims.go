@@ -46,7 +46,8 @@ type Options struct {
 	Owner string
 	Began time.Time
 
-	// Now is a clock including suspensions of the machine.
+	// Now returns the time since an arbitrary fixed point. Suspensions of the machine
+	// count, too.
 	Now func() time.Duration
 
 	// Note is called after each write to the store, with nil if the store answered and
@@ -56,18 +57,23 @@ type Options struct {
 	// not called.
 	Note func(err error)
 
-	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
+	// Hide replaces an error of the store by an error with another text, because the
+	// store's text may quote messages. If Hide is nil, errors stay unchanged.
 	Hide func(err error) error
 
-	// Recompute returns the fingerprint of a stored body, computed by the fingerprint
-	// spec of the claims. The second result is false if the body has no fingerprint. If
-	// Recompute is nil, fingerprints are not computed again.
+	// Recompute computes the fingerprint of a body from a record of the store, by the
+	// fingerprint spec of this claimant's claims. It is called if another spec, for
+	// example an older one, computed the record's fingerprint: two fingerprints can be
+	// compared only if they have the same spec. The second result is false if the body has
+	// no fingerprint by this spec. If it is false or Recompute is nil, Ask returns Refused
+	// with an [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Claimant makes the claims of one queue. Claimant is safe for concurrent use. An ending
-// is the last write for a claim, with the result of the event or the release of the
-// claim. A goroutine runs only while endings are queued.
+// Claimant makes the claims for the events of one SQS queue. Claimant is safe for
+// concurrent use. After a claim, it writes the event's result to the store, or releases the
+// claim. These last writes are called endings. They wait in a queue, and a goroutine of
+// the Claimant runs only while this queue is not empty.
 type Claimant struct {
 	options Options
 	config  idempotency.PolicyConfig
@@ -78,7 +84,7 @@ type Claimant struct {
 	// optional calls of the failing store are skipped. 0 means that there is no pause.
 	pauseUntil atomic.Int64
 
-	writer idempotency.Writer // nil without a Writer
+	writer idempotency.Writer // the store as a Writer; nil if it does not implement Writer
 
 	finishQueue
 }
@@ -99,7 +105,7 @@ func New(o Options) *Claimant {
 type Claim struct {
 	request       idempotency.Claim
 	id            idempotency.KeyID
-	recordMessage *Message // message of the record, if it differs from the claim's
+	recordMessage *Message // message of the store's record after the judgement Other, until Adopt
 
 	ref         idempotency.Ref
 	granted     bool
@@ -169,16 +175,17 @@ const (
 type Known struct {
 	State State
 
-	// Since, ResendUntil and ForgottenAt are set with InDoubt, by the store's clock. Since is
-	// the start of the first attempt in doubt. ResendUntil is the time until which a
-	// resend is safe. From ForgottenAt on, SQS has certainly forgotten the last attempt.
+	// Since, ResendUntil and ForgottenAt are set if State is InDoubt. They are times of the
+	// store's clock. Since is the start of the first attempt in doubt. ResendUntil is the
+	// time until which a resend is safe. From ForgottenAt on, SQS has certainly forgotten
+	// the last attempt.
 	Since, ResendUntil, ForgottenAt time.Time
 
-	// Result is set with Stored.
+	// Result is set if State is Stored.
 	Result idempotency.Result
 
-	// Message is set with Stored if SQS stored the event with different bytes or in
-	// another group.
+	// Message is the message that SQS stored, if State is Stored and this message has
+	// other bytes or another group than the claim's message. Otherwise it is nil.
 	Message *Message
 
 	// Ours reports that an attempt of this submission may have stored the event: the
@@ -224,16 +231,18 @@ const (
 	// Ask again after Judgement.Delay.
 	Wait
 
-	// Other means that the event was or may have been sent as another message.
-	// [Claim].Adopt returns this message; call Ask again afterwards.
+	// Other: the store's record of the event has a message with other bytes or another
+	// group than the claim's message. The record's message was or may have been sent.
+	// Replace the claim's message by it with [Claim].Adopt, and call Ask again.
 	Other
 
-	// Late: the claim is granted, but an earlier attempt is in doubt, and it is too late
-	// for a resend.
+	// Late: the store granted the claim, but no attempt may start: an earlier attempt is in
+	// doubt, and it is too late for a resend.
 	Late
 
-	// Unresolved: the claim is not granted, because an attempt under another claim is in doubt
-	// and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
+	// Unresolved: the store did not grant the claim, because an attempt under another claim
+	// is in doubt and it is too late for a resend. Err is an
+	// [*idempotency.UnresolvedError].
 	Unresolved
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -249,12 +258,13 @@ type Judgement struct {
 	Delay time.Duration // with Wait: time until the next call of Ask
 	Err   error
 
-	// Hopeless is set with Wait if the store refuses all writes: see
-	// [idempotency.ErrUnwritable].
+	// Hopeless is true if Kind is Wait because the store refuses all writes until an
+	// operator repairs it: see [idempotency.ErrUnwritable].
 	Hopeless bool
 
-	// Drift reports that the store's record of the event has other bytes than the claim.
-	// At most one judgement per claim has Drift set.
+	// Drift reports that the message in the store's record of the event has other bytes or
+	// another group than the claim's message. At most one judgement per claim has Drift
+	// set, the first that finds the difference, so that it is reported only once.
 	Drift bool
 }
 
@@ -264,8 +274,8 @@ func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }
 
-// Adopt replaces the claim's message by the record's message. Call Adopt after the
-// judgement Other.
+// Adopt replaces the claim's message by the message of the store's record, and returns this
+// message. Call Adopt only if the last judgement of Ask or LookUp has the kind [Other].
 func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
@@ -303,10 +313,12 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	})
 }
 
-// Attempted records the result of an attempt. If SQS stored the event, Attempted queues
-// the result for the store, and the waiter w learns whether the store has recorded the
-// result. If SQS stored the event without a granted claim, the store gets no record, and
-// Attempted returns true.
+// Attempted records the answer of SQS to an attempt to send the event. If SQS stored the
+// event, Attempted queues the result for the store, and calls w.MarkRecording. w.Recorded
+// is called later, when the store has recorded the result or failed to do so. If SQS stored
+// the event, but the store had not granted the claim, for example with FailOpen, the store
+// gets no record. Attempted then does not use w and returns true. In all other cases it
+// returns false.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:
@@ -327,8 +339,12 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	return false
 }
 
-// Release ends a submission without proof of storage. A claim with an attempt in doubt
-// stays unchanged. Release does not block.
+// Release ends a submission for which SQS has not confirmed that it stored the event. If an
+// attempt of the submission is in doubt, Release leaves the claim in the store unchanged.
+// Otherwise Release queues the end of a granted claim for the store: as failed if SQS
+// refused an attempt, else as released. If the store did not answer and may have granted
+// the claim, Release keeps the claim's token for the next submission of the event (see
+// resume). Release does not block.
 func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return

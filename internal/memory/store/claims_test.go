@@ -14,15 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// The answers to a claim's attempts decide which status the event's record has after
-// Release.
+// A claimant claims an event, makes attempts to send it, and calls Release. The status of the
+// event's record in the store then depends on the answers of SQS to these attempts.
 func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		attempts []attempt.Answer
-		before   bool // an earlier claimant crashed and left an attempt in doubt
+		before   bool // before this claim, another claimant got a claim and crashed
 		status   idempotency.Status
-		doubt    bool
+		doubt    bool // the record says that an attempt may have stored the event
 	}{
 		{"nothing was tried", nil, false, idempotency.Absent, false},
 		{"nothing left this machine", []attempt.Answer{unsent, unsent}, false, idempotency.Absent, false},
@@ -80,7 +80,7 @@ func TestAskIsOneCall(t *testing.T) {
 }
 
 // A lease counts from the start of the store call. If the call takes so long that the
-// rest of the lease is too short for one attempt, Ask answers Wait and not Granted.
+// rest of the lease is too short for one attempt, Ask returns Wait and not Granted.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -93,7 +93,9 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		r.slow = lease - oneAttempt - window.Arrival + 1 // the store answers so late, despite the store timeout
+		// With this delay, the rest of the lease is one nanosecond too short for an attempt.
+		// The delay is longer than the store timeout, but the fake store ignores its context.
+		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
 		require.ErrorContains(t, v.Err, "lease")
@@ -102,8 +104,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// While another claimant has a lease for the event, Ask answers Wait with growing delays.
-// The last delay ends when the lease ends.
+// While another claimant has a lease for the event, Ask returns Wait with growing delays, at
+// most a second. The last delay ends when the lease ends.
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
@@ -144,7 +146,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 		refuted := r.event("refuted")
 		require.Equal(t, store.Granted, r.ask(refuted).Kind)
 		r.Attempted(refuted, &throttled, new(waiter))
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes now
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes: its claim is not used again
 
 		time.Sleep(resendFor - 1)
 		require.Equal(t, store.Granted, r.ask(mine).Kind)
@@ -164,14 +166,15 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes now
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes: its claim is not used again
 		time.Sleep(time.Hour)
 		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind)
 	})
 }
 
-// While the store does not answer, Ask answers Wait, and the event's state is Unanswered
-// and not Clear. With FailOpen, Ask answers Unclaimed.
+// While the store does not answer, Ask returns Wait. The event's state (Known.State) is then
+// Unanswered. It becomes Clear only when the store answers. With Options.FailOpen, Ask
+// returns Unclaimed, so that the event can be sent without a claim.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
@@ -234,8 +237,8 @@ func (hanging) ClaimBatch(ctx context.Context, _ []idempotency.Claim) ([]idempot
 	return nil, ctx.Err()
 }
 
-// The store grants a claim and its answer is lost (ErrAmbiguous). The claimant repeats
-// the claim, and the store renews it.
+// The store grants a claim, but the store's answer is lost (ErrAmbiguous). The claimant makes
+// the same claim once more, with the same token. The store then renews the claim.
 func TestAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		n := 0
@@ -259,8 +262,8 @@ func TestAmbiguous(t *testing.T) {
 	})
 }
 
-// The store's record of an event has other bytes than the claim. Ask and LookUp answer
-// Other, and after Adopt the event is sent with the bytes of the record.
+// The store's record of an event has other bytes than the claim's message. Ask and LookUp
+// return Other. After Adopt, the claim has the bytes of the record, and Ask returns Granted.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
@@ -303,8 +306,9 @@ func TestOther(t *testing.T) {
 	})
 }
 
-// If the fingerprint of a record was computed by another fingerprint spec, Ask compares
-// the body of the record.
+// The fingerprint of a record was computed by another fingerprint spec than the claim's. Ask
+// and LookUp then compute the fingerprint of the record's body again, to find out whether
+// the record and the claim are for the same event.
 func TestAnotherSpec(t *testing.T) {
 	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
 		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {
@@ -340,7 +344,8 @@ func TestAnotherSpec(t *testing.T) {
 	})
 }
 
-// A store that returns fewer results than claims counts as not answering.
+// A store returns fewer results than it got claims or keys. Ask and LookUp then do the same
+// as without an answer: Ask returns Wait, and LookUp returns None.
 func TestAStoreThatMiscounts(t *testing.T) {
 	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
 	with(t, short, func(t *testing.T, r *rig) {

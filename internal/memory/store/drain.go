@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// take removes endings (last writes for claims) from the queue for one write, at most
-// l.maxPerWrite.
+// take removes at most maxPerWrite endings (results and releases) from the queue, for one
+// write.
 func (l *finishQueue) take() []*queuedFinish {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,8 +26,8 @@ func (l *finishQueue) take() []*queuedFinish {
 	return batch
 }
 
-// drain writes endings until the queue is empty. Meanwhile calls for new claims
-// (claimOnce) may write queued endings, too.
+// drain writes endings until the queue is empty. If the store is a Writer, the calls for new
+// claims (claimOnce) write queued endings at the same time.
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
@@ -51,9 +51,9 @@ func (c *Claimant) drain() {
 	}
 }
 
-// stopped reports whether drain must end: the queue is empty, or Close waits no longer
-// (ctx has ended). In the latter case stopped drops all queued endings and returns their
-// waiters. The caller holds mu.
+// stopped reports whether drain must end, because the queue is empty. If Close has canceled
+// l.ctx, stopped first drops all queued endings, and returns their waiters. The caller
+// holds mu.
 func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
@@ -70,8 +70,9 @@ func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle closes the channel idle, for Close, if Close was called and all endings are
-// written or dropped. The caller holds mu.
+// signalIdle ends the wait of Close, by closing the channel l.idle, if all endings are
+// written or dropped and drain does not run. It does nothing before the call of Close. The
+// caller holds mu.
 func (l *finishQueue) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
@@ -96,9 +97,11 @@ func (l *finishQueue) sleep(d time.Duration) {
 	}
 }
 
-// finish writes endings in a separate call, without claims. A store without a Writer gets
-// concurrent calls of Finish, each repeated once after ErrAmbiguous. If the store ends
-// the goroutine of a call (runtime.Goexit), the endings of the call get errEnded.
+// finish writes endings to the store, without claims, and returns one error for each ending.
+// If the store is a Writer, finish makes one call of Write. Otherwise it makes one call of
+// the store's Finish for each ending, all at the same time, and repeats a call once after
+// ErrAmbiguous. If the store ends the goroutine of a call (runtime.Goexit), the endings of
+// this call get errEnded.
 func (c *Claimant) finish(batch []*queuedFinish) []error {
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
@@ -128,8 +131,8 @@ func (c *Claimant) finish(batch []*queuedFinish) []error {
 	return errs
 }
 
-// firstFailure returns the first error after which the store counts as failing (see
-// isAnswer), or nil.
+// firstFailure returns the first error that is not an answer of the store (see isAnswer), or
+// nil.
 func firstFailure(errs []error) error {
 	for _, err := range errs {
 		if !isAnswer(err) {
@@ -139,9 +142,10 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each ending of a write, nil for success. The parameter errs
-// should have the store's errors, one for each ending. If errs has another length, every
-// ending gets err, the error of the whole call, or errShort if err is nil.
+// errorsFor returns one error for each ending of a write; nil means success. errs has the
+// errors that the store returned, normally one for each ending. errorsFor then returns
+// errs, with each error replaced by Options.Hide. If errs has another length, every ending
+// gets err, which is the error of the whole call, or errShort if err is nil.
 func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
@@ -168,10 +172,16 @@ func finishings(batch []*queuedFinish) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers handles the result errs[i] of the write of batch[i]. It removes endings
-// that the store took or refused, and drops endings older than keepTrying. All other
-// endings are queued again. Then applyAnswers calls the waiters of the removed endings,
-// and of all failed endings if the store refuses every write (ErrUnwritable).
+// applyAnswers handles the store's answers to one write of endings: errs[i] is the answer
+// for batch[i]. An ending is removed if the store has written it, or has refused it as stale
+// (ErrStaleClaim). An ending is dropped, and counted as lost, if it is invalid, if the store
+// is closed, or if it was queued more than keepTrying ago. Every other ending is queued
+// again, and drain writes it later.
+//
+// At the end, applyAnswers calls the waiters of all removed and dropped endings. They learn
+// whether the store has the event's result, possibly from another claim. applyAnswers also
+// calls the waiters of an ending that is queued again after ErrUnwritable, because the store
+// then refuses every write until an operator repairs it.
 func (c *Claimant) applyAnswers(batch []*queuedFinish, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false

@@ -11,46 +11,49 @@ import (
 )
 
 const (
-	// gatherTime is the time for which an ending waits in the queue. An ending is the
-	// last write for a claim: the result of the event, or the release of the claim. If
-	// claims are made meanwhile, the ending is written in the same store call.
+	// gatherTime is the time that the goroutine of drain normally waits before a write of
+	// queued endings. An ending is the last write for a claim: the result of the event, or the
+	// release of the claim. If new claims are written to a Writer meanwhile, the endings
+	// are written in the same store call and need no separate call.
 	gatherTime = time.Millisecond
 
 	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
 	// Writer.
 	maxFinishCalls = 256
 
-	// paceFrom is the number of results waiting for the store at which Pace blocks
-	// senders.
+	// paceFrom is the number of queued endings from which on Pace blocks senders.
 	paceFrom = 512
 
 	// maxQueued is the maximum number of endings (results and releases) waiting for the
-	// store. If the queue is full, a new ending drops the oldest. After a failed write,
-	// endings older than keepTrying are dropped.
+	// store. If the queue is full, the oldest ending is dropped for each new one. After a
+	// failed write, endings older than keepTrying are dropped.
 	maxQueued  = 10_000
 	keepTrying = time.Hour
 
-	// closeTimeout is the maximum time that Close waits for the store.
+	// closeTimeout is the maximum time that Close waits before it cancels the store calls.
 	closeTimeout = 10 * time.Second
 )
 
-// Waiter learns whether the store has recorded an event that SQS stored.
+// Waiter waits until the store has recorded the result of an event that SQS stored. The
+// Claimant calls both methods.
 type Waiter interface {
-	// MarkRecording is called before any Recorded call.
+	// MarkRecording is called when the wait begins, before the call of Recorded. The
+	// Claimant may hold its lock during this call.
 	MarkRecording()
 
-	// Recorded is called once, without any lock of this package held. The value ok is
-	// true if the store has the event. It is false if the store did not answer within the
-	// store timeout, if the store refused the result, or if the claimant dropped the
-	// result.
+	// Recorded is called once, at the end of the wait, and while the Claimant holds no
+	// lock. The value ok is true if the store has the result. It is false if the store
+	// timeout has passed without the result in the store, if the store refuses this result
+	// or all writes, or if the Claimant dropped the result.
 	Recorded(ok bool)
 }
 
-// finishQueue is the queue of results and releases not yet in the store. A goroutine (drain)
-// runs while the queue is not empty. Queued endings are written together with the next
-// claims.
+// finishQueue is the queue of endings, that is, results of events and releases of claims
+// that are not yet in the store. While the queue is not empty, a goroutine runs the method
+// drain, which writes the endings. If the store is a Writer, the next calls for claims write
+// queued endings, too.
 type finishQueue struct {
-	ctx         context.Context // context of the store calls in drain
+	ctx         context.Context // context of the store calls in drain; Close cancels it with stop
 	stop        context.CancelFunc
 	wake        chan struct{} // wakes drain before the end of its wait
 	maxPerWrite int           // maximum endings per write
@@ -58,8 +61,8 @@ type finishQueue struct {
 	mu       sync.Mutex
 	queue    []*queuedFinish
 	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
-	missing  recent[struct{}]                    // events stored by SQS, without a result in the store
-	tokens   recent[idempotency.Token]           // tokens of ended submissions, for their successors: see resume
+	missing  recent[struct{}]                    // events that SQS stored, but the store will not get the result
+	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
 	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                         // timer for the oldest of awaited; nil before first use
 	watching bool                                // overdue is running
@@ -76,7 +79,7 @@ type queuedFinish struct {
 	claim   *Claim
 	ending  idempotency.Ending
 	since   time.Time
-	waiters []Waiter // called when the ending is written or dropped
+	waiters []Waiter // Recorded was not called yet
 }
 
 func (l *finishQueue) init(maxPerWrite int) {
@@ -88,8 +91,8 @@ func (l *finishQueue) init(maxPerWrite int) {
 	l.awaited = map[*queuedFinish]struct{}{}
 }
 
-// pending returns the judgement Duplicate if SQS stored the same event and message, and
-// the result is still on its way to the store. Otherwise it returns the zero Judgement.
+// pending returns the judgement Duplicate if SQS stored the same event and message, and the
+// result is queued or being written. Otherwise it returns the zero Judgement.
 func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,10 +108,11 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord reports whether the store lacks the result of an event that SQS stored. If
-// the result is still on its way to the store, AwaitRecord adds the waiter, unless the
-// waiter is nil. AwaitRecord ignores the waiter if the store will never get the result:
-// the claimant dropped the result, or sent the event without a claim.
+// AwaitRecord returns true in two cases in which the store has no result of an event that
+// SQS stored. In the first case, the result is queued or being written. If w is not nil, it
+// is then added to the waiters for this result. In the second case, the store will not get
+// the result, because the claimant dropped it, because the store refused it, or because the
+// event was sent without a claim. AwaitRecord then does not use w.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,9 +128,9 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// Pace blocks while many results wait for the store and the store answers, so a store
-// that is slower than SQS slows the senders down. Pace does not wait for a failing store,
-// because the queue would not become shorter.
+// Pace blocks while at least paceFrom endings are queued and the writes do not fail. In this
+// way, a store that is slower than SQS slows the senders down. Pace does not block while the
+// writes fail, because the queue does not become shorter then.
 func (c *Claimant) Pace() {
 	for c.mustPace() {
 		time.Sleep(gatherTime)
@@ -139,8 +143,8 @@ func (c *Claimant) mustPace() bool {
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
-// await adds the waiter w to a queued result and starts the timer for waiters. The caller
-// holds mu.
+// await adds the waiter w to a queued result, and starts the timer that ends the wait after
+// the store timeout. The caller holds mu.
 func (c *Claimant) await(e *queuedFinish, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
@@ -161,8 +165,8 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting calls Recorded(false) for waiters whose result is not in the store after
-// the store timeout. The results stay queued.
+// giveUpWaiting calls Recorded(false) for the waiters of each result that was queued at
+// least one store timeout ago and is not in the store. The results stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -183,8 +187,8 @@ func (c *Claimant) giveUpWaiting() {
 	callWaiters(late, false)
 }
 
-// removeWaiters removes the waiters of an ending. The caller holds mu, and calls the
-// waiters after it has released mu.
+// removeWaiters removes the waiters of an ending. The caller holds mu. After it has unlocked
+// mu, it calls Recorded for these waiters.
 func (l *finishQueue) removeWaiters(e *queuedFinish) {
 	e.waiters = nil
 	delete(l.awaited, e)
@@ -196,7 +200,8 @@ func callWaiters(waiters []Waiter, ok bool) {
 	}
 }
 
-// enqueue queues the last write for a claim (ending). The waiter w may be nil.
+// enqueue queues the ending of a claim: the event's result, or the release of the claim. The
+// waiter w may be nil.
 func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	c.mu.Lock()
 	e := &queuedFinish{claim: k, ending: with, since: time.Now()}
@@ -227,13 +232,13 @@ func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
-		// A separate goroutine calls the waiters, because the caller of end may hold a
-		// lock that a waiter takes.
+		// A separate goroutine calls the waiters, because the caller of enqueue may hold
+		// a lock that the method Recorded of a waiter needs.
 		go callWaiters(dropped, false)
 	}
 }
 
-// dropLate drops a result or a release that comes after Close, and counts it as lost.
+// dropLate drops an ending that comes after the call of Close, and counts it as lost.
 func (c *Claimant) dropLate(e *queuedFinish, w Waiter) {
 	c.mu.Lock()
 	c.drop(e, errLate)
@@ -255,16 +260,17 @@ func (l *finishQueue) wakeDrain() {
 	}
 }
 
-// drop counts an ending as lost and returns its waiters. The parameter err is the
-// reason. The caller holds mu.
+// drop counts an ending as lost for the reason err, and returns its waiters. The caller
+// holds mu.
 func (l *finishQueue) drop(e *queuedFinish, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
 	return l.removeFinished(e, false)
 }
 
-// removeFinished removes an ending whose write is finished, and returns its waiters.
-// recorded reports whether the store has the event. The caller holds mu.
+// removeFinished forgets an ending that was written, refused or dropped, and returns its
+// waiters. recorded is true if the store has the event's result. Otherwise, removeFinished
+// notes for AwaitRecord that the store will not get the result. The caller holds mu.
 func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
 		l.noteMissing(e.claim, !recorded)
@@ -277,10 +283,14 @@ func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	return waiters
 }
 
-// Close writes the remaining results and releases. It waits until the context ends, at
-// most ten seconds. It then waits at most one second more, for a store that ignores its
-// context. Close returns the number of results and releases that were dropped since New
-// or have no answer, and the last reason. Later ones are dropped.
+// Close waits until all queued results and releases are written, but not longer than until
+// ctx ends or ten seconds have passed. It then cancels the remaining store calls, and waits
+// for their end at most one second more, because a store may ignore its context.
+//
+// Close returns the number of lost results and releases: all that were dropped since New,
+// and those whose write has no answer yet. If this number is not zero, err is the last
+// error of the store or the reason of the last loss. A result or release that comes after
+// the call of Close is dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	c.mu.Lock()
 	if !c.closed {
@@ -298,7 +308,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	case <-timer.C:
 	}
 	c.stop()
-	grace := time.NewTimer(time.Second) // a store that ignores its context
+	grace := time.NewTimer(time.Second) // for canceled store calls to return
 	defer grace.Stop()
 	select {
 	case <-c.idle:
@@ -310,7 +320,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 		c.overdue.Stop()
 	}
 	switch {
-	case c.writing > 0: // a store that ignores its context may still write these endings
+	case c.writing > 0: // these writes have not returned, so their result is unknown
 		return c.lost + int64(c.writing), cmp.Or(c.lastErr, errSilent)
 	case c.lost == 0:
 		return 0, nil

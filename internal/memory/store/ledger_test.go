@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// sent claims an event and records that SQS stored it.
+// sent claims an event and reports to the claimant that SQS stored the event.
 func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	r.t.Helper()
 	k := r.event(key)
@@ -23,8 +23,9 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	return k
 }
 
-// The results of ten stored events are queued before they are written. While a result is
-// queued, Ask and LookUp answer Duplicate for its event without a store call.
+// SQS stored ten events, and their results are queued before they are written to the store.
+// While the result of an event is queued, Ask and LookUp return Duplicate for the same
+// event, without a call of the store.
 func TestQueuedResults(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -49,7 +50,7 @@ func TestQueuedResults(t *testing.T) {
 	})
 }
 
-// waiter counts Recorded calls.
+// waiter is a store.Waiter that counts the calls of its method Recorded.
 type waiter struct {
 	marked    bool
 	calls, ok atomic.Int32
@@ -71,8 +72,9 @@ func (w *waiter) is(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// A waiter is called with true when the store has the event's result, or with false after
-// the store timeout. A later submission of the event can wait for the same result.
+// The method Recorded of a waiter is called with true when the store has the event's result,
+// or with false after the store timeout. A waiter of a later submission of the event can
+// wait for the same result.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -119,8 +121,8 @@ func (s *storeWithWriter) Write(ctx context.Context, endings []idempotency.Finis
 	return errs, outs, err
 }
 
-// Queued results of events are written in the same store call as the next claims. Without
-// a next claim, they are written in a separate call.
+// If the store is a Writer, queued results of events are written in the same store call as
+// the next claims. Without a next claim, they are written in a separate call.
 func TestResultsAreWrittenWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		s := &storeWithWriter{Memory: new(idempotency.Memory)}
@@ -140,7 +142,8 @@ func TestResultsAreWrittenWithClaims(t *testing.T) {
 	})
 }
 
-// sentWhileStoreFails is like sent, but the store fails after the claim.
+// sentWhileStoreFails does the same as the method sent, but after the claim all calls of the
+// store fail. The store therefore does not get the event's result.
 func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.t.Helper()
 	r.fail(nil)
@@ -172,8 +175,8 @@ func TestResultsAreTriedAgain(t *testing.T) {
 	})
 }
 
-// The answer to the write of a result is lost. The result is written again, which changes
-// nothing.
+// The store writes a result, but its answer is lost (ErrAmbiguous). The result is written a
+// second time, which changes nothing.
 func TestAmbiguousResult(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(call string) (before, after error) {
@@ -189,9 +192,9 @@ func TestAmbiguousResult(t *testing.T) {
 	})
 }
 
-// The lease of a claim ends, and another claimant takes over the event. The result of the
-// first claim then does not change the record, and the waiter for this result is called
-// with false.
+// The lease of a claim ends, and the store grants a second claim of the event. The result of
+// the first claim then does not change the store's record. The method Recorded of the waiter
+// for this result is called with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter

@@ -14,8 +14,8 @@ import (
 
 func (r *rig) prepare(k ...*store.Claim) { r.Prepare(context.Background(), k) }
 
-// Prepare grants a claim. The next Ask returns Granted without a call of the store if the
-// lease still covers an attempt.
+// After the store has granted a claim to Prepare, the next Ask returns Granted without a call
+// of the store, if the rest of the lease is long enough for an attempt.
 func TestPrepare(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		first := r.event("first")
@@ -44,9 +44,9 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// Prepare does not grant claims that Ask would not grant: the event is in progress,
-// stored, or in conflict. The next Ask calls the store again and returns these
-// judgements.
+// The store refuses the three claims of Prepare: one event has a claim of another claimant,
+// one is stored, and one has the key of another event. Prepare does not count these
+// refusals. The next Ask calls the store, and returns Wait, Duplicate and Conflict.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
@@ -66,8 +66,8 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// Prepare finds a record with other bytes. The next Ask answers Other, and reports the
-// drift once.
+// The store's record of an event has other bytes than the claim of Prepare. The next Ask
+// returns Other with Drift. After Adopt, Ask returns Granted without Drift.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -82,8 +82,9 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// Prepare finds a record with other bytes, and then the store fails. Even with FailOpen,
-// the event is sent with the bytes of the record.
+// The store's record of an event has other bytes than the claim of Prepare, and then the
+// store fails. Even with FailOpen, Ask returns Other, so that the event is sent with the
+// bytes of the record.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -98,7 +99,7 @@ func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	})
 }
 
-// The release of a prepared event without an attempt removes the claim from the store.
+// Release without any attempt removes the claim that the store granted to Prepare.
 func TestPrepareIsReleased(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -109,8 +110,8 @@ func TestPrepareIsReleased(t *testing.T) {
 	})
 }
 
-// If the store fails, Prepare grants nothing, and for a second afterwards Prepare makes
-// no store call.
+// If the store fails, Prepare gets no claim. For a second afterwards, Prepare makes no call
+// of the store. Ask makes its call anyway.
 func TestPrepareWithoutStore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(failBefore)
@@ -124,8 +125,8 @@ func TestPrepareWithoutStore(t *testing.T) {
 	})
 }
 
-// The store grants the claims of Prepare, but its answer is lost. The next Ask renews the
-// claim.
+// The store grants the claim of Prepare, but the store's answer is lost (ErrAmbiguous). The
+// next Ask claims the event with the same token, so the store renews the claim.
 func TestPrepareAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })

@@ -2,11 +2,11 @@ package store
 
 import "github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 
-// recent is a bounded map from events to values of type V. If the map is full, the older
-// half of its entries is dropped.
-type recent[V any] [2]map[idempotency.KeyID]V // newer and older events
+// recent is a map from events to values of type V, for at most 2*maxRecent events. r[0] has
+// the newer events, and r[1] the older events. When r[0] is full, put drops r[1].
+type recent[V any] [2]map[idempotency.KeyID]V
 
-// maxRecent is the maximum number of events in each half.
+// maxRecent is the maximum number of events in each of the two maps.
 const maxRecent = 1 << 14
 
 func (r *recent[V]) get(id idempotency.KeyID) (v V, ok bool) {
@@ -32,7 +32,8 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r[0][id] = v
 }
 
-// setMissing records whether the store lacks the result of an event that SQS stored.
+// setMissing notes for AwaitRecord that the store will not get the result of an event that
+// SQS stored (missing is true), or that the store has the result (missing is false).
 func (c *Claimant) setMissing(k *Claim, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,11 +49,11 @@ func (l *finishQueue) noteMissing(k *Claim, missing bool) {
 	}
 }
 
-// resume lets a new submission of an event continue a claim of an earlier submission. The
-// earlier submission ended before its first attempt and without an answer to its claim,
-// so the store may have granted the claim. With the token of the earlier submission, the
-// new submission renews this claim. Otherwise it would wait for the end of the lease. The
-// caller holds mu.
+// resume lets the new submission k of an event continue the claim of an earlier submission.
+// The earlier submission ended before its first attempt and without an answer to its claim,
+// so the store may have granted this claim. resume therefore gives the token of the earlier
+// submission to k, and the store renews the claim for this token. With a new token, k would
+// have to wait for the end of the lease. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return

@@ -15,9 +15,9 @@ import (
 // lost.
 func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
 
-// A submission ends without an answer to its claim, and the store has granted the claim.
-// The next submission of the event gets the claim immediately. A third submission waits
-// for the second.
+// The store grants the claim of a submission, but its answer is lost, and the submission
+// ends. The store grants the claim of the next submission of the event immediately, because
+// it has the same token. A third submission waits for the second.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
 		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, store.Wait, r.ask(k).Kind) },
@@ -35,7 +35,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 
 				second, third := r.event("k"), r.event("k")
 				r.look(second)
-				r.Release(second) // ended before its first claim
+				r.Release(second) // this submission ends before its first claim, so the token is kept
 				second = r.event("k")
 				require.Equal(t, store.Granted, r.ask(second).Kind)
 				require.Equal(t, store.Clear, second.Known().State)
@@ -50,8 +50,8 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// A submission ends without an answer to its claim, and the store has granted the claim.
-// Prepare renews the claim for the next submission.
+// The store grants the claim of a submission, but its answer is lost, and the submission
+// ends. Prepare renews this claim for the next submission of the event.
 func TestPrepareAfterALostAnswer(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(lostAnswer)
@@ -68,8 +68,8 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// A submission ends with an attempt in doubt. The next submission of the event must wait:
-// it does not take over the claim.
+// A submission ends with an attempt in doubt. The next submission of the event does not get
+// the token of the claim, so it must wait for the end of the lease.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

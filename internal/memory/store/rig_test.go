@@ -32,10 +32,10 @@ type rig struct {
 	memory  *idempotency.Memory
 	begin   time.Time
 
-	slow time.Duration // delay after each call
+	slow time.Duration // delay of the store before it returns from a call
 
 	mu    sync.Mutex
-	fails func(call string) (before, after error)
+	fails func(call string) (before, after error) // errors of a call, before or after its effect
 	calls map[string]int
 }
 
@@ -77,7 +77,8 @@ func (r *rig) called(call string) int {
 // failBefore is a failure for rig.fail: every store call fails before it has an effect.
 func failBefore(string) (before, after error) { return errDown, nil }
 
-// flaky is a store with failures chosen by its rig.
+// flaky is a store in memory. Its calls fail as the function r.fails says, and take the
+// time r.slow.
 type flaky struct {
 	*idempotency.Memory
 	r *rig
@@ -115,7 +116,7 @@ func (s *flaky) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	return s.do(t.String(), func() error { return s.Memory.Finish(ctx, ref, t) })
 }
 
-// claim returns the claim of a new submission of an event.
+// claim returns a new claim, as a new submission of the event makes it.
 func (r *rig) claim(key, payload, body string) *store.Claim {
 	r.t.Helper()
 	k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/1", []byte(payload)), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})
@@ -127,7 +128,8 @@ func keyOf(key string) idempotency.Key {
 	return idempotency.Key{Scope: "s", Operation: "o", Value: key}
 }
 
-// event returns the claim of a new submission, with key as payload and body.
+// event returns a new claim of the event with the given key. The payload and the body of the
+// event are the same text as the key.
 func (r *rig) event(key string) *store.Claim { return r.claim(key, key, key) }
 
 func (r *rig) ask(k *store.Claim) store.Judgement {

@@ -6,17 +6,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Stats counts a claimant's claims, the last writes for claims (endings), and errors
-// since New.
+// Stats counts a claimant's claims, results, releases and errors since New.
 type Stats struct {
 	New, Renewed, Reclaimed                        int64 // claims granted
 	Duplicates, Conflicts, Waits, Unresolved, Full int64 // claims not granted
 	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
-	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
-	// counts results and releases that the store refused because another claimant had
-	// taken over the claim.
+	// Unclaimed counts permissions for an attempt without a claim. Errors counts failed
+	// store calls. Stale counts results and releases that the store refused because the
+	// claim was no longer the last claim of the event, or had already ended in another way.
 	Unclaimed, Errors, Stale int64
 
 	// Recording counts results and releases currently queued or being written. Lost
