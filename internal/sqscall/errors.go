@@ -39,8 +39,8 @@ var (
 	errEntryCount = fmt.Errorf("a request has 1 to %d entries", MaxEntries)
 )
 
-// PanicError reports a panic of the client. If the client had passed the request to its
-// HTTP client before the panic, SQS may have stored the messages.
+// PanicError reports a panic of the client. SQS may have stored the messages, unless the
+// SDK's client panicked before it passed the request to its HTTP client.
 type PanicError struct {
 	// Text describes the value of the panic. For an error of the Go runtime, it is the
 	// full text. For any other error, it is the text without the parts that may quote a
@@ -71,9 +71,9 @@ func (c *Caller) hide(err error) error {
 	return known.Hide(err)
 }
 
-// readable returns err if err.Error does not panic. Otherwise it returns an error with
-// another text that wraps err. An incomplete error panics, for example an SDK error
-// without a response.
+// readable returns err if the call err.Error() does not panic. Otherwise it returns an error
+// that wraps err and has another text. The call panics for an incomplete error, for example
+// for an SDK error without a response.
 func readable(err error) (shown error) {
 	defer func() {
 		if recover() != nil {
