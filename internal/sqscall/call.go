@@ -84,27 +84,27 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	return load, err
 }
 
-// SendIf is Send with a condition: the function may reports whether the request may be
-// sent. SendIf calls may before it calls the client. With the SDK's client, SendIf calls
-// may again when the request is signed and about to go to the network. If may returns
+// SendIf is Send with a condition: permit reports whether the request may be sent. SendIf
+// calls permit before it calls the client. With the SDK's client, SendIf calls permit a
+// second time when the request is signed and about to go to the network. If permit returns
 // false, SendIf drops the request, and each answer has the Fate NotStored, the Next Retry
-// and the Err ErrNotAllowed. The function must return quickly. A nil function always
-// allows the request. SendIf also returns the Exchange, which describes the HTTP response.
-func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
+// and the Err ErrNotAllowed. permit must return quickly. A nil permit always allows the
+// request. SendIf also returns the Exchange, which describes the HTTP response.
+func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, permit func() bool) (load attempt.Load, exchange Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
-		return attempt.Passed, of, errEntryCount
+		return attempt.Passed, exchange, errEntryCount
 	}
 	// Set every answer in advance to InDoubt, the zero Fate. If the client ends this
 	// goroutine (runtime.Goexit), the answers stay as set here.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	p := &progress{may: may}
+	p := &progress{permit: permit}
 	if !p.allowed() {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Err: ErrNotAllowed})
-		return attempt.Passed, of, ErrNotAllowed
+		return attempt.Passed, exchange, ErrNotAllowed
 	}
 	ctx = p.follow(ctx)
 	if len(entries) == 1 {
@@ -112,17 +112,17 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 	} else {
 		err = c.sendBatch(ctx, p, entries, answers)
 	}
-	of = p.exchange()
+	exchange = p.exchange()
 	if err != nil {
 		whole := p.judge(err, len(entries))
 		whole.Err = err
 		spread(answers, whole)
-		return whole.Load, of, whole.Err
+		return whole.Load, exchange, whole.Err
 	}
 	for i := range answers {
 		load = max(load, answers[i].Load)
 	}
-	return load, of, nil
+	return load, exchange, nil
 }
 
 func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {

@@ -13,7 +13,7 @@ var (
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
 	// ErrNotAllowed is the error of a request that SendIf did not send, because the
-	// function may of its caller returned false before the request left.
+	// parameter permit returned false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
 	// ErrMixedUp is the error of an entry whose answer has the digest of another entry of

@@ -21,10 +21,11 @@ import (
 // progress is the progress of a request and of its answer. The SDK's middleware and the
 // hooks of net/http write it.
 //
-// All fields are atomic, because a wrapper of an *sqs.Client may return while another
-// goroutine is still in the SDK.
+// permit is set before the request and does not change. All other fields are atomic,
+// because a wrapper of an *sqs.Client may return while another goroutine is still in the
+// SDK.
 type progress struct {
-	may func() bool // whether the request may leave; nil means yes
+	permit func() bool // whether the request may leave; nil means yes
 
 	calls         atomic.Int32 // calls of the SDK for this request
 	running       atomic.Int32 // calls that have not returned
@@ -52,21 +53,21 @@ type Exchange struct {
 }
 
 func (p *progress) exchange() Exchange {
-	if of := p.answered.Load(); of != nil {
-		return *of
+	if e := p.answered.Load(); e != nil {
+		return *e
 	}
 	return Exchange{}
 }
 
 // noteExchange stores the request ID and the date of an HTTP response in p.answered.
 func (p *progress) noteExchange(r *smithyhttp.Response) {
-	of := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
+	e := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 		// The Date header has whole seconds, so SQS's time was on average half a second
 		// later than the date.
-		of.Skew, of.HasDate = time.Until(date.Add(time.Second/2)).Round(time.Second), true
+		e.Skew, e.HasDate = time.Until(date.Add(time.Second/2)).Round(time.Second), true
 	}
-	p.answered.Store(&of)
+	p.answered.Store(&e)
 }
 
 type progressKey struct{}
@@ -79,7 +80,7 @@ func (p *progress) follow(ctx context.Context) context.Context {
 // and wrappers that drop the options, skip the middleware.
 func (p *progress) followed() bool { return p.calls.Load() > 0 }
 
-func (p *progress) allowed() bool { return p.may == nil || p.may() }
+func (p *progress) allowed() bool { return p.permit == nil || p.permit() }
 
 // neverTransmitted reports whether the SDK accepted the request and gave up before it
 // passed the request to its HTTP client.

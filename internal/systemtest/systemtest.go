@@ -84,8 +84,8 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {
-			for life1 := 0; !w.finished(); life1++ {
-				p := w.newProcess(fmt.Sprintf("%s %d.%d", name, n, life1))
+			for lifeNumber := 0; !w.finished(); lifeNumber++ {
+				p := w.newProcess(fmt.Sprintf("%s %d.%d", name, n, lifeNumber))
 				end := time.AfterFunc(time.Duration(1+rng.IntN(1200))*time.Second, func() {
 					if time.Now().Before(w.faultsUntil) {
 						p.kill("at some time")

@@ -73,11 +73,11 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 		w := new(waiter)
 		r.Attempted(k, &stored, w)
 		time.Sleep(storeTimeout + time.Second)
-		w.is(t, 1, 0)
+		w.requireCalls(t, 1, 0)
 		s.beforeFinish.Store(nil)
 		time.Sleep(time.Minute)
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
-		w.is(t, 1, 0)
+		w.requireCalls(t, 1, 0)
 	})
 }
 

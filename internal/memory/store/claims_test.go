@@ -18,11 +18,11 @@ import (
 // event's record in the store then depends on the answers of SQS to these attempts.
 func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
-		name     string
-		attempts []attempt.Answer
-		before   bool // before this claim, another claimant got a claim and crashed
-		status   idempotency.Status
-		doubt    bool // the record says that an attempt may have stored the event
+		name       string
+		attempts   []attempt.Answer
+		afterCrash bool // before this claim, another claimant got a claim and crashed
+		status     idempotency.Status
+		doubt      bool // the record says that an attempt may have stored the event
 	}{
 		{"nothing was tried", nil, false, idempotency.Absent, false},
 		{"nothing left this machine", []attempt.Answer{unsent, unsent}, false, idempotency.Absent, false},
@@ -40,7 +40,7 @@ func TestWhatIsProved(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			with(t, nil, func(t *testing.T, r *rig) {
-				if tc.before {
+				if tc.afterCrash {
 					require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
 					time.Sleep(lease)
 				}
@@ -132,7 +132,7 @@ func TestInProgress(t *testing.T) {
 		require.Equal(t, lease, time.Since(began).Truncate(time.Second))
 		require.Less(t, asked, 90)
 		require.EqualValues(t, 1, r.Stats().Reclaimed)
-		require.Equal(t, store.InDoubt, k.Known().State, "the other one may have stored it")
+		require.Equal(t, store.InDoubt, k.Known().State, "the other claimant may have sent the event")
 	})
 }
 
@@ -189,7 +189,7 @@ func TestStoreDown(t *testing.T) {
 		var of *idempotency.StoreError
 		require.ErrorAs(t, v.Err, &of)
 		r.look(r.event("other"))
-		require.Equal(t, 1, r.called("lookup"), "which need not be, and is not made while it is down")
+		require.Equal(t, 1, r.called("lookup"), "LookUp makes no call in the pause after a failure")
 		require.EqualValues(t, 2, r.Stats().Errors)
 
 		r.fail(nil)
@@ -208,7 +208,7 @@ func TestStoreDown(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		r.Attempted(k, &stored, new(waiter))
 		require.Equal(t, store.Unclaimed, r.ask(r.event("other")).Kind)
-		require.Equal(t, 1, r.called("claim"), "it is not waited for again at once")
+		require.Equal(t, 1, r.called("claim"), "Ask makes no call in the pause after a failure")
 		require.EqualValues(t, 2, r.Stats().Unclaimed)
 		time.Sleep(time.Second)
 		r.fail(nil)
@@ -257,7 +257,7 @@ func TestAmbiguous(t *testing.T) {
 		require.Equal(t, store.Wait, r.ask(k).Kind)
 		r.fail(nil)
 		require.Equal(t, store.Granted, r.ask(k).Kind)
-		require.Zero(t, r.Stats().New, "of which nobody was told")
+		require.Zero(t, r.Stats().New, "the answer with the decision New was lost")
 		require.EqualValues(t, 2, r.Stats().Renewed)
 	})
 }
@@ -336,7 +336,7 @@ func TestAnotherSpec(t *testing.T) {
 
 		k = r.claim("unreadable", "payload", "payload")
 		v := r.ask(k)
-		require.Equal(t, store.Refused, v.Kind, "it is no conflict")
+		require.Equal(t, store.Refused, v.Kind, "not a conflict")
 		var unjudged *idempotency.UnjudgedError
 		require.ErrorAs(t, v.Err, &unjudged)
 		require.Equal(t, store.InDoubt, k.Known().State)
@@ -385,7 +385,7 @@ func TestRefusedByTheStore(t *testing.T) {
 		require.EqualValues(t, 1, r.Stats().OverQuota)
 
 		r.fail(func(string) (before, after error) { return &idempotency.InvalidError{Field: "f", Rule: "r"}, nil })
-		require.Equal(t, store.Refused, r.ask(k).Kind, "which would be so again")
+		require.Equal(t, store.Refused, r.ask(k).Kind, "the store would refuse it again")
 
 		_, err := r.Claim(keyOf(""), idempotency.FingerprintOf("s", nil), store.Message{}, idempotency.Dataset{})
 		require.ErrorContains(t, err, "Key.Value")

@@ -40,7 +40,7 @@ func TestQueuedResults(t *testing.T) {
 			require.Equal(t, "id", k.Known().Result.MessageID)
 		}
 		require.Zero(t, r.called("lookup"))
-		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "which bytes count, the store knows")
+		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "only the store knows which bytes count")
 		r.waitForWrites()
 		require.Equal(t, 10, r.called("complete"))
 		require.Zero(t, r.Stats().Recording)
@@ -65,7 +65,9 @@ func (w *waiter) Recorded(ok bool) {
 	}
 }
 
-func (w *waiter) is(t *testing.T, calls, ok int) {
+// requireCalls checks that Recorded was called the given number of times, and how often ok
+// was true.
+func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	t.Helper()
 	require.True(t, w.marked)
 	require.EqualValues(t, calls, w.calls.Load())
@@ -81,23 +83,23 @@ func TestWaiters(t *testing.T) {
 		r.sent("k", &first)
 		require.True(t, r.AwaitRecord(r.event("k"), &second))
 		require.True(t, r.AwaitRecord(r.event("k"), nil))
-		first.is(t, 0, 0)
+		first.requireCalls(t, 0, 0)
 		r.waitForWrites()
-		first.is(t, 1, 1)
-		second.is(t, 1, 1)
+		first.requireCalls(t, 1, 1)
+		second.requireCalls(t, 1, 1)
 		require.False(t, r.AwaitRecord(r.event("k"), &second))
 
 		r.sentWhileStoreFails("late", &late)
 		time.Sleep(storeTimeout - time.Millisecond)
 		synctest.Wait()
-		late.is(t, 0, 0)
+		late.requireCalls(t, 0, 0)
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		late.is(t, 1, 0)
+		late.requireCalls(t, 1, 0)
 		r.fail(nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		late.is(t, 1, 0)
+		late.requireCalls(t, 1, 0)
 		require.Equal(t, idempotency.Succeeded, r.record("late").Status)
 	})
 }
@@ -132,11 +134,11 @@ func TestResultsAreWrittenWithClaims(t *testing.T) {
 		var first, second waiter
 		r.sent("a", &first)
 		r.sent("b", &second)
-		first.is(t, 1, 1)
+		first.requireCalls(t, 1, 1)
 		require.EqualValues(t, 1, s.writes.Load())
 		require.EqualValues(t, 1, s.withClaims.Load())
 		r.waitForWrites()
-		second.is(t, 1, 1)
+		second.requireCalls(t, 1, 1)
 		require.EqualValues(t, 2, s.writes.Load())
 		require.EqualValues(t, 1, s.withClaims.Load())
 	})
@@ -206,7 +208,7 @@ func TestStale(t *testing.T) {
 		r.Attempted(zombie, &stored, &overtaken)
 		r.waitForWrites()
 		require.EqualValues(t, 1, r.Stats().Stale)
-		overtaken.is(t, 1, 0)
+		overtaken.requireCalls(t, 1, 0)
 		require.Zero(t, r.Stats().Lost+r.Stats().Errors)
 		require.Equal(t, idempotency.Running, r.record("k").Status)
 		r.Attempted(other, &stored, new(waiter))

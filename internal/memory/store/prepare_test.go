@@ -40,7 +40,7 @@ func TestPrepare(t *testing.T) {
 		require.EqualValues(t, 3, r.Stats().New)
 		require.EqualValues(t, 2, r.Stats().Renewed)
 		r.prepare(a, b)
-		require.Equal(t, calls+2, r.called("claim"), "both are held")
+		require.Equal(t, calls+2, r.called("claim"), "both claims are granted")
 	})
 }
 
