@@ -27,20 +27,20 @@ type broken struct {
 	settle func(idempotency.Record, idempotency.Ref, idempotency.Ending, time.Time) (idempotency.Record, error)
 	id     func(idempotency.Key) string
 	fences func(b *broken, found idempotency.Record) int64
-	keep   func(idempotency.Record) idempotency.Record // changes a record before it is stored
+	keep   func(idempotency.Record) idempotency.Record // returns the record that the store saves instead of its argument
 
-	race      bool // other claims may run between read and write
+	race      bool // releases the lock between reading and writing a record
 	lookups   func(b *broken, r idempotency.Record) idempotency.Record
 	batch     func(b *broken, claims []idempotency.Claim) ([]idempotency.Outcome, error)
-	unchecked bool // skips argument checks
-	deaf      bool // ignores contexts
-	shared    bool // shares memory with callers
-	unsorted  bool // scans without order
+	unchecked bool // does not check arguments
+	deaf      bool // ignores the end of a call's context
+	shared    bool // does not copy the byte slices of its callers
+	unsorted  bool // scans in the wrong order
 	stale     map[string]idempotency.Record
 
-	quota   int64                                                           // of unfinished operations of a scope; 0 is unlimited
-	counted func(b *broken, r idempotency.Record, c idempotency.Claim) bool // whether r counts toward the quota for c
-	limited func(d idempotency.Decision, found idempotency.Record) bool     // whether the quota can refuse the claim
+	quota   int64                                                           // highest number of unfinished operations in a scope; 0 is unlimited
+	counted func(b *broken, r idempotency.Record, c idempotency.Claim) bool // reports whether r counts toward the quota for c
+	limited func(d idempotency.Decision, found idempotency.Record) bool     // reports whether the quota can refuse the claim
 }
 
 func newBroken() *broken {
@@ -516,7 +516,10 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						if opened++; opened > 2 { // reopened: the checks open two stores before they close the storage
+						// The check of the property "reopening" opens two stores, closes
+						// them and opens a third. Only the third store, after the
+						// reopening, finds no records.
+						if opened++; opened > 2 {
 							b.mu.Lock()
 							clear(b.records)
 							b.mu.Unlock()
@@ -545,15 +548,18 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// The property "reopening" holds for every store within the contract, for example a store
-// that purges expired records.
+// The check of the property "reopening" accepts two unusual stores that keep the contract:
+// one deletes expired records, and the other leaves gaps between its fences.
 func TestReopeningOfSoundStores(t *testing.T) {
 	reopening := properties[slices.IndexFunc(properties, func(p property) bool { return p.name == "reopening" })]
 	for name, change := range map[string]func(b *broken, opened int){
 		"purges what has expired": func(b *broken, _ int) {
 			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
 		},
-		"has blocks of fences": func(b *broken, opened int) { // each store starts above the fences of the last
+		// Each store that is opened takes the fences of new keys from a separate block,
+		// below the blocks of the stores opened before it. The next fence of the same key
+		// is higher.
+		"has blocks of fences": func(b *broken, opened int) {
 			b.fence = int64(1)<<40 - int64(opened)*10000
 			b.fences = func(b *broken, found idempotency.Record) int64 {
 				if b.fence++; found.Fence > 0 {

@@ -37,8 +37,8 @@ type Killing struct {
 }
 
 const (
-	clientRound = "STORETEST_ROUND" // set in client processes
-	callers     = 8                 // callers of one client
+	clientRound = "STORETEST_ROUND" // environment variable of client processes: the round's name
+	callers     = 8                 // concurrent callers in a client process
 )
 
 // KillClients kills client processes with SIGKILL during their calls. The store must have
@@ -163,7 +163,7 @@ func (k Killing) start(t *testing.T, round string, note func(line string), env .
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // in case the test ends before it calls c.kill
 	c = &client{cmd, make(chan struct{})}
 	started := make(chan struct{})
 	go func() {
@@ -199,15 +199,15 @@ func (c *client) await(t *testing.T, ready <-chan struct{}, failed func() []stri
 // killed. The zero Witness is empty. Its methods may be called concurrently.
 type Witness struct {
 	mu        sync.Mutex
-	granted   map[string]int64 // fence by the value of the key
+	granted   map[string]int64 // fences of the granted claims, by Key.Value
 	completed map[string]bool
 	fences    map[int64]string
 	failed    []string
 }
 
-// Call claims keys of the round and completes every second key. It stops at the store's
-// first error and returns that error. Callers whose numbers are equal modulo 8 claim the
-// same keys.
+// Call claims keys of the round and completes every second key that it is granted. It stops
+// at the store's first error and returns that error. Two callers claim the same keys if
+// their numbers differ by a multiple of 8, for example 1 and 9.
 func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
 	return calls(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }
@@ -256,8 +256,9 @@ func (w *Witness) errors() []string {
 	return slices.Clone(w.failed)
 }
 
-// Check looks up all acknowledged claims and claims their keys again. No claim may be
-// lost, and no key granted a second time. Check reports failures to t.
+// Check looks up the key of each granted claim that w has recorded, and claims the key
+// again. It reports an error to t if the claim or its completion is missing or differs, or
+// if the key is granted again. It also reports the errors that the callers had.
 func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	t.Helper()
 	w.mu.Lock()
@@ -273,7 +274,7 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// A completion can succeed without acknowledgement.
+		// The store may have completed the key without an answer to the killed process.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++

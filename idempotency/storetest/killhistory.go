@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	historySeed  = "STORETEST_HISTORY" // set in clients with random calls
+	historySeed  = "STORETEST_HISTORY" // environment variable of client processes: the seed of their random calls
 	historyKeys  = 6
-	historyCalls = 60 // calls of one caller
+	historyCalls = 60 // number of calls by each caller
 )
 
 // KillHistory runs random calls over the same keys in a client process and in this
@@ -69,13 +69,13 @@ type recorded struct {
 	Key  int
 	Kind string // claim, complete, fail, release or lookup
 
-	// Fields of a claim.
+	// Fields of a call with Kind "claim".
 	Token     idempotency.Token
 	Payload   string
 	ResendFor time.Duration
 	Resend    bool
 
-	// Fields of a complete, fail or release.
+	// Fields of a call with Kind "complete", "fail" or "release".
 	Fence    int64
 	Proof    idempotency.Proof
 	Response []byte
@@ -138,8 +138,8 @@ func perform(s idempotency.Store, in call) (a answered) {
 	return a
 }
 
-// grants lists the claims granted in this process. Each caller of the process may end
-// each of these claims.
+// grants lists granted claims. The concurrent callers of a process share one list, and each
+// caller may end any claim of the list.
 type grants struct {
 	mu  sync.Mutex
 	all []recorded
@@ -173,9 +173,9 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs four concurrent callers, each with historyCalls random calls. It passes
-// each call to the function begins before the call is made, and the answer to the
-// function ends. Both functions get the id of the call.
+// callAll runs four concurrent callers, each with historyCalls random calls. It runs
+// begins() before each call and ends() after it, with the answer. Both functions get the id
+// of the call.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
@@ -194,7 +194,9 @@ func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins fu
 	wg.Wait()
 }
 
-// historyClient is the client of KillHistory. It writes each call before the call begins.
+// historyClient makes the random calls in a client process of KillHistory and then waits
+// until the process is killed. It prints each call before it makes the call, and prints the
+// answer afterwards.
 func historyClient(s idempotency.Store, name string) {
 	seed, _ := strconv.ParseUint(os.Getenv(historySeed), 10, 64)
 	say := func(word, id string, v any) {
@@ -244,9 +246,12 @@ func (h *recording) ends(id string, a answered, at int64) {
 	h.done = append(h.done, porcupine.Operation{ClientId: len(h.done), Input: b.call(h.name), Call: b.at, Output: a.answer(), Return: at})
 }
 
-// history returns all calls. Calls without an answer may have taken effect at any time.
+// history returns all calls. A call without an answer has no end time, because it may have
+// taken effect at any time after its start.
 func (h *recording) history() []porcupine.Operation {
-	fences := map[idempotency.Token]int64{} // token of a claim to its fence, as seen in the answers of other calls
+	// fences maps the token of a claim to the claim's fence. Even for a claim without an
+	// answer, the record in the answer to a later call may show the fence.
+	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
 			fences[r.Token] = r.Fence
@@ -256,7 +261,9 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			out.outcome.Record.Fence = -int64(len(all)) // no answer shows the fence: use any unused number
+			// No answer shows the fence of this claim. The model still needs a number for
+			// it that no other claim has.
+			out.outcome.Record.Fence = -int64(len(all))
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
 	}
@@ -268,7 +275,8 @@ func (h *recording) history() []porcupine.Operation {
 func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
 	g := new(grants)
-	// The call of an incomplete last line did not begin.
+	// The client prints each call before it makes the call. If the client is killed while
+	// it prints, start() drops the incomplete line: the client had not made this call.
 	c, ready := k.start(t, h.name, func(line string) { h.line(line, g) }, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
 	c.await(t, ready, func() []string { return h.failed })
 	var wg sync.WaitGroup

@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// A history contains a call without an answer. The checker accepts the history only if
-// this call took effect once or never.
+// In each history, one call has no answer because its process was killed. The checker
+// accepts the history only if the other answers agree with a call that took effect once
+// after its start, or never.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
@@ -26,7 +27,7 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		killed recorded
-		before []step // steps that ended before the killed call began
+		before []step // calls that ended before the call without an answer began
 		after  []step
 		want   porcupine.CheckResult
 	}{

@@ -32,8 +32,8 @@ func checkLinearizability(p *probe) {
 type call struct {
 	key        idempotency.Key
 	claim      *idempotency.Claim // set for a claim
-	repeated   bool               // an earlier, interrupted attempt of this claim may have been granted
-	ref        idempotency.Ref    // identifies the claim that the transition ends
+	repeated   bool               // the claim was made twice: the first call was interrupted, and may have been granted
+	ref        idempotency.Ref    // claim that the call ends or extends, if transition is set
 	transition *idempotency.Ending
 }
 
@@ -43,15 +43,15 @@ type answer struct {
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown reports that the process was killed before it got the answer. The outcome
-	// of a claim then contains only a fence: the granted fence if the answer to another
-	// call shows it, otherwise an unused number.
+	// unknown reports that the process was killed before it got the answer. If the call was
+	// a claim, the model still needs a fence for it in outcome.Record.Fence: the granted
+	// fence if the answer to another call shows it, otherwise a number that no other claim
+	// has.
 	unknown bool
 }
 
-// history runs concurrent calls of several clients and returns them. The result does not
-// depend on time: all leases are long, and only a failure with NoProof ends a lease
-// early.
+// history runs concurrent calls of several clients and returns the calls with their
+// answers. The answers do not depend on time: all leases are long, so only calls end them.
 func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
 	keys := []idempotency.Key{p.key(), p.key(), p.key()}
 	var mu sync.Mutex
@@ -144,14 +144,16 @@ var model = porcupine.Model{
 	},
 }
 
-// instant is the model's constant time: leases never expire.
+// instant is the time of all calls in the model. As the model's time is constant, no lease
+// expires.
 var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// The call may have taken effect now. If it never took effect, porcupine places
-		// the call after all others, where its effect stays unseen.
+		// Assume that the call takes effect at this place in the order. A call without an
+		// effect needs no case: porcupine may place it after all other calls, and no later
+		// answer contradicts its effect there.
 		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -161,9 +163,13 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		case in.repeated && got == idempotency.Renewed && d.Granted(): // granted to the interrupted attempt
+		// The store granted the interrupted first call, so it answers Renewed to the
+		// second. In the model, the second call is the first.
+		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		case got == idempotency.InProgress && d.Granted(): // another claim is writing the record
+		// While another claim writes the record, the store may answer InProgress although
+		// the key could still be granted.
+		case got == idempotency.InProgress && d.Granted():
 			return true, r
 		case got == idempotency.Duplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
 			return false, r
@@ -181,7 +187,8 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 	}
 }
 
-// happened returns the record after a call without an answer, if the call took effect.
+// happened returns the record after a call without an answer. It assumes that the call took
+// effect.
 func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
 	switch {
 	case in.claim != nil:

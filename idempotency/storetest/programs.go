@@ -102,7 +102,8 @@ func (m program) randomClaim(k idempotency.Key, tokens []idempotency.Token) idem
 	return c
 }
 
-// finish ends or extends the claim through the matching method.
+// finish ends or extends the claim: it calls s.Extend if e is an extension, and otherwise
+// s.Finish.
 func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e idempotency.Ending) error {
 	if lease, ok := e.Lease(); ok {
 		return s.Extend(ctx, ref, lease)
@@ -113,8 +114,8 @@ func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e ide
 func (m program) randomEnding() (string, idempotency.Ending) {
 	switch n := m.rng.IntN(7); n {
 	case 6:
-		// The shortest lease is m.short, because a lease of a millisecond may end between
-		// two calls on a clock that runs.
+		// No lease is shorter than m.short(). A lease of a millisecond, for example, could
+		// end between two calls of this program if the store uses real time.
 		lease := pick(m.rng, m.short(), long, 2*long, idempotency.Forever)
 		return fmt.Sprintf("extend by %v", lease), idempotency.Extended(lease)
 	case 0, 1:

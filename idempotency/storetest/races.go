@@ -50,8 +50,10 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare puts the keys into the claimable states in turn. Then it calls p.pass once,
-// which ends the short leases and TTLs of all keys.
+// prepare brings each key into one of the claimable states: the first key into the first
+// state, the second key into the second state, and so on, from the beginning again after
+// the last state. Then it calls p.pass() once, which ends the short leases and TTLs of all
+// keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)
@@ -125,7 +127,8 @@ func checkBatches(p *probe) {
 	}
 }
 
-// checkWrites makes one call of Write with endings and claims, some of them invalid.
+// checkWrites calls Write three times: with completions and claims of which some must be
+// refused, with an invalid claim, and without any argument.
 func checkWrites(p *probe) {
 	w, ok := p.store.(idempotency.Writer)
 	if !ok {
@@ -216,8 +219,9 @@ func checkBatchRaces(p *probe) {
 	}
 }
 
-// checkConflicts lets 64 writers claim one key with two different payloads. Exactly one
-// claim must be granted, and the record must have its payload.
+// checkConflicts lets 64 goroutines claim one key, half of them with one payload and half
+// with another. Exactly one claim must be granted, and the record must have the payload of
+// this claim. The check has ten rounds.
 func checkConflicts(p *probe) {
 	for i := range 10 {
 		k := p.key()

@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The function named with makes a claim of k that has a long lease and TTL. It lets the
-// function change modify the claim, and returns the claim.
+// The function with() makes a claim of k with a long lease and TTL, lets the function
+// change() modify the claim, and returns it.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -18,9 +18,10 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states has the states in the decision table. Each function brings a key into one state.
-// In a state with a claim, the claim's token is the variable token. For a state with an
-// expired lease or record, the function advances the time with probe.pass.
+// states lists the states of a key in the decision table. Each function brings a key into
+// one state and returns the outcome of the key's first claim. If the state has a record,
+// the record's Token is the package variable token. If the lease or the record must have
+// expired, the function calls p.pass().
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -89,10 +90,15 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists, for each state, the decisions for six claims. The claims have: an
-// equal fingerprint (equal), the token of the first claim (token), another fingerprint
-// (payload), that token and another fingerprint (tokenPayload), another fingerprint spec
-// (spec), and Resend (again).
+// decisionTable lists the decisions on six claims of a key, for each state of the key. The
+// key came into the state by a first claim. The six claims differ from each other:
+//
+//   - equal has the fingerprint of the first claim and another token.
+//   - token has the fingerprint and the token of the first claim.
+//   - payload has the fingerprint of another payload.
+//   - tokenPayload has the token of the first claim and the fingerprint of another payload.
+//   - spec has a fingerprint of another spec.
+//   - again is like equal, but with Resend set.
 var decisionTable = []struct {
 	state                                            string
 	equal, token, payload, tokenPayload, spec, again idempotency.Decision
@@ -146,8 +152,10 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants compares records after a grant with the result of idempotency.Grant, field
-// by field.
+// checkGrants claims a key in each state in which the claim must be granted. Afterwards the
+// key's record must be equal to the result of the function idempotency.Grant in all fields
+// that sameRecord compares. The claim has other bytes than the record, so a reclaimed key
+// must report Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.equal.Granted() {
@@ -164,7 +172,7 @@ func checkGrants(p *probe) {
 		out := p.do(c, row.equal, row.state)
 		want := idempotency.Grant(before, c, row.equal, out.Record.Fence, out.Record.ReadAt)
 		if row.state == "released" {
-			want.Generation = 1 // Lookup hides a released record's generation
+			want.Generation = 1 // the first claim began generation 1, and its release keeps the number
 		}
 		p.sameRecord(row.state+", granted", out.Record, want)
 		p.sameRecord(row.state+", looked up", p.lookup(k), want)
@@ -172,7 +180,8 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// Release restores a failed record with its times.
+	// If the new claim of a failed key is released, the record is failed again, with the
+	// times Created and Expires that it had before.
 	k := p.key()
 	states["failed"](p, k)
 	before := p.lookup(k)
@@ -214,7 +223,7 @@ var transitionTable = []struct {
 	status   idempotency.Status
 	doubt    bool
 	next     idempotency.Decision
-	conflict idempotency.Decision // decision on a claim with another fingerprint
+	conflict idempotency.Decision // decision on the next claim if it has another fingerprint
 }{
 	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
 	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
@@ -354,8 +363,9 @@ func checkFences(p *probe) {
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// Another claimant took the claim over. The later claim runs, has succeeded, has
-		// failed or was released.
+		// Another claimant took the claim over after its lease. While the later claim is
+		// running, succeeded, failed or released, a transition of the earlier claim changes
+		// nothing and gets ErrStaleClaim.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {
@@ -375,10 +385,10 @@ func checkFences(p *probe) {
 				p.fail("%s: changed the record from %+v to %+v", doing, before, after)
 			}
 		}
-		// The claim never existed.
+		// A transition of a claim that was never made.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// The claim has already ended with a result.
+		// A claim that has succeeded accepts no other ending, and no other result.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
@@ -387,7 +397,8 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// A completion after the end of the lease succeeds, if no other claim was granted.
+	// After the end of its lease, a claim may still be completed if no other claim of the
+	// key has been granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")
@@ -438,8 +449,9 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A client repeats a claim after a lost answer. The store recognises the claim and
-	// keeps the fence of the first answer, whatever state the key had before the claim.
+	// A client repeats its claim because the first answer was lost. In each listed state of
+	// the key, the store must answer Renewed with the fence of the first answer, and count
+	// one more attempt.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

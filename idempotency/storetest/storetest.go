@@ -79,7 +79,7 @@ func Check(fresh func() Storage) []string {
 // property is a promise of a store.
 type property struct {
 	name  string
-	rule  string // the promise in words
+	rule  string // text of the promise for reports of failures
 	check func(p *probe)
 }
 
@@ -91,7 +91,8 @@ func (p property) failures(fresh func() Storage) []string {
 	defer cancel()
 	probe.ctx = ctx
 	done := make(chan struct{})
-	go func() { // fatal ends only this goroutine
+	// The check has a separate goroutine, because a failed p.must ends its goroutine.
+	go func() {
 		defer close(done)
 		defer probe.close()
 		probe.store = probe.open()
@@ -125,7 +126,8 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// The method must ends the check if err is not nil. Call it on the check's goroutine.
+// If err is not nil, p.must() records a failure and ends the check's goroutine. Call it
+// only on that goroutine.
 func (p *probe) must(err error, doing string) {
 	if err != nil {
 		p.fail("%s: %v", doing, err)
@@ -136,7 +138,8 @@ func (p *probe) must(err error, doing string) {
 // open opens the storage once more.
 func (p *probe) open() idempotency.Store { return p.opening(p.Open) }
 
-// opening opens a store with the given function. The method close closes the store.
+// opening opens a store with the function open(). At the end of the check, p.close() closes
+// the store.
 func (p *probe) opening(open func() (idempotency.Store, error)) idempotency.Store {
 	s, err := open()
 	p.must(err, "open")
@@ -161,9 +164,8 @@ func (p *probe) close() {
 	}
 }
 
-// The constant long is the duration of long leases in the checks. The method short returns
-// the duration of short leases. The method pass outlasts a short lease, but not a long
-// lease.
+// In the checks a long lease lasts an hour and a short lease lasts p.short(). A call of
+// p.pass() ends short leases, but not long leases.
 const long = time.Hour
 
 func (p *probe) short() time.Duration {
@@ -173,7 +175,8 @@ func (p *probe) short() time.Duration {
 	return 60 * time.Millisecond
 }
 
-// pass advances time by twice the short duration.
+// pass sets the storage's clock forward by 2*p.short(), or sleeps so long if Advance is
+// nil.
 func (p *probe) pass() {
 	if p.Advance != nil {
 		p.Advance(2 * p.short())
@@ -194,7 +197,8 @@ func fingerprint(s string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf("test/1", []byte(s))
 }
 
-// claim returns a claim of k with a long lease and TTL. The claim is not safe to repeat.
+// claim returns a claim of k with a long lease and TTL. Terms.ResendFor is 0: the operation
+// is not safe to run again.
 func claim(k idempotency.Key) idempotency.Claim {
 	return idempotency.Claim{
 		Key: k, Token: idempotency.NewToken(), Fingerprint: fingerprint("payload"), Body: []byte("body"), Group: "group",
@@ -203,8 +207,7 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// The method do makes the claim c. It reports a failure unless the claim gets the wanted
-// decision.
+// p.do() makes the claim c. It records a failure unless the claim gets the wanted decision.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

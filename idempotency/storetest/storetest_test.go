@@ -25,7 +25,8 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// The suite passes with a store in memory whose clock it cannot set: it sleeps instead.
+// The suite passes with an in-memory store if Storage.Advance is nil: the suite then sleeps
+// until leases end.
 func TestMemoryInRealTime(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Storage {
 		m := new(idempotency.Memory)

@@ -67,9 +67,10 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that r is a duplicate with the data of first, the receipt of the
-// original send. It also checks the number of findings, which report bytes other than the
-// stored bytes.
+// original checks that r is a duplicate with the message ID, sequence number, body hash,
+// group and event ID of first, the receipt of the original send. The receipt must have the
+// given number of findings. It has a finding if the process encoded the event as other
+// bytes than the stored bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -259,7 +260,9 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	w.pass(passed) // until the lease of a claim granted during the outage has ended
+	// The storage may have granted a claim before the outage stopped its answer. Let time
+	// pass until the lease of such a claim has ended.
+	w.pass(passed)
 	r, err := closed.send(known)
 	if err := original(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
 		return fmt.Errorf("known event, after the outage: %w", err)

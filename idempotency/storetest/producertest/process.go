@@ -20,10 +20,10 @@ type event struct {
 	Value int    `json:"value"`
 }
 
-// The constant storeTimeout limits a store call. The constant passed is a time longer
-// than the lease of a claim, which depends on storeTimeout. The constant forgotten is a
-// time after which SQS has forgotten a message: it is longer than the deduplication
-// interval.
+// The constant storeTimeout limits each call to the store, and determines the lease of a
+// claim. The constant passed is longer than this lease. The constant forgotten is longer
+// than the deduplication interval of SQS: after it, SQS no longer recognises a message that
+// is sent again.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
@@ -108,15 +108,15 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire connects a process to the queue. Through the options of an SDK call, the producer
-// observes whether a request left the machine. wire ignores these options, so after a
-// crash the producer has no proof about its request.
+// wire is the SQS client of a process. The producer passes options to each request, and a
+// real client uses them to record whether the request left the machine. wire ignores the
+// options, so after a crash the producer cannot prove that its request was not sent.
 type wire struct {
 	*sqstest.Queue
 	process     *process
 	crashes     crashAt
 	requests    atomic.Int64
-	body, group string // of the SendMessage request at the crash
+	body, group string // content of the request during which the process crashed
 }
 
 func (c *wire) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

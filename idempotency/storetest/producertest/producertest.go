@@ -66,21 +66,24 @@ func Check(fresh func() Storage) []error {
 	return failed
 }
 
-// promise is a promise of a producer with a store.
+// promise is a guarantee that a producer with a store gives, and the check of this
+// guarantee.
 type promise struct {
 	name, rule string
 	outage     bool // the check needs Storage.Outage
 	check      func(w *world) error
 }
 
-// hold runs the check over the storage.
+// hold runs p.check with the storage s and a new fake queue.
 func (p promise) hold(s Storage) error {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	if s.Volatile { // without an open store, the records would be lost
+	// Closing the last store of a volatile storage deletes all records. Keep one store
+	// open, because the check closes a store with each process that it stops.
+	if s.Volatile {
 		kept, err := s.Open()
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ type memory struct {
 
 type faults struct {
 	forgets  bool // loses records when reopened
-	careless bool // accepts calls during an outage
+	careless bool // answers like an empty store during an outage instead of returning an error
 	granted  func(*idempotency.Outcome)
 	found    func(*idempotency.Record)
 	settled  func(*idempotency.Result)
@@ -103,7 +103,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// Without Outage, only the outage check is skipped.
+// If Storage.Outage is nil, Run skips the check of an outage and runs the others.
 func TestWithoutOutage(t *testing.T) {
 	producertest.Run(t, func(*testing.T) producertest.Storage {
 		s := new(memory).storage()
