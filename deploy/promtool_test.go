@@ -15,7 +15,7 @@ import (
 // A check is the expected state of one alert at one time.
 type check struct {
 	at, alert string
-	fires     map[string]string // the labels of the alert, except the severity; nil if it is silent
+	fires     map[string]string // labels of the firing alert, except severity; nil if the alert must not fire
 }
 
 // A ruleTest has series, in promtool's notation with one value a minute, and checks.

@@ -28,8 +28,8 @@ func TestDashboardHasGrafanasType(t *testing.T) {
 	var model object
 	require.NoError(t, json.Unmarshal(text, &model))
 	for _, annotation := range model["annotations"].(map[string]any)["list"].([]any) {
-		// The field "expr" is for the data source. The TypeScript type of an annotation
-		// does not have fields of data sources.
+		// The TypeScript type of an annotation lacks the field "expr", because each data
+		// source adds its own fields.
 		delete(annotation.(map[string]any), "expr")
 	}
 	dashboard, err := json.MarshalIndent(model, "", "  ")

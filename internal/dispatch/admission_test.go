@@ -142,9 +142,8 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change sets the test's Admit and Revise functions. Before the first attempt of the item,
-// Admit answers Change once. The dispatcher then calls Revise, which changes the item with
-// the given function.
+// change makes the test's Admit answer [Change] before the first attempt of the item. The
+// dispatcher then calls Revise, which applies the given function to the item.
 func (c *modelSender) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {

@@ -70,10 +70,10 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a group into the list of ready groups, or into the heap of delayed groups
-// if the next attempt of the group has to wait. If the group has no item to send, schedule
-// removes the group if it is empty (see drop). Before the call the group must be idle (not
-// busy), and neither in the list nor in the heap.
+// schedule puts a group with items to send into the list of ready groups, or into the
+// heap of delayed groups if the next attempt must wait. It removes a group without any
+// items (see drop). Before the call the group must be idle (not busy), and neither in the
+// list nor in the heap.
 func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	switch {
 	case g.notBefore.After(now):
@@ -88,10 +88,10 @@ func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	g.queued = true
 }
 
-// endStopped decides the outcomes of the items at the front of a group that must not be
-// sent (any more), for example because the group is paused. The function stopped makes this
-// decision. endStopped ends at the first item that may be sent, and reports whether the
-// group has such an item.
+// endStopped removes the items at the front of a group that must not be sent, for example
+// because the group is paused, and decides their outcomes. Function stopped says which
+// items these are. At the first item that may be sent, endStopped stops and returns true;
+// without such an item it returns false.
 func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 	for {
 		it := g.firstWaiting()
@@ -173,8 +173,8 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			// No request contains items of a ready group, so Prepare is running for this
-			// item.
+			// The item is not waiting, and a ready group has no items in requests: a call
+			// of Prepare has the item.
 			if it.phase != waiting {
 				break
 			}
@@ -227,8 +227,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		// No other request contains items of this group, so Prepare is running for this
-		// item.
+		// The item is not waiting, and no other request has items of this group: a call
+		// of Prepare has the item.
 		if it.phase != waiting {
 			break
 		}
@@ -271,8 +271,8 @@ func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	it.phase = inFlight
 }
 
-// atMost returns the maximum number of entries in a request with the item: the given
-// maximum, or the item's own limit if this limit is lower.
+// atMost returns the maximum number of entries for a request that contains the item: the
+// lower of the given maximum and the item's own limit.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))

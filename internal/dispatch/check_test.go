@@ -112,9 +112,9 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// The queue of a group may only remain if its items were withdrawn while the queue was
-	// in the list of ready groups or in the heap of delayed groups (queued). Such a queue
-	// is empty.
+	// All groups must be removed, with one exception: an empty queue stays in the list of
+	// ready groups or in the heap of delayed groups (queued) if its items were withdrawn
+	// there.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -4,8 +4,8 @@
 // A dispatcher owns the queue of each message group (type groupQueue), the buffer, the
 // pacing, the retries, the pauses and every goroutine of a producer. The root package
 // submits items through Reserve and Submit. The dispatcher itself knows groups, keys,
-// sizes, attempts and time. For everything about messages it calls a [Sender], which knows
-// SQS, telemetry and the type of an event.
+// sizes, attempts and time. For everything about messages it calls a [Sender], which
+// knows SQS, telemetry and the type of an event.
 //
 // Order: two requests with the same group are never under way at the same time. With
 // [Options].PerGroup 1 an item is sent after the previous item of its group has its
@@ -14,19 +14,19 @@
 // item of its group. Every item to which this may have happened is reported with
 // Outcome.Overtaken or with the reason [Overtaken].
 //
-// Goroutines: the [Dispatcher] owns three kinds. A worker makes one request after another;
-// at most InFlight workers have a request under way. Each call of Prepare has a separate
-// goroutine. A reporter calls Sender.Report for the outcomes. One reporter is enough while
-// Report returns quickly; between two requests, a worker may do its job. While calls of
-// Report block, more reporters run: at most one for each message group with an outcome to
-// report, and so at most one for each item in the buffer. An idle dispatcher has no
-// goroutines; Close waits for all. Timers and ended contexts run short functions that wait
-// only for the lock.
+// Goroutines: the [Dispatcher] owns three kinds. A worker makes one request after
+// another; at most InFlight workers have a request under way. Each call of Prepare has a
+// separate goroutine. A reporter calls Sender.Report for the outcomes. While Report
+// returns quickly, one reporter is enough; a worker between two requests may also report
+// outcomes. While calls of Report block, more reporters run: at most one for each message
+// group with an outcome to report, and so at most one for each item in the buffer. An
+// idle dispatcher has no goroutines; Close waits for all. Timers and ended contexts run
+// short functions that wait only for the lock.
 //
 // Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may be
-// taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit, Send,
-// Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh, Revise and
-// Paused run under Dispatcher.mu.
+// taken under Dispatcher.mu, never the other way round. The sender's Prepare, Admit,
+// Send, Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh,
+// Revise and Paused run under Dispatcher.mu.
 package dispatch
 
 import (
@@ -72,35 +72,38 @@ type Sender[M any] interface {
 	// no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item when the dispatcher decides the outcome of the
-	// item. Conclude is called once for each item. The exception is an item that SQS stored
-	// according to the answer: its fate is Stored without a call. The item may still be in
-	// a request; the answer to that request no longer changes the outcome. The returned
-	// fate must stay true, so Admit must not let the item be sent afterwards.
+	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
+	// called once for each item, except for an item with an answer that SQS stored it:
+	// its fate is Stored without a call.
+	//
+	// A withdrawn item may still be in a request when Conclude is called. The answer to
+	// this request changes the outcome no more. The returned fate must stay true, so
+	// Admit must not let the item be sent later.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that was passed to Conclude, when no request
-	// contains the item any more. Release is not called if the answer to the item's last
-	// request shows that the item is stored. If the item was withdrawn during Admit,
-	// Release is called even if Admit then refuses the attempt. Release returns the final
-	// fate of the item. If the dispatcher pauses the group because the item is in doubt or
-	// altered, the pause ends at the time pauseEnd at the latest. The zero time means that
-	// it does not end by itself.
+	// Release is called once for each item that was passed to Conclude, as soon as no
+	// request contains the item. It is not called if the answer to the item's last
+	// request shows that the item is stored. For an item that was withdrawn during Admit,
+	// Release is called even if Admit refuses the attempt.
+	//
+	// Release returns the final fate of the item. If the dispatcher pauses the group
+	// because the item is in doubt or altered, the pause ends at pauseEnd at the latest.
+	// The zero time means that the pause does not end by itself.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
-	// GiveUpAt returns the time from which the sender does not permit a failed item to be
-	// retried. A time after the end of Options.RetryFor has no effect. The zero time means
-	// never. GiveUpAt is not called for an item that SQS may have stored. GiveUpAt is
-	// called under the dispatcher's lock and must return quickly.
+	// GiveUpAt returns the time after which a failed item must not be retried. Retries
+	// end at this time or at the end of Options.RetryFor, if that is earlier. The zero
+	// time sets no limit. GiveUpAt is not called for an item that SQS may have stored. It
+	// is called under the dispatcher's lock and must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during
 	// its Admit, Prepare or Send.
 	Refresh(it *Item[M])
 
-	// Revise is called for an item for which Admit answered Change. It may change Message,
-	// Size and Group of the item, which is in no request then. If the item was withdrawn
-	// meanwhile, the dispatcher calls Release instead of Revise.
+	// Revise is called for an item for which Admit answered Change, while no request
+	// contains the item. It may change the item's Message, Size and Group. If the item
+	// was withdrawn meanwhile, the dispatcher calls Release instead of Revise.
 	Revise(it *Item[M])
 
 	// Paused is called when an item has paused its group. It is called under the
@@ -156,8 +159,9 @@ const (
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group after an item that SQS may have stored (in doubt) or
-	// has altered. The pause ends at the latest at the time returned by Sender.Release.
+	// PauseInDoubt pauses a group after an item that SQS may have stored (in doubt), or
+	// that SQS stored with other bytes (altered). The pause ends at the latest at the
+	// time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
 	// PauseOnFailure pauses a group after each item that was tried and failed, and
@@ -165,8 +169,8 @@ const (
 	// resumed.
 	PauseOnFailure
 
-	// NeverPause never pauses a group: the later items are sent after every failure. It
-	// also lets the later items of a [Call] be sent.
+	// NeverPause never pauses a group: the later items are sent after every failure, even
+	// the later items of the same [Call].
 	NeverPause
 )
 
@@ -194,8 +198,8 @@ type Dispatcher[M any] struct {
 	buffer  buffer
 
 	mu           sync.Mutex                // guards the fields below
-	groups       map[string]*groupQueue[M] // queues of the message groups with items
-	spare        *groupQueue[M]            // empty queues for reuse, linked by next[readyGroups]
+	groups       map[string]*groupQueue[M] // the queue of each message group with items
+	spare        *groupQueue[M]            // linked list of empty queues for reuse; its links are next[readyGroups]
 	spares       int
 	prepared     int                 // number of items prepared in advance for a later request
 	ready        groupList[M]        // groups whose next item may be sent
@@ -219,8 +223,8 @@ type Dispatcher[M any] struct {
 
 	toReport  groupList[M] // groups with outcomes that no reporter has taken
 	reporters int
-	// records becomes true when an outcome first has to wait until the store has recorded
-	// the item (MarkRecording). While it is false, giveUpRecord need not search.
+	// records is true once any outcome had to wait for the store (MarkRecording). Until
+	// then giveUpRecord has nothing to search for.
 	records  bool
 	reported uint64 // number of reported outcomes
 
@@ -230,8 +234,8 @@ type Dispatcher[M any] struct {
 
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
-	// seen is the number of reported outcomes when watchReporters last found outcomes to
-	// report.
+	// seen is the number of reported outcomes at the last run of watchReporters. If the
+	// number has not grown since, reports block.
 	seen    uint64
 	visited uint64 // number of items that withdrawals have looked at; only tests read it
 
@@ -282,8 +286,8 @@ func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 // this outcome.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
-// Submit adds items with reserved room to the ends of their groups. If the dispatcher
-// is closed, Submit only returns false.
+// Submit adds items with reserved room to the ends of their groups. If the dispatcher is
+// closed, Submit adds nothing and returns false.
 func (d *Dispatcher[M]) Submit(items ...*Item[M]) bool {
 	for _, it := range items {
 		if it.Context != nil {
@@ -361,9 +365,9 @@ func (d *Dispatcher[M]) Stats() Stats {
 }
 
 // oldest returns the age of the oldest item. It compares three items of each group: the
-// item whose report is running, the first item whose outcome waits for its report, and the
-// first item in the queue. The oldest item of a group is one of the three, unless
-// giveUpRecord has moved another outcome in front of it.
+// item whose report is running, the first item whose outcome waits for its report, and
+// the first item in the queue. One of these is the oldest of the group; after
+// giveUpRecord has changed the order of outcomes, an older item may be missed.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {

@@ -14,7 +14,7 @@ type epoch struct {
 	done   chan struct{} // closed when the epoch is sealed and empty
 }
 
-// leaveEpoch removes an item whose outcome was reported from the count of its epoch.
+// leaveEpoch counts an item out of its epoch after the report of its outcome.
 func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	e := it.epoch
 	it.epoch = nil
@@ -63,8 +63,8 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// seal ends the current epoch, so that new items join another epoch. It returns all
-// epochs with items.
+// seal ends the current epoch: Flush waits for all items of the epochs until now, and new
+// items join a new epoch. It returns all epochs with items.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {
@@ -79,12 +79,14 @@ func (d *Dispatcher[M]) seal() []*epoch {
 // requests that have not returned.
 const Grace = time.Second
 
-// Close refuses new items and waits until the outcomes of the submitted items are reported.
-// If its context ends first, Close withdraws the remaining items, so that each of them has
-// an outcome. Close then calls abort to cancel the requests, and waits up to [Grace] for
-// the reports and requests. The result unreported is the number of items that are not
-// reported by then, because a call of Report blocks. err is the context's cause if the
-// context ended first. Close may be called more than once.
+// Close refuses new items and waits until the outcomes of the submitted items are
+// reported.
+//
+// If ctx ends first, Close withdraws the remaining items, so each of them gets an
+// outcome. It calls abort to cancel the requests, and waits up to [Grace] for the reports
+// and requests. It then returns the cause of ctx. unreported is the number of items that
+// are not reported by then, because a call of Report blocks. Close may be called more
+// than once.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
 	d.mu.Lock()

@@ -23,7 +23,8 @@ type groupQueue[M any] struct {
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	// The next group in the list of each kind, if this group is in that list.
+	// The next group in the list of ready groups (or spare queues), and in the list of
+	// groups to report. Index listKind.
 	next [listKinds]*groupQueue[M]
 }
 
@@ -41,11 +42,10 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether SQS may have stored a later item of the group before the
-// given item. This is possible if the later item was in an earlier request, whose answer
-// did not show whether the item was stored, and if its fate is not decided yet. The search
-// ends at the first item without an attempt, because all items after it have had no attempt
-// either.
+// inDoubtAfter reports whether a later item of the group may be stored before the given
+// item. This is so if an earlier request contained the later item, the answer did not
+// show whether SQS stored it, and its fate is still open. The search ends at the first
+// item without an attempt, because all items after it have had no attempt either.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayBeStoredBefore(stored) {
@@ -58,9 +58,8 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayBeStoredBefore reports whether SQS may have stored the receiver before the given item.
-// This is possible if the receiver may have been stored by an earlier request than the last
-// request of the given item.
+// mayBeStoredBefore reports whether an earlier request than the last request of stored
+// may have stored the receiver.
 func (it *Item[M]) mayBeStoredBefore(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -120,7 +119,7 @@ type groupList[M any] struct {
 	n          int
 }
 
-// listKind is the index of a list's links in groupQueue.next.
+// listKind selects a linked list: groupQueue.next[kind] is the next group in the list.
 type listKind int
 
 const (

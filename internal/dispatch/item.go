@@ -23,8 +23,9 @@ type Item[M any] struct {
 	// When Context ends, the item gets its outcome immediately. A nil Context never ends.
 	Context context.Context
 
-	// Call identifies the call that submitted the item together with other items. It is nil
-	// unless a failure of the item stops later items of the same call and group.
+	// Call identifies a call that submitted several items: if one of them fails, the
+	// later items of the same call and group are not sent. It is nil for an item without
+	// this rule.
 	Call *Call
 
 	// Refused marks an item that will not be sent. Known marks an item that need not be
@@ -40,7 +41,7 @@ type Item[M any] struct {
 	// Dispatcher.mu guards the fields below.
 	queue      *groupQueue[M]
 	prev, next *Item[M] // neighbours in the queue, or in the list groupQueue.outcomes
-	inOutcomes bool     // in groupQueue.outcomes, so the outcome waits for its report
+	inOutcomes bool     // the item is in groupQueue.outcomes: its outcome is decided and not reported yet
 	epoch      *epoch
 	watcher    *watcher[M]
 	stop       func() bool // stops watching the context
@@ -59,11 +60,11 @@ type Item[M any] struct {
 	recording bool           // the outcome is reported only when the store has recorded it
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred  bool           // Admit answered Later or Change, so the time for retries has begun
+	deferred  bool           // Admit answered Later or Change; the item's time for retries runs since then
 	prepared  bool           // Prepare is running for the item, or has returned
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0
-	overtaker uint64         // lowest number of a request that may have stored a later, ended item, or 0
+	overtaker uint64         // the first request that may have stored a later item with a decided outcome; 0 for none
 
 	delay time.Duration // set by Admit before it answers Later; only the worker reads it
 }
@@ -116,17 +117,15 @@ func (it *Item[M]) recorded(ok bool) {
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the outcome of an item can only be reported when the store
-// has recorded the item. The caller holds the lock. The result is false in the phase
-// decidedInFlight, because an outcome decided before the answer to the request does not
-// wait for the store. isRecording does not even read the field recording in this phase:
-// Sender.Send may be setting it at the same time (MarkRecording).
+// isRecording reports whether the report of an item waits until the store has recorded
+// the item. The caller holds the lock. An outcome decided during a request does not wait
+// for the store. In this phase (decidedInFlight) isRecording must not read the field
+// recording, because Sender.Send may be setting it (MarkRecording).
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls
-// MarkIdle. If the dispatcher has chosen the item for a request in which Send was not
-// called yet, that request is made without the item, and Outcome.Attempts does not count
-// it.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. If
+// the item is in a request that Sender.Send has not begun to send, the request is sent
+// without the item, and the attempt does not count in Outcome.Attempts.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers
@@ -168,8 +167,8 @@ type Outcome struct {
 
 	Attempts int
 
-	// Unrecorded means that SQS stored the item, but when the outcome was reported, the
-	// sender's own store had not recorded this.
+	// Unrecorded means that SQS stored the item, and that the sender's own store had not
+	// recorded this at the time of the report.
 	Unrecorded bool
 }
 
@@ -177,9 +176,9 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered means that the answer to the last attempt decided the outcome, or that the
-	// item was not retried because the time for retries was over. If Admit answered Later
-	// each time, there was no attempt and no answer.
+	// Answered means that the outcome is an answer, and not a withdrawal: the answer to
+	// the last attempt decided the outcome, or the time for retries ended. The time for
+	// retries may end without any attempt, if Admit always answers Later.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.

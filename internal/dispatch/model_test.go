@@ -30,8 +30,8 @@ type item = Item[parcel]
 const interval = 5 * time.Minute
 
 // modelSender is a sender with a simulated service. For each event, it knows whether the
-// service has stored the event, whether an answer proved this, and when the first attempt
-// began after which this was unknown. It checks every call that the dispatcher makes.
+// service has stored the event and whether an answer proved this. For an event in doubt,
+// it also knows when the doubt began. It checks every call that the dispatcher makes.
 type modelSender struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
@@ -73,9 +73,9 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// The start of the first attempt after which it is unknown whether the event is stored.
-	// Zero if there is no such attempt, or if a later answer proved that the event is
-	// stored.
+	// The start of the first attempt without a clear answer, since when it is unknown
+	// whether the event is stored. Zero without such an attempt, or after a later answer
+	// that proves that the event is stored.
 	doubt   time.Time
 	flights int // attempts under way
 }
@@ -162,7 +162,7 @@ func (c *modelSender) submit(items ...*item) {
 	require.True(c.t, c.enqueue(items...))
 }
 
-// enqueue submits items with reserved room.
+// enqueue submits items. The caller has reserved room for them in the buffer.
 func (c *modelSender) enqueue(items ...*item) bool {
 	c.submitting.Lock()
 	defer c.submitting.Unlock()
@@ -286,8 +286,9 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
-			// If the item was withdrawn during Admit, Conclude has returned its fate. If
-			// the item were sent now, this fate could become wrong.
+			// For an item withdrawn during Admit, Conclude has returned a fate such as
+			// "not stored". The item must not be sent now, because the fate must stay
+			// true.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
 				admissions[i] = TooLate
 			} else {

@@ -21,15 +21,15 @@ type Pause struct {
 	// automatically, or zero if the pause has no such end.
 	Since, Until time.Time
 
-	// SameCall means that the group itself is not paused. Only the later items that the
-	// same call submitted for this group are not sent.
+	// SameCall means that the group is not paused. Only later items with the Call of the
+	// failed item are not sent.
 	SameCall bool
 }
 
 // pause pauses the group of a failed item if the policy demands a pause. If several items
-// of one request fail, the group has one pause for each of them. Only an item with the key
-// of the first pause may then be sent. When it is stored, the first pause ends, and the key
-// of the next pause counts. So the failed items are sent again in the order of their
+// of one request fail, each of them adds a pause to the group. Only an item with the key
+// of the oldest pause may then be sent. When this item is stored, its pause ends, and the
+// next pause becomes the oldest. So the failed items are sent again in the order of their
 // failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
@@ -68,8 +68,8 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pause
 	d.setMinute()
 }
 
-// endPause ends the pause of a group that began when an item with the same event failed.
-// The event is stored now.
+// endPause is called for a stored item. If an earlier failure of the same event paused
+// the group, endPause ends this pause.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if pauses := d.pauses[it.Group]; len(pauses) > 0 {
 		d.setPauses(it.Group, slices.DeleteFunc(pauses, func(p *Pause) bool { return p.Key == it.Key }))
@@ -107,8 +107,8 @@ func (d *Dispatcher[M]) endPauses(now time.Time) {
 	}
 }
 
-// oldestPause compares the first pause of each group, and returns the longest time since
-// one of them began. The caller holds d.mu.
+// oldestPause returns the age of the oldest pause, comparing the first pause of each
+// group. The caller holds d.mu.
 func (d *Dispatcher[M]) oldestPause(now time.Time) (age time.Duration) {
 	for _, pauses := range d.pauses {
 		age = max(age, now.Sub(pauses[0].Since))

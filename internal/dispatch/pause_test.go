@@ -150,8 +150,8 @@ func TestAPauseStays(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. SQS refuses the resend of the item, which does not
-// show whether the first attempt stored it. The group therefore stays paused.
+// An item in doubt pauses its group. SQS then refuses a resend of the item. The refusal
+// does not show whether the first attempt stored the item, so the group stays paused.
 func TestAResendThatFails(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -234,8 +234,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// The variables first and again are items with the same event, which is still in
-		// doubt. The group is paused because of the item in the variable second.
+		// first and again are two items with one event, which is still in doubt. Item
+		// second has paused the group.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
@@ -307,8 +307,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							// The later items of the request fail, too. If one of them were
-							// stored, the reason for the outcome of bad would be Overtaken.
+							// Let the later items of the request fail, too. If one of
+							// them were stored, the failed item (bad) would have the
+							// reason Overtaken.
 							for j := range items[i+1:] {
 								answers[i+1+j] = failed()
 							}
@@ -338,9 +339,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Three items are sent in one request and fail. SQS finally refuses the first item. The
-// third item belongs to the same call as the first, so it is not sent again. The second
-// item does not belong to this call and is sent again.
+// Three items are sent in one request and fail. SQS refuses the first item for good. The
+// third item has the same Call as the first, so it is not sent again. The second item has
+// no Call and is sent again.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))

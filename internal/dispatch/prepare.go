@@ -14,8 +14,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// For each group that may have more items to prepare, last has the last item chosen so
-	// far.
+	// last is the last item chosen so far in each group that may have more items to
+	// prepare.
 	last := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {

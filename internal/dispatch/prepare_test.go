@@ -57,8 +57,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// If other groups have enough items to fill the next request, Prepare is not called for the
-// groups of the current request.
+// If other groups have enough items to fill the next request, the next items of the
+// current request's groups are not sent soon, and Prepare is not called for them.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -73,9 +73,10 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// In group a, the second item has the same event as the first. In group b, the second item
-// has the field Refused set. Prepare is called neither for these items nor for the third
-// items, because it gets the items of a group in order.
+// In group a, the second item has the same event as the first; in group b, the second
+// item has the field Refused. Prepare is called for neither of these two items. It is not
+// called for the third items either, because it prepares the items of a group in order,
+// without gaps.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

@@ -25,7 +25,7 @@ type randomProgram struct {
 	mu            sync.Mutex
 	rng           *rand.Rand
 	failureChance float64 // probability of each failure, 0 to 1
-	copyFrom      []*item // some later items have the event of one of these items
+	copyFrom      []*item // a random new item may copy the event of one of these items
 	groups        int
 	forced        bool
 	reported      map[*item]chan struct{} // channel of each waiting caller's item, closed by Report
@@ -309,8 +309,8 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			// The items with this context may still be under way, so the context ends only
-			// when this method returns.
+			// Items with this context may still be under way. End the context only when
+			// the caller is done with all its calls.
 			defer cancel()
 		} else {
 			cancel()

@@ -9,11 +9,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes the request of a batch, and then further requests until no request may start.
-// Between two requests, work also reports outcomes if no reporter is running, because
-// waking another goroutine would take longer. If a call of Report blocks, the watchdog
-// (watchReporters) starts reporters for the remaining outcomes. If Report ends this
-// goroutine (runtime.Goexit), reportLoop continues in another goroutine.
+// work makes the request of a batch, and then requests of further batches while a request
+// may start. Between two requests, work also reports outcomes if no reporter is running,
+// because waking another goroutine would take longer. If a call of Report blocks, the
+// watchdog (watchReporters) starts reporters for the remaining outcomes. If Report ends
+// this goroutine (runtime.Goexit), reportLoop continues in another goroutine.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -136,8 +136,8 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				// The outcome may be in a report already, so the answer must not be copied
-				// into it. release gets only the error code.
+				// The report of the outcome may be running, so the outcome must not
+				// change. release needs the error code only.
 				d.release(it, a.Code, now)
 			}
 			it.recording = false // the decided outcome does not wait for the store
@@ -178,10 +178,10 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 }
 
 // takeBack undoes the start of an attempt that was not made: the attempt does not count,
-// and notSent decides whether the item waits again. takeBack is called for an item that
-// Admit left out of a request, and for every item that Prepare has finished, because
-// Prepare begins like an attempt. If the outcome of the item was decided meanwhile,
-// takeBack only calls the sender's Release.
+// and notSent decides whether the item waits again. Admit may leave an item out of a
+// request. Prepare also takes items like an attempt, and takeBack returns them
+// afterwards. If the outcome of the item was decided meanwhile, takeBack only calls the
+// sender's Release.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -273,9 +273,9 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item; the fate is the result of Sender.Conclude. If the
-// item is part of a Call and its fate is not Stored, the later items of its group in this
-// Call are not sent, unless the policy is NeverPause.
+// decide sets the outcome of an item and asks Sender.Conclude for its fate. If the item
+// is part of a Call and its fate is not Stored, the later items of its group in this Call
+// are not sent, unless the policy is NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -290,11 +290,11 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records for an item (the receiver) that the given request may have stored a
-// later item of its group. The outcome of the later item is decided already, so its real
-// fate stays unknown. If a request with a higher number stored the receiver, the receiver
-// counts as overtaken. If the receiver is not stored, its field overtaker keeps the lowest
-// such request number.
+// noteOvertaker records that the given request may have stored a later item of the
+// receiver's group. The later item has its outcome (in doubt), so it stays unknown
+// whether SQS stored it. If a request with a higher number stored the receiver, the
+// receiver counts as overtaken. If the receiver is not stored yet, its field overtaker
+// keeps the lowest such request number.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -326,9 +326,9 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 }
 
 // leave moves the decided items at the front of a group's queue to the list
-// groupQueue.outcomes, from which they are reported. A stored item stays in the queue while
-// an earlier request may have stored a later item. Only when the fate of the later item is
-// known, Outcome.Overtaken of the stored item is certain.
+// groupQueue.outcomes, from which they are reported. A stored item must stay while an
+// earlier request may have stored a later item, because Outcome.Overtaken is not certain
+// before the later item's fate is known.
 func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
@@ -339,10 +339,10 @@ func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	}
 }
 
-// withdraw ends an item because its context has ended, because the context of a call of
-// Close has ended, or because its caller no longer waits. The item leaves its queue at
-// once, and its outcome waits for the report. The caller of withdraw then calls leave, so
-// that decided items after this item can leave the queue, too.
+// withdraw decides the outcome of an item because its context ended, because the context
+// of a call of Close ended, or because its caller waits no more. The item moves from its
+// queue to the list of outcomes to report. The caller of withdraw must call leave
+// afterwards, because decided items that waited for this item may move now, too.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++
@@ -359,7 +359,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			it.recorded(false)
 		}
 		if it.isStored() && !it.duplicate && g.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // possibly: the fate of a later item is unknown
+			it.Outcome.Overtaken = true // the fate of a later item is unknown: report the possibility
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

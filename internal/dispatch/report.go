@@ -48,9 +48,9 @@ func (g *groupQueue[M]) canReport() bool {
 	return g.outcomes.head != nil && !g.outcomes.head.isRecording()
 }
 
-// giveUpRecord lets the outcome of an item be reported although the store has not recorded
-// the item (MarkRecording). It moves the outcome in front of other outcomes of the group
-// that still wait for the store, so that the outcome can be reported now.
+// giveUpRecord stops waiting for the store: the outcome of the item is reported although
+// the store has not recorded the item (see MarkRecording). It moves the outcome in front
+// of the group's outcomes that still wait for the store.
 func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -66,9 +66,9 @@ func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	d.queueForReport(g)
 }
 
-// startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter
-// already runs, or if several groups have outcomes, startReporter also starts the timer of
-// the watchdog (watchReporters). The watchdog starts more reporters while reports block.
+// startReporter starts a reporter if outcomes wait and no reporter runs. If this may not
+// be enough, because a reporter already runs or several groups have outcomes, it also
+// starts the timer of watchReporters, which starts more reporters while reports block.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
 		return
@@ -151,8 +151,8 @@ func (d *Dispatcher[M]) reportLoop() {
 			it.inOutcomes = false
 			g.reporting = it
 			if d.freed > 0 {
-				// If this call of Report blocks, watchReporters gives the freed room back
-				// to the buffer.
+				// freed is the room of items that were reported. If this call of Report
+				// blocks, watchReporters gives this room back to the buffer.
 				d.setWatchdog()
 			}
 			d.mu.Unlock()
@@ -208,9 +208,9 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// free is called when a request has ended, for each item whose outcome was decided during
-// the request. The message is no longer needed for the request. If the outcome was already
-// reported, free drops the message. Otherwise countReported drops it after the report.
+// free is called after a request, for each item whose outcome was decided during the
+// request. The request needs the message no more. If the outcome is reported, free drops
+// the message; otherwise countReported drops it after the report.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftQueue
 	if it.epoch == nil { // already reported
@@ -219,8 +219,8 @@ func (d *Dispatcher[M]) free(it *Item[M]) {
 	}
 }
 
-// queueNextOutcome puts the group into the list of groups to report if its next outcome can
-// be reported. Otherwise it drops the group if the group is empty.
+// queueNextOutcome puts the group into the list of groups to report if its next outcome
+// can be reported. Otherwise it removes the group if the group is empty.
 func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	g.reporting = nil
 	if g.canReport() {
@@ -261,8 +261,8 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 }
 
 // addOutOfTurn adds an item to the list out. Withdraw reports the items of this list
-// itself, without waiting for earlier items of their groups. The item has left its queue.
-// Its report does not wait until the store has recorded the item.
+// itself, without waiting for earlier items of their groups or for the store. The item
+// has left its queue.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.inOutcomes = false
 	if it.isRecording() {

@@ -47,10 +47,9 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// One request sends two items, and its answers are lost. It may have stored the second
-// item. The next request stores the first item. If the second item was really stored by the
-// first request, it has overtaken the first item. The first item is therefore not reported
-// until the fate of the second item is known.
+// Request 1 sends items a and b, and its answer is lost. Request 2 stores a. If request 1
+// stored b, then b has overtaken a. The outcome of a is therefore not reported until the
+// fate of b is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelSender) {
@@ -156,10 +155,10 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// The second of three items has the event of an earlier submission, so SQS answers with the
-// earlier sequence number. The first item is stored later than this event, but is not
-// reported as overtaken, because the second item of this submission was not stored before
-// it.
+// An earlier submission has stored the event of the second of three items. SQS answers
+// the second item as a duplicate, with the sequence number of the earlier submission.
+// This number is lower than the first item's, but the first item is not overtaken: the
+// duplicate was not stored now.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
@@ -178,9 +177,10 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// The third of three items is stored before the first. The second item was stored by
-// another producer, so it has no sequence number. The dispatcher still compares the numbers
-// of the first and the third item, and the first item is reported as overtaken.
+// The third of three items is stored before the first item. The second item has no
+// sequence number, because it was stored by another producer. The dispatcher still
+// compares the numbers of the first and the third item, and reports the first item as
+// overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -220,9 +220,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// At random, the service loses answers, stores only parts of requests and fails, and
-// contexts end. At the end, the model sender checks that every item that was stored after a
-// later item of its group is reported as overtaken.
+// At random, the service loses answers, stores only some entries of a request, or returns
+// errors, and contexts end. At the end, the model sender checks that every item stored
+// after a later item of its group is reported as overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -265,11 +265,11 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service fail at random. A request gets no answer with the
-// probability lose. Each of its entries is then lost with the probability drop+0.3, and is
-// stored otherwise. In an answered request, an entry fails with the probability fail. An
-// entry may also be refused, or be stored without an answer, with a tenth of the
-// probabilities fail and lose.
+// unreliable makes the service fail at random. With the probability lose, a request gets
+// no answer; each of its entries is then lost with the probability drop+0.3, and stored
+// otherwise. In an answered request, an entry fails with the probability fail. An entry
+// is refused with the probability fail/10, and stored without an answer with the
+// probability lose/10.
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

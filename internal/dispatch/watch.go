@@ -61,10 +61,10 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its queue from the watcher of its context. If the
-// watcher has no other items, the watch of the context must end. stop does this, but it
-// must not be called under the lock. unwatch therefore moves the function from the watcher
-// to the item, and reportItem calls it.
+// unwatch removes an item that has left its queue from the watcher of its context. The
+// last item of a watcher must end the watch by calling watcher.stop, but not under the
+// lock. unwatch therefore moves stop from the watcher to the item, and reportItem calls
+// it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

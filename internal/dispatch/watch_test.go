@@ -36,8 +36,8 @@ func TestAContextEnds(t *testing.T) {
 	}
 }
 
-// A context ends while its item is in a request. The item gets its outcome, in doubt,
-// immediately. The later items of the group are not sent before the request is answered.
+// A context ends while its item is in a request. The item immediately gets the outcome
+// "in doubt". The later items of the group are not sent before the request is answered.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -186,8 +186,9 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value hides the values of the embedded context. Otherwise package context would find its
-// own type there, and would not call AfterFunc of this type.
+// Value returns nothing of the embedded context. With its values, package context would
+// recognise the embedded cancelable context and watch it directly, without a call of
+// AfterFunc.
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {

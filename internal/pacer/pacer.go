@@ -3,17 +3,17 @@
 //
 // A quota of SQS limits the calls per second, but the answer to a throttled call does not
 // contain the limit, and one throttle does not prove a limit. A Pacer therefore changes
-// nothing until there are clearly more throttles than chance explains. Then it searches for
-// the highest rate without throttles and stays just below this rate.
+// nothing until there are clearly more throttles than chance explains. Then it searches
+// for the highest rate without throttles and stays just below this rate.
 //
 // A Pacer does not limit the number of calls in flight. It lowers the rate only if more
-// than about 3 % of the calls are throttled, or if more than half of the calls fail because
-// of the service or the connection.
+// than about 3 % of the calls are throttled, or if more than half of the calls fail
+// because of the service or the connection.
 //
-// SQS may also throttle single calls at random, without a quota. Such a throttle is called
-// stray. Many stray throttles look like a quota, so they make a Pacer slower than
-// necessary. The table shows the share of the possible rate that was left in simulations of
-// four networks, on average over the runs for each network:
+// SQS may also throttle single calls at random, without a quota. Such a throttle is
+// called stray. Many stray throttles look like a quota, so they make a Pacer slower than
+// necessary. The table shows the rate that a Pacer reached in simulations of four
+// networks, as a share of the possible rate, on average over the runs for each network:
 //
 //	one stray throttle in 50 calls: 89 to 93 %
 //	one in 30: 49 to 86 %, in the worst run 28 %
@@ -39,9 +39,10 @@ const (
 	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period is the time between two changes of the rate (except by trimKeep). A period
-	// is called light if fewer calls start than inUse (80 %) of the allowed calls. A light
-	// period does not show whether the rate is too high. It ends after lightTime.
+	// A period begins when the rate changes. (The small correction trimKeep does not
+	// begin a period.) A period is light if fewer calls start than inUse (80 %) of the
+	// allowed calls. A light period does not show whether the rate is too high, and it
+	// ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
@@ -54,76 +55,75 @@ const (
 // call that fails adds 1, and a call that succeeds subtracts a credit. When the sum reaches
 // a limit, the pacer lowers the rate.
 const (
-	// Four throttles in a row reach the limit, and are taken as a sign of a quota. If SQS
-	// throttles 1 % of the calls at random, without a quota, this happens by mistake about
-	// once in 150,000 calls.
+	// Four throttles with few successful calls between them reach the limit, and count as
+	// a sign of a quota. If SQS throttles 1 % of the calls at random, without a quota,
+	// this happens by mistake about once in 150,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// With a credit of 1, the sum only grows while more than half of the calls fail. The
-	// pacer does not react to a smaller share, because a lower rate rarely helps if a
-	// service fails only some calls.
+	// A failed call adds 1 to the sum and a successful call subtracts 1, so the limit is
+	// reached only if more than half of the calls fail. The pacer does not react to fewer
+	// failures, because a lower rate rarely helps if a service fails only some calls.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// When the pacer lowers the rate, the requests already on the way still reach the
-	// service, for about half of a round trip. They use up the quota of requests that start
-	// in this time. The pacer therefore ignores the answers to all requests that started
-	// before or during this time. It is at most settleMost, even after a slow answer.
+	// After the pacer has lowered the rate, the requests already on the way reach the
+	// service for about half of a round trip more, and use up its quota. The pacer
+	// ignores the answers to requests that started before the end of this time. The time
+	// is at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles. Stray throttles do not depend on the rate of the
-// calls. A quota, in contrast, throttles no call if the rate is far below the quota. So the
-// pacer compares two shares of throttled calls: the share before it lowered the rate, and
-// the share at a very low rate. If both are about the same, a lower rate does not help. The
-// pacer then restores the earlier rate, and from then on regards this share of throttles as
-// normal. It does not do this for a share above strayMost, because other producers that use
-// the same quota may also cause throttles that do not depend on the rate of this producer.
+// These constants detect stray throttles: throttles at random, without a quota. A quota
+// throttles no call at a rate far below the quota, but the share of stray throttles is
+// the same at every rate. The pacer therefore compares the share of throttled calls
+// before it lowered the rate with the share at a very low rate. If both are about the
+// same, the throttles are stray: the pacer restores the earlier rate, and from then on
+// expects this share of throttles. An exception is a share above strayMost, because
+// producers that share a quota can cause such throttles for each other.
 const (
-	// A rate is very low if it is less than this fraction of an earlier rate: the calls per
-	// second that SQS accepted before the rate was lowered.
+	// A rate is very low if it is below this fraction of the calls per second that SQS
+	// accepted before the pacer lowered the rate.
 	strayBelow = 0.15
-	// Both shares are about the same if the share at the very low rate is at least this
-	// fraction of the earlier share.
+	// The share of throttled calls at the very low rate must be at least this fraction of
+	// the share before, or the throttles are not stray.
 	strayAlike = 0.5
 	// The largest share of throttled calls that the pacer may regard as stray throttles.
 	strayMost = 0.1
-	// The share of stray throttles is an average over about this number of calls.
+	// The pacer's estimate of the share of stray throttles is an average over about this
+	// number of calls.
 	strayFade = 2000
 
-	// If there are stray throttles, the pacer needs more throttles before it lowers the
-	// rate. Each successful call then subtracts at least strayCredit times the share of
-	// stray throttles from the sum in evidence. In the first trial of a higher rate, the
-	// number of throttles that makes the trial fail grows by strayTrial times this share of
-	// the successful calls.
+	// With stray throttles, the pacer needs more throttles than usual before it lowers
+	// the rate. A successful call subtracts at least strayCredit times the share of stray
+	// throttles from the sum (type evidence). And the first trial of a higher rate
+	// permits more throttles: strayTrial times the expected number of stray throttles.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// If more than heavyShare (75 %) of the calls failed, the quota may be far below the
-	// rate, and the number of failures does not show how far. This is also unknown if the
-	// pacer had no limit so far: a quota accepts a burst at first, so it may be much lower
-	// than the rate. In both cases the pacer lowers the rate to searchKeep (an eighth), and
-	// then doubles the rate until SQS throttles calls again.
+	// In two cases the failures do not show how far the quota is below the rate: if more
+	// than heavyShare (75 %) of the calls failed, and if the pacer had no limit so far,
+	// because a quota accepts a burst at first. In both cases the pacer lowers the rate
+	// to searchKeep (an eighth), and then doubles it until SQS throttles calls again.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// If neither is the case, the pacer lowers the rate in proportion to the share of
-	// failed calls. For example, if 10 % of the calls failed, the new rate is 8 % lower,
-	// because cutShare is 0.8. If this is too little, the pacer soon lowers the rate again.
-	// Too much takes longer to correct, so cutShare is below 1.
+	// In all other cases the pacer lowers the rate in proportion to the share of failed
+	// calls. For example, if 10 % of the calls failed, the new rate is 8 % lower, because
+	// cutShare is 0.8. A rate that is still too high soon fails again; a rate that is too
+	// low takes longer to correct. So cutShare is below 1.
 	cutShare = 0.8
 
 	// These constants apply after a failed trial of a higher rate. The rate before the
 	// trial is called the held rate. If SQS accepted fewer calls per second during the
-	// trial than nearHeld (1.5) times the held rate, the pacer returns to about the held
-	// rate. It first estimates the best rate: trialKeep times the calls per second that SQS
-	// accepted. If the estimate is above the held rate, the pacer raises the held rate by
-	// trialWeight (a quarter) of the difference. Otherwise it keeps the held rate. The
-	// weight is small, because a trial has few calls.
+	// trial than nearHeld (1.5) times the held rate, the pacer returns to the held rate,
+	// perhaps slightly corrected. The correction: trialKeep times the accepted calls per
+	// second is an estimate of the best rate. If the estimate is above the held rate, the
+	// held rate grows by trialWeight (a quarter) of the difference. The weight is small,
+	// because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -137,35 +137,35 @@ const (
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second // longest time that a rate is held
 
-	// The first trial after a held rate raises the rate by riseFirst (25 %). This is enough
-	// to cause clearly more throttles than chance explains, if the higher rate is above the
-	// quota. If the first trial succeeds, each further trial raises the rate by riseNext
-	// (50 %). After a rate was lowered to searchKeep, each trial raises the rate by
-	// riseSearch (100 %) until SQS throttles calls again.
+	// The first trial after a held rate raises the rate by riseFirst (25 %). If this rate
+	// is above the quota, there are clearly more throttles than chance explains. If the
+	// trial succeeds, each further trial raises the rate by riseNext (50 %). After a cut
+	// to an eighth (searchKeep), each trial doubles the rate (riseSearch) until SQS
+	// throttles calls again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial ends when trialCalls/rise² calls have succeeded, where rise is the share by
-	// which the trial raised the rate. For example, a trial with rise 0.25 needs 160 calls.
-	// A trial takes at least trialTime. When it has taken trialMost, trialCalls successful
-	// calls are enough. The first trial needs the most calls: while the rate was held, the
-	// quota has saved up unused calls, and the trial must use up these calls.
+	// A trial succeeds after trialCalls/rise² successful calls, where rise is the share
+	// by which the trial raised the rate: 160 calls for a rise of 0.25. It takes at least
+	// trialTime. After trialMost, trialCalls successful calls are enough. The first trial
+	// needs the most calls: a quota saves unused calls while the rate is held, and the
+	// trial must first use up these calls.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
 	// The first trial fails when the number of throttles reaches failLeast plus failShare
-	// (2 %) of the successful calls of the trial, plus the addition for stray throttles
-	// (strayTrial). So few throttles are enough, because a wrong decision costs little: the
-	// rate only returns to about the rate before the trial.
+	// (2 %) of the trial's successful calls; stray throttles raise this limit
+	// (strayTrial). The limit is low, because a wrong decision costs little: the rate
+	// only returns to about the rate before the trial.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate (not raised by a trial) is slightly too high if at least trimCalls calls
-	// have succeeded, and if the number of throttles reaches trimLeast plus trimShare (0.5
-	// %) of the successful calls. The pacer then multiplies the rate by the share of
-	// successful calls, and by trimKeep.
+	// A held rate may be slightly too high. The pacer corrects it when the number of
+	// throttles in the period reaches trimLeast plus trimShare (0.5 %) of the successful
+	// calls, after at least trimCalls successful calls. It multiplies the rate by the
+	// share of successful calls, and by trimKeep.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -181,11 +181,11 @@ type Pacer struct {
 
 	// The pacer holds a rate for some time, and then tries a higher rate. While it holds a
 	// rate, rate equals heldRate. During a trial of a higher rate, rate is above heldRate.
-	heldRate float64 // last held rate; 0 while the pacer searches for a much lower quota
-	rise     float64 // share by which the current or next trial raises the rate; 0.25 means by 25 %
+	heldRate float64 // last held rate; 0 after a cut to an eighth (searchKeep), until the search has found a rate
+	rise     float64 // share by which the trial raises the rate, or else the next trial; 0.25 means by 25 %
 
-	// These fields describe the current period. A new period begins when the rate changes
-	// (except by trimKeep), and when a light period ends.
+	// These fields describe the current period. A period begins when the rate changes
+	// (not by trimKeep), or after lightTime if fewer calls started than inUse allows.
 	since   time.Time // start of the period
 	started float64   // number of requests started in this period
 	// lightRate is the number of calls per second in the last light period, in which fewer
@@ -199,18 +199,18 @@ type Pacer struct {
 	throttles   evidence
 	troubles    evidence
 
-	// An alarm is a sign of a quota: SQS throttled more calls than chance explains. The
-	// field alarm describes the alarm at the highest rate: this rate and the share of
-	// throttled calls. The rate is 0 if there was no alarm. The pacer clears the field when
-	// it regards the throttles as stray, when it drops the limit, and at an alarm with a
-	// share of throttled calls above heavyShare.
+	// An alarm means that SQS throttled more calls than chance explains: a sign of a
+	// quota. The field describes the alarm at the highest rate, with this rate and its
+	// share of throttled calls. rate is 0 without an alarm. The pacer sets it to 0 when
+	// it recognises the throttles as stray, when it drops the limit, and after an alarm
+	// with a share above heavyShare.
 	alarm struct {
 		rate, share float64
 		limited     bool // the pacer had a limit when the alarm occurred
 	}
-	// stray is the average share of calls that SQS throttles without a quota (stray
-	// throttles). It is at most mostStray, which is the share when the pacer last detected
-	// stray throttles. Both are 0 before the first detection.
+	// stray is the average share of stray throttles: calls that SQS throttles without a
+	// quota. mostStray is the share when the pacer last recognised stray throttles, and
+	// an upper bound of stray. Both are 0 before this.
 	stray, mostStray float64
 }
 
@@ -238,8 +238,8 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// If a trial of a higher rate was running, too few calls started to show whether
-		// SQS accepts this rate. Undo the trial.
+		// The light period may belong to a trial of a higher rate. So few calls do not
+		// show whether SQS accepts this rate: undo the trial.
 		if p.heldRate > 0 && p.rate > p.heldRate {
 			p.rate /= 1 + p.rise
 			p.heldRate, p.rise = p.rate, riseFirst
@@ -281,9 +281,9 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm is called when SQS throttled more calls than chance explains. The cause is a
-// quota, or many throttles at random (stray throttles). For a quota, handleAlarm lowers the
-// rate. For stray throttles, it returns to the earlier rate.
+// handleAlarm is called when SQS throttled more calls than expected. The cause is a quota
+// or stray throttles (see the constants strayBelow to strayTrial). For a quota,
+// handleAlarm lowers the rate. For stray throttles, it returns to the earlier rate.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
@@ -339,11 +339,11 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 }
 
 // usedRate returns the calls per second that started in the current period, at most the
-// allowed rate. If the period is shorter than usedTime, usedRate returns the allowed rate.
-// If there is no allowed rate, the result is at least the rate of the last light period.
+// allowed rate. If the period is shorter than usedTime, usedRate returns the allowed
+// rate. Without an allowed rate, the result is at least lightRate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Start ends a light period after lightTime. In a longer period, most of the allowed
-	// calls have started, and the result is then the allowed rate.
+	// A period that is longer than lightTime is not light (Start ends light periods), so
+	// at least 80 % of the allowed calls have started: return the allowed rate.
 	age := min(now.Sub(p.since), lightTime)
 	if p.rate == 0 {
 		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
@@ -365,8 +365,8 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed:
-		// The rate was trimmed in this period, but SQS still throttles. The throttles may
-		// be stray, so try a higher rate.
+		// The rate was trimmed in this period, but SQS still throttles calls. If the
+		// throttles are stray, a lower rate does not help: try a higher rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))

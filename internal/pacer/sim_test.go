@@ -28,8 +28,8 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota returns the allowed calls per second at the given time; nil means no quota. The
-	// quota saves unused calls. It saves at most the calls of burst seconds.
+	// quota returns the allowed calls per second at the given time; nil means no quota.
+	// The quota saves unused calls, at most those of a time of length burst (in seconds).
 	quota func(at time.Duration) float64
 	burst float64
 
@@ -42,7 +42,7 @@ type scenario struct {
 	outage func(at time.Duration) attempt.Load
 }
 
-// tally counts the calls with each result of type attempt.Load.
+// tally counts calls by result, a value of type attempt.Load.
 type tally struct{ passed, throttled, troubled float64 }
 
 func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }

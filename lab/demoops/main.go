@@ -286,8 +286,9 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	// Return only when ctx ends, because the background goroutine stops then. It has to
-	// store more events, or the alerts on rates do not end.
+	// Do not return before ctx ends, because this also ends the background goroutine. It
+	// must go on storing events: an alert on the failure rate ends only when enough
+	// events succeed.
 	<-ctx.Done()
 	return nil
 }

@@ -202,9 +202,9 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 	return nil
 }
 
-// cloudWatch has gauges with the names under which an exporter publishes the SQS metrics of
-// CloudWatch. Their queues scenes.fifo and scenes-dead.fifo do not exist. The values come
-// from the method cloudWatch.part.
+// cloudWatch has gauges with the names under which an exporter publishes CloudWatch's SQS
+// metrics. Their labels name the queues scenes.fifo and scenes-dead.fifo, which exist
+// only as labels. Method cloudWatch.part sets the values.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {
@@ -220,8 +220,8 @@ func newCloudWatch(registry *prometheus.Registry) cloudWatch {
 	}
 }
 
-// part makes the age of the oldest message grow and sets the number of dead letters to 1,
-// so that both alerts fire. Then it sets both to 0, so that the alerts end.
+// part is one part of the demonstration: the age of the oldest message grows and the
+// number of dead letters is 1, so both alerts fire. Then both are 0, and the alerts end.
 func (c cloudWatch) part() {
 	c.inFlight.Set(1)
 	c.dead.Set(1)

@@ -44,8 +44,8 @@ func (c *alteringClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessa
 	return out, err
 }
 
-// records sends events so that each outcome occurs, first without and then with a dataset.
-// It returns the lines that ProvenanceWriter wrote.
+// records sends events so that each outcome occurs, first without and then with the
+// dataset members of the envelope. It returns the lines that ProvenanceWriter wrote.
 func records(t *testing.T) []string {
 	t.Helper()
 	var ledger bytes.Buffer

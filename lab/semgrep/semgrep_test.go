@@ -88,9 +88,9 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks the operators focus-metavariable and metavariable-regex of the item p of a
-// rule. Each of them names a metavariable, which must be one of those in bound: the
-// metavariables that the rule binds. The regular expression must compile.
+// uses checks two operators of Semgrep, focus-metavariable and metavariable-regex, in
+// item p of a rule. The metavariable that an operator names must be in the set bound of
+// the metavariables that the rule's patterns bind. A regular expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

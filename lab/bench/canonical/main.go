@@ -35,7 +35,8 @@ type side struct {
 	took []float64 // ns per operation, one value per round
 }
 
-// target is the minimum ratio of another side's time to the time of canonicaljson.
+// target is the wanted lead over another library: its time must be at least min times the
+// time of package canonicaljson.
 type target struct {
 	side string
 	min  float64

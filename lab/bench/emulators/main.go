@@ -1,14 +1,16 @@
 // Command emulators measures the messages per second that emulators of SQS accept and
-// deliver over HTTP: `sqsfifo serve` against moto's server, fauxqs and goaws. Each emulator
-// runs in its own process on loopback, driven by the same *sqs.Client of aws-sdk-go-v2. The
-// emulators take turns. The output has the median rate of each emulator and the ratio of
-// the rate of sqsfifo serve to it. The target is a ratio of at least 3 to the fastest other
-// emulator. If an emulator cannot be installed, it is skipped and the reason is printed.
+// deliver over HTTP: `sqsfifo serve` against moto's server, fauxqs and goaws. Each
+// emulator runs in its own process on loopback, driven by the same *sqs.Client of
+// aws-sdk-go-v2. The emulators take turns. The output has the median rate of each
+// emulator, and how many times faster sqsfifo serve is. The target is at least 3 times
+// the rate of the fastest other emulator. If an emulator cannot be installed, it is
+// skipped and the reason is printed.
 //
-// Client and emulator share the machine. The client's time for each message is the same for
-// all emulators, so the rates differ less than the emulators do. The program also measures
-// a bare HTTP server that stores nothing. Its rate is the highest possible rate. Where
-// /proc exists, the output also has the emulator's processor time per message.
+// Client and emulator share the machine. The client's time for a message is part of every
+// measurement, so the ratio of two rates is smaller than the ratio of the emulators' own
+// speeds. The program also measures a bare HTTP server that stores nothing: no emulator
+// can be faster. Where /proc exists, the output also has the emulator's processor time
+// per message.
 //
 // It exits with 1 if the target is missed.
 package main

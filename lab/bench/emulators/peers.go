@@ -91,9 +91,8 @@ func fauxqs(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return run, nil
 }
 
-// goaws uses the goaws installed on this machine. If there is none, goaws installs the
-// program with the go command. The configuration makes the queue remember deduplication
-// IDs, like an SQS queue.
+// goaws starts the emulator goaws. If this machine has none, the go command installs it.
+// The configuration makes the queue remember deduplication IDs, like an SQS queue.
 func goaws(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	program, err := exec.LookPath("goaws")
 	if err != nil {

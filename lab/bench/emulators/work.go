@@ -37,7 +37,7 @@ var workKinds = []struct {
 	{"ReceiveMessage of ten, DeleteMessageBatch", load.receiveBatches},
 }
 
-// of returns the load for the peer: a small load for a peer marked oneAtATime, otherwise l.
+// This is the load for a peer: small for a peer marked oneAtATime, otherwise l.
 func (l load) of(p peer) load {
 	if p.oneAtATime {
 		l.workers, l.messages = 1, min(l.messages, 100)
@@ -62,8 +62,8 @@ func (l load) measure(ctx context.Context, e *emulator) error {
 		f := e.figures[w.name]
 		if err := w.do(l, ctx, e.client, queue); err != nil {
 			f.failure = err
-			// The measurement ends, because the next kind of work may need the messages of
-			// this kind.
+			// After an error, end the measurement: the next kind of work may need
+			// messages that this kind did not send.
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		f.rates = append(f.rates, float64(l.messages)/time.Since(start).Seconds())

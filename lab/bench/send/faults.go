@@ -71,10 +71,10 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 }
 
 // compare measures the conditions in turn and prints the rate of each, relative to the
-// first condition. A few events get their outcomes late, because several of their attempts
-// failed in a row. They make the whole measurement longer and its rate lower. The column
-// "ratio of the first 99 %" leaves them out: its rates are for the time until 99 % of the
-// events had an outcome.
+// first condition. A few events get their outcomes late, because several of their
+// attempts failed in a row. They make the measurement longer and its rate lower. For the
+// column "ratio of the first 99 %", a rate counts only until 99 % of the events have an
+// outcome.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {
@@ -146,9 +146,9 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 	return missed
 }
 
-// ratio returns the median of of[i]/to[i] over the rounds. Other programs on the machine
-// slow down the two measurements of one round about equally, so a ratio within one round is
-// more stable than a ratio between rounds.
+// ratio divides the two measurements of each round and returns the median of the
+// quotients. Other programs on the machine slow down both measurements of a round about
+// equally, so a quotient within one round is more stable than one between rounds.
 func ratio(of, to []float64) float64 {
 	ratios := make([]float64, len(of))
 	for i := range of {

@@ -1,8 +1,8 @@
-// Command send compares the producer with hand-written loops that call SendMessageBatch of
-// the SDK. A fake SQS runs in another process. The producer and the loops take turns, and
-// the output has the ratios of their medians with the targets. The command also measures
-// the producer alone: with faults and with random throttles, compared with the producer
-// without them, and with a quota.
+// Command send compares the producer with hand-written loops that call SendMessageBatch
+// of the SDK. A fake SQS runs in another process. The producer and the loops take turns,
+// and the output has the ratios of their medians with the targets. Three more parts
+// measure the producer alone: under faults, under random throttles (both compared with no
+// faults), and under a quota.
 //
 // It exits with 1 if a target is missed.
 package main
@@ -79,10 +79,10 @@ type side struct {
 	name  string
 	plain bool // uses the SDK's default client
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
-	least float64 // minimum rate, as a share of the rate of the first side
-	// most is the maximum processor time, as a share of the time of the first side. If it
-	// is set, the side must also make at most as many allocations per event as the first
-	// side.
+	least float64 // minimum rate, as a share of the rate of the hand-written loop in the first row
+	// most is the maximum processor time, as a share of the time of the hand-written loop
+	// in the first row. With a most, this row must also make at most as many allocations
+	// per event as the first row.
 	most float64
 	// bound is the highest possible rate in messages per second if the order of each
 	// message group is kept; 0 means that it is not known.
@@ -110,9 +110,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound. In a message group, each message waits for the answer to
-// the previous message, so the number of groups and the latency limit the rate. A side with
-// at least 70 % of this rate meets its target. It does not have to reach the rate of the
+// boundBy sets the field bound: in a message group, each message waits for the answer to
+// the previous message, so the number of groups and the latency limit the rate. A row
+// with at least 70 % of this limit meets its target, even if it is slower than the
 // hand-written loop, because the loop does not keep the order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate

@@ -101,7 +101,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // queue and returns the flaws.
 type command struct {
 	Queue  int
-	Faults *faults // faults to set, or nil to check the messages
+	Faults *faults // faults to set; nil asks for a check of the stored messages instead
 	Events int     // number of events that were sent to the queue; used if Faults is nil
 }
 
@@ -141,8 +141,8 @@ func (o command) run(q *sqstest.Queue, front *front) (v flaws) {
 	return v
 }
 
-// server is the parent's connection to the fake SQS. The fake runs in another process, so
-// that its processor time is not counted as time of the producer or of a loop.
+// server is the connection to the fake SQS. The fake runs in another process, so that its
+// processor time does not count in the measurement.
 type server struct {
 	*meter.Process
 	url  string

@@ -48,7 +48,7 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// number returns the index that the function scenes put at the end of the scene's ID. It
+// number returns the index at the end of a scene's ID, which scenes() put there. It
 // returns -1 if the text after the last _ of the ID is not a number.
 func (s Scene) number() int {
 	i, err := strconv.Atoi(s.ID[strings.LastIndexByte(s.ID, '_')+1:])

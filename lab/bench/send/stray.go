@@ -59,8 +59,8 @@ func throttleBeforeBurst(ctx context.Context, rounds int) (missed int, err error
 	return missed, nil
 }
 
-// afterOne sends one event, waits for the receipt, and returns how long the following burst
-// takes.
+// afterOne sends one event and waits for its receipt. It then sends a burst of events and
+// returns the time for the burst.
 func afterOne(ctx context.Context, s *server, f faults) (took time.Duration, err error) {
 	client, queue := s.client(), s.queue()
 	if _, err := s.do(command{Faults: &f}); err != nil {

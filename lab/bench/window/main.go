@@ -67,9 +67,9 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// The phase "fill" claims 5 % more than n different IDs. The simulated time of
-			// this phase is therefore longer than five minutes, so its first IDs have
-			// expired before the phase "memory" counts the bytes.
+			// The number n is what arrives in five minutes of simulated time. The phase
+			// "fill" claims 5 % more IDs, so its first IDs have expired before the phase
+			// "memory" counts the bytes.
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, stallClaims

@@ -157,9 +157,9 @@ func (w *worker) do(o command) (r report) {
 	return r
 }
 
-// stall returns the processor time that the thread needed for the longest claim. This time
-// excludes other programs but includes interrupts. To show the effect of interrupts, floor
-// is the longest time of a similar computation without a claim.
+// stall returns the processor time that the thread needed for the longest claim. This
+// time excludes other programs but includes interrupts. floor is the longest time of a
+// similar computation without a claim, and shows how long interrupts alone take.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

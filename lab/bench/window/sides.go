@@ -45,8 +45,9 @@ var sides = map[string]func(n int) memory{
 // first is package window.
 var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
 
-// realTime has the implementations that use the system clock and not the simulated time.
-// They skip the phases "inside" and "outside", which need a simulated time.
+// realTime has the implementations that use the system clock. The phases "inside" and
+// "outside" (of the deduplication interval) move the simulated time, so these
+// implementations skip them.
 var realTime = map[string]bool{"ristretto": true}
 
 type ours struct{ *window.Window[answer] }
