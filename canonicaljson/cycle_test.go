@@ -41,7 +41,7 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		value any
-		step  string // one round of the cycle; Error.Pointer repeats it
+		step  string // Error.Pointer is this text, repeated
 	}{
 		{"pointer", pointer, "/Next"},
 		{"slice", slice, "/1"},

@@ -21,11 +21,11 @@ type traits uint8
 const (
 	// noTraits describes a value without any of the traits below.
 	noTraits traits = 0
-	// addressable describes a value whose address reflection can take. For such a value,
-	// marshal methods with a pointer receiver, such as (*T).MarshalJSON, are used too.
-	// The target of a pointer and an element of a slice are addressable, and so are the
-	// fields and array elements of an addressable value. Values in maps and interfaces
-	// are not addressable.
+	// addressable describes a value whose address can be taken (reflect.Value.CanAddr). For
+	// such a value, marshal methods with a pointer receiver, such as (*T).MarshalJSON, are
+	// used too. The target of a pointer and an element of a slice are addressable, and so
+	// are the fields and array elements of an addressable value. Values in maps and
+	// interfaces are not addressable.
 	addressable traits = 1 << 0
 	// inQuotes describes the value of a field with the tag option "string".
 	inQuotes traits = 1 << 1
@@ -186,9 +186,10 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that distinguish the value from all other
-// floats of the same size, 32 or 64 bits. If signed is true, a zero keeps its sign;
-// this is for fields with the tag option "string".
+// floatEncoder writes the shortest digits that distinguish the value from all other floats
+// of the same size, 32 or 64 bits. If signed is true, negative zero is written as -0. This
+// is for fields with the tag option "string": encoding/json writes "-0" there, and
+// canonicalisation does not change the content of a string.
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()

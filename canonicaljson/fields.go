@@ -30,9 +30,10 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile completes f, which is a member of the struct type t. It sets f.direct,
-// f.mayOmit and f.encode. If f is sealed and has methods, compile makes encodeSealed its
-// encoder, and clears f.omitZero and f.isZero, because IsZero cannot be called either.
+// compile completes f, which is a member of the struct type t. It sets f.direct, f.mayOmit
+// and f.encode. If f is sealed and has a method that would decide its JSON form, reflection
+// cannot call this method. The encoder of f is then encodeSealed, which refuses the value.
+// compile also clears f.omitZero and f.isZero then, so that IsZero is not called.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -68,8 +69,8 @@ func hasMarshalMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses an embedded field with an unexported name if a MarshalJSON,
-// MarshalText or (with the tag option "omitzero") IsZero method should be called for it.
+// encodeSealed refuses an embedded field with an unexported name and a method that decides
+// its JSON form: MarshalJSON, MarshalText or, with the tag option "omitzero", IsZero.
 // Reflection cannot call methods through an unexported name; encoding/json panics in this
 // case. A nil pointer is written as null, because it needs no call.
 func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
@@ -94,7 +95,8 @@ func (f *field) find(v reflect.Value) (reflect.Value, bool) {
 	return v, true
 }
 
-// isOmitted reports whether the tag of f leaves out the value v.
+// isOmitted reports whether the tag options "omitempty" and "omitzero" of f leave out the
+// member if its value is v.
 func (f *field) isOmitted(v reflect.Value) bool {
 	if f.omitEmpty && isEmpty(v) {
 		return true

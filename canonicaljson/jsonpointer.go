@@ -12,7 +12,10 @@ import "strconv"
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
-		at     int // object: offset of the current name, 0 before it; array: index of the current element
+		// In an array, at is the index of the current element. In an object, it is the
+		// offset of the current member's name, or 0 before the first name and after a
+		// comma.
+		at int
 	}
 	var (
 		levels     []level

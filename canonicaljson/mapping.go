@@ -43,8 +43,8 @@ func newMapEncoding(t reflect.Type) *mapEncoding {
 	return m
 }
 
-// mapBuffer has the copies of a map's values while the map is encoded. A later map of
-// the same type reuses the slice.
+// mapBuffer has a slice for copies of a map's values while the map is encoded. The encoder
+// uses the slice again for later maps of the same type.
 type mapBuffer struct {
 	values reflect.Value
 	key    reflect.Value

@@ -39,12 +39,14 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a float32 other than zero, with the shortest digits that
-// distinguish it from all other float32 values. These are at most nine digits. The text
-// is canonical: a reader that parses it as a float64 and writes its shortest digits gets
-// the same digits, because conversion to float64 preserves decimals of up to 15 digits.
+// appendFloat32 writes a float32 other than zero, with the shortest digits that distinguish
+// it from all other float32 values. These are at most nine digits. The text is canonical
+// for a reader that parses it as a float64: the shortest digits of this float64 are the
+// same digits, because every decimal of up to 15 digits survives the conversion to float64
+// and back.
 func appendFloat32(dst []byte, f float64) []byte {
-	// The bounds are float32 values: float32(1e-6) is slightly less than 1e-6.
+	// Compare as float32: the float32 nearest to 1e-6 is slightly less than 1e-6, but its
+	// text is 0.000001, without an exponent.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}

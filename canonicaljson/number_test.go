@@ -129,8 +129,8 @@ func TestNumberReading(t *testing.T) {
 	}
 }
 
-// TestNumberTies reads decimals exactly half way between two doubles, and variants that
-// differ in one digit after all other digits.
+// TestNumberTies reads decimals exactly half way between two doubles. It also reads them
+// with the digits 0001 appended, which makes them slightly larger.
 func TestNumberTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 6))
 	for range 2_000 {
@@ -213,7 +213,7 @@ func TestFloat32Text(t *testing.T) {
 	}
 }
 
-// numberJudge decides whether a text is the text defined by ECMA-262.
+// numberJudge checks that a text is the one that ECMA-262 prescribes for a double.
 type numberJudge struct{ tens []*big.Int }
 
 func newNumberJudge() *numberJudge { return &numberJudge{} }
@@ -229,8 +229,8 @@ func (j *numberJudge) ten(n int) *big.Int {
 	return j.tens[n]
 }
 
-// fault returns the reason why text is not the text of f that ECMA-262 defines, or ""
-// if it is.
+// fault compares text with the text that ECMA-262 prescribes for f. It returns "" if they
+// are equal, and otherwise the difference.
 func (j *numberJudge) fault(f float64, text string) string {
 	if f == 0 {
 		if text != "0" {
@@ -329,10 +329,9 @@ func mantissa(f float64) (int64, int) {
 }
 
 // readLayout returns the digits and the exponent of a number in canonical form: its value
-// is digits times 10^exponent. If the text does not have the layout of ECMA-262, the
-// result why names the deviation. The layout depends on the number of digits and on the
-// position of the decimal point, the variable magnitude: 123.4 is 0.1234 times 10^3 and
-// has magnitude 3.
+// is digits times 10^exponent. If the text does not have the layout of ECMA-262, the result
+// why names the deviation. The layout depends on the number of digits and on magnitude, the
+// position of the decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")

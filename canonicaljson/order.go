@@ -13,11 +13,12 @@ type member struct {
 	// prefix is the result of prefixOf for the name.
 	prefix uint64
 	quote  uint32 // offset in scanner.src of the opening quote of the name
-	// length is the length of the name in scanner.src without quotes. For a name with
-	// escapes it is instead decodedName plus an index in scanner.decoded.
+	// length is the length of the name in scanner.src, without quotes. A name with escapes
+	// has no length here: the bit decodedName is set, and the other bits are an index in
+	// scanner.decoded.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
-	first  uint32 // objects to sort inside the member begin at scanner.unsorted[first]
+	first  uint32 // scanner.unsorted[first] is the first object to sort in the value, if any
 }
 
 // decodedName is a bit in member.length. It is set if the name has escapes.
@@ -36,7 +37,7 @@ type object struct {
 	start, end uint32 // offsets in the normalised text
 	members    uint32 // index in scanner.sortedMembers of the first member in sorted order
 	count      uint32 // number of members
-	first      uint32 // objects to sort inside this object begin at scanner.unsorted[first]
+	first      uint32 // scanner.unsorted[first] is the first object to sort inside this object, if any
 }
 
 // scanName reads the rest of a name from i on. The caller has already read plain ASCII
@@ -162,9 +163,9 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// orderCache keeps one sorted order for each number of members up to maxCached: for
-// example one for objects with 5 members and one for objects with 6. All objects with
-// more than maxCached members share one slice.
+// maxCached is the largest number of members for which orderCache keeps a separate order:
+// for example, one for objects with 5 members and one for objects with 6. All objects with
+// more members share one slice.
 const maxCached = 64
 
 // orderCache remembers, for each number of members, how the last object with this number
@@ -246,10 +247,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 }
 
 // job is a span of the normalised text that writeSorted still has to write. writeSorted
-// fills its output from the end to the front. If open is true, it is in the middle of the
-// object that follows the span: it first writes the other members of this object, from
-// the last to the first, and then the span. The fields members, count and left describe
-// this object.
+// fills its output from the end to the front. If the field open is true, writeSorted is
+// writing the object that comes directly after the span: its members, from the last to the
+// first. The span itself follows. The fields members, count and left describe this object.
 type job struct {
 	span
 	members uint32 // index in scanner.sortedMembers of the object's first member
@@ -277,9 +277,9 @@ func (s *scanner) pushJob(m *span) {
 
 // writeSorted fills dst with the normalised text, with the members of each object sorted.
 // It writes each byte once, at any depth. It works from the end of the text to the front,
-// because s.unsorted is ordered by the ends of the objects: the last entry of a span is
-// always the span's last object that is not inside another object, and the entries of the
-// objects inside it come directly before.
+// because s.unsorted is ordered by the ends of the objects: an object comes after all
+// objects inside it. The last object in a span is therefore never inside another object of
+// the span.
 func (s *scanner) writeSorted(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]
@@ -294,10 +294,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o is the last object in the span that must be sorted. Write the text after
-			// this object and the closing brace of the object. The loop below continues
-			// with the last member, because the output is filled from the end to the
-			// front.
+			// o is the last object in the span that must be sorted. Write first the text
+			// after o, then the closing brace of o. The loop below writes the members of o,
+			// from the last to the first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

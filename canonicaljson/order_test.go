@@ -204,7 +204,7 @@ func TestTimeIsLinear(t *testing.T) {
 		}},
 		{"names that go up and down", func(n int) string { return object(n, func(i int) int { return i ^ 1 }) }},
 		{"levels out of order", func(n int) string {
-			n /= 2 // 10,000 levels, the limit, in the larger text (16*n)
+			n /= 2 // the larger text, made with 16*n, has 10,000 levels, the limit
 			return strings.Repeat(`{"b":1,"a":`, n) + "0" + strings.Repeat("}", n)
 		}},
 		{"levels of arrays", func(n int) string {

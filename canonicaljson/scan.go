@@ -21,7 +21,7 @@ import (
 // right order.
 type scanner struct {
 	src     []byte
-	out     []byte // normalised text of src[:pending]
+	out     []byte // the output so far: src[:pending], normalised
 	pending int    // offset in src of the first pending byte
 	// shift is added to the offset of a pending byte in src to get its offset in the
 	// normalised text.
@@ -30,8 +30,8 @@ type scanner struct {
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
 	unsorted []object // objects whose members must be sorted, ordered by the ends of the objects
-	// sortedMembers has the members of the objects in unsorted. The members of one object
-	// are adjacent and sorted by their names.
+	// sortedMembers has the members of all objects in the list unsorted, one object after
+	// another. The members of each object are sorted by their names.
 	sortedMembers []span
 	names         []byte // names that had escapes in src, decoded, one after another
 	decoded       []span // start and end of each name in the field names
@@ -50,14 +50,14 @@ type scanner struct {
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. It saves the variables base and kind of the function
-// scan, which describe the array or object around it, and scan restores them at the
-// closing bracket.
+// frame is an open array or object. The variables base and kind of the function scan
+// describe the innermost open array or object. At an opening bracket, scan saves their
+// values in the new frame. At the closing bracket, it restores them.
 type frame struct {
 	at    uint32 // offset of the array or object in the normalised text
-	first uint32 // objects to sort inside it begin at scanner.unsorted[first]
-	base  uint32 // saved variable base of scan
-	kind  uint8  // saved variable kind of scan
+	first uint32 // scanner.unsorted[first] is the first object to sort inside the frame, if any
+	base  uint32 // saved value of the variable base
+	kind  uint8  // saved value of the variable kind
 }
 
 const (
@@ -283,8 +283,8 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// copyPending appends the pending bytes src[s.pending:at] to out. It leaves out
-// src[at:next], so the next pending bytes start at src[next].
+// copyPending appends src[s.pending:at], the bytes not copied yet, to out. It skips
+// src[at:next], so the next bytes to copy begin at src[next].
 func (s *scanner) copyPending(at, next int) {
 	n, size := len(s.out), at-s.pending
 	if size <= 32 && s.pending+32 <= len(s.src) && n+32 <= cap(s.out) {

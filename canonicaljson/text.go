@@ -100,19 +100,18 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the end offset of the pending bytes in src. They extend to the end
-// of src. If all bytes are already copied to out, the result equals s.pending.
+// pendingEnd returns the end of the pending bytes, which is the end of src.
 func (s *scanner) pendingEnd() int { return max(s.pending, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// maxKeptBytes bounds the memory of all buffers of one idle scanner, encoder or map
-// buffer, so that one large text does not occupy memory indefinitely.
+// maxKeptBytes limits the memory that one idle scanner, encoder or mapBuffer keeps for
+// later calls, so that one large text does not occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is a length of text in bytes. After a text of at most this length, free does
-// not add up the memory of the buffers: they have at most 40 bytes for each byte of text,
-// far less than maxKeptBytes.
+// smallText is a length of text in bytes. After a text of at most this length, the method
+// free does not compute the size of the buffers. They have at most 40 bytes for each byte
+// of text, far less than maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

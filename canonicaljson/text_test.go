@@ -162,7 +162,7 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 		t.Skip("takes a second")
 	}
 	heap := func() uint64 {
-		runtime.GC() // dropped pool entries survive one cycle
+		runtime.GC() // the first collection does not free the entries of a sync.Pool
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats

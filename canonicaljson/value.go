@@ -36,17 +36,17 @@ func Marshal(v any) ([]byte, error) {
 //   - maps in which two keys become the same name ([ErrDuplicateName]);
 //   - values that contain themselves ([ErrDepth]);
 //   - types without a JSON form ([ErrUnsupportedType]);
-//   - tagged structs embedded by an unexported name, if a method such as MarshalJSON
-//     determines their form ([ErrUnsupportedType]).
+//   - embedded structs of an unexported type, if the tag gives them a name and a method
+//     such as MarshalJSON determines their form ([ErrUnsupportedType]).
 //
 // The results of MarshalJSON methods, json.RawMessage and json.Number are read by the
 // rules of [AppendStrict].
 //
-// After an error, always an [*Error], dst is returned unchanged. The encoder of a type
-// is compiled once and shared; AppendValue may be called from several goroutines at
-// once. The caller must not change v meanwhile. Panics of methods of v are passed on.
-// Apart from maps, interfaces and methods AppendValue does not allocate if dst has room
-// for the result and 64 bytes.
+// After an error, always an [*Error], dst is returned unchanged. The encoder of a type is
+// compiled once and shared; AppendValue may be called from several goroutines at once. The
+// caller must not change v meanwhile. Panics of methods of v are passed on. If dst has room
+// for the result and 64 more bytes, AppendValue allocates only for maps, interfaces and
+// methods.
 func AppendValue(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()

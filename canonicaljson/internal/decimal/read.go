@@ -16,10 +16,10 @@ const (
 // MaxDigits is how many decimal digits always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity is the bit pattern of positive infinity. Compared as integers, the bit
-// patterns of positive doubles have the order of the doubles, and Infinity comes next
-// after the largest finite double. Without a limit on exponents, the next double would be
-// 2^1024. Where values are rounded, Infinity therefore stands for 2^1024.
+// Infinity is the bit pattern of positive infinity. Compared as integers, the bit patterns
+// of positive doubles have the order of the doubles. Infinity comes next after the largest
+// finite double, so rounding treats it like 2^1024, the next double if exponents had no
+// limit.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
@@ -42,11 +42,11 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// Rounding needs 54 bits of the word high; at least nine more bits are below them.
-	// The product may be too small, because power[0] has only the first 64 bits of 10^q.
-	// The missing part can change the 54 bits only if the nine lowest bits of high are
-	// all ones and adding to low can overflow. In this case add the product with the next
-	// 64 bits.
+	// Rounding needs the first 54 bits of high; at least nine more bits are below them. The
+	// product may be too small, by less than w units of low, because power[0] has only the
+	// first 64 bits of 10^q. This can change the 54 bits only if low+w overflows and the
+	// carry passes the nine lowest bits of high, because all of them are ones. In this case
+	// add the product with the next 64 bits of 10^q.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -61,16 +61,18 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	// (217706*q)>>16 is floor(q*log2(10)), the binary exponent of 10^q.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal number has fewer bits, so shift the other bits out. The lowest
-		// remaining bit alone decides the rounding, because a tie cannot occur: w has
-		// too few digits for a value half way between two subnormal numbers. The bit is
-		// zero if the shift removes all bits.
+		// A subnormal number has fewer bits, so shift the other bits out. Round up if the
+		// lowest remaining bit is one. The value is never exactly half way between two
+		// subnormal numbers, because such a decimal has more digits than w. The bit is zero
+		// if the shift removes all bits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
-		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
+		return mantissa >> 1, exact // a result of 1<<52 is right: the smallest normal double
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		exact = false // this looks like a tie, but power[0] may be cut off
+		// The value seems to be exactly half way between two doubles. This is not certain,
+		// because power[0] has only the first 64 bits of 10^q.
+		exact = false
 	}
 	mantissa += mantissa & 1
 	mantissa >>= 1
@@ -175,9 +177,10 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// Now the number is below the midpoint between b and the next larger double, or b is
-	// Infinity. Step down while the number is also below the midpoint between b and the
-	// next smaller double, or equal to this midpoint while b is odd.
+	// Now the number to round is below the midpoint between b and the next larger double,
+	// or b is Infinity. Step down while the number is also below the midpoint between b and
+	// the next smaller double. At exactly this midpoint, step down only if b is odd,
+	// because ties go to the even bit pattern.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

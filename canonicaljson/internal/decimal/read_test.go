@@ -38,9 +38,9 @@ func exactly(t testing.TB, mantissa string, power int) float64 {
 	return f
 }
 
-// TestReadingNearTheMiddle cuts the decimals half way between two doubles to many
-// lengths, and moves their last digit up and down. These literals are the hardest to
-// round. A third of the doubles is subnormal.
+// TestReadingNearTheMiddle reads the decimals that are hardest to round. It takes decimals
+// exactly half way between two doubles, cuts or pads them to many lengths, and moves their
+// last digit up and down. A third of the doubles is subnormal.
 func TestReadingNearTheMiddle(t *testing.T) {
 	const seed = 20260
 	t.Logf("seed %d", seed)

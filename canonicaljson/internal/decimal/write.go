@@ -29,10 +29,10 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// middle is the double. lower and upper are the ends of the interval of all numbers
-	// that round to the double: usually half a unit in the last place below and above it.
-	// The three variables count quarters of this unit, because lower can also be only a
-	// quarter below the double.
+	// All numbers between lower and upper round to the double, which is middle. The three
+	// variables count quarters of 2^q, the unit in the last place. Usually lower and upper
+	// are half a unit from middle. lower is only a quarter of a unit below middle if the
+	// double is a power of two.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -58,8 +58,9 @@ func Shortest(b uint64) (d uint64, k int) {
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less: t and t+1, in units of 10^(k+1), are the neighbours of the
-		// double. At most one of them is between lower and upper.
+		// Try one digit less: the double is between t and t+1 in units of 10^(k+1). At most
+		// one of these two rounds to the double. lower and upper count quarters of 10^k, so
+		// t is compared as 40*t.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -84,9 +85,10 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd multiplies n by the 128 bits (high, low) of a power, and returns the highest 64
-// of the 192 bits. It sets the lowest bit of the result if the next 64 bits are more than
-// 1. A value of 1 does not count, because the rounding of the power alone may cause it.
+// mulOdd returns the highest 64 bits of the 192-bit product of n and a power, the 128 bits
+// (high, low). It sets the lowest bit of the result if the next 64 bits of the product are
+// more than 1. It ignores a 1 there, because the power is rounded up, and this alone can
+// cause the 1.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -195,8 +197,8 @@ func appendExponent(dst []byte, e int) []byte {
 	return append(dst, '0'+byte(e%10))
 }
 
-// putDigits writes the count digits of d, at most 17, from dst[n] on. It may overwrite
-// the later bytes before dst[n+17].
+// putDigits writes the count digits of d, at most 17, from dst[n] on. It may also overwrite
+// the bytes after the digits, up to dst[n+16].
 func putDigits(dst []byte, n int, d uint64, count int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
@@ -209,11 +211,12 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a decimal point after the first digits. The argument whole
-// is the number of digits before the point, at least one and less than count. putPoint
-// writes the digits one byte further to the right than putDigits. It then overwrites
-// eight bytes with the digits before the point, the point and the next digits. Moving
-// digits that were just stored would be slower, because a load waits for recent stores.
+// putPoint is putDigits with a decimal point after the first digits. The argument whole is
+// the number of digits before the point, at least one and less than count. putPoint writes
+// the digits one byte further to the right than putDigits. It then overwrites the eight
+// bytes around the point with the digits before the point, the point and the next digits.
+// It makes these bytes from d, because reading digits back from dst would be slower: a load
+// waits for recent stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)

@@ -35,9 +35,9 @@ func Digits(d uint64) uint64 {
 	return d | '0'*Low
 }
 
-// Number returns the decimal number of eight digits. Each byte of the argument is the
-// value of one digit, 0 to 9, with the first digit in the lowest byte: the first result
-// of [Others].
+// Number returns the decimal number of eight digits. Each byte of the argument is the value
+// of one digit, 0 to 9, with the first digit in the lowest byte. The function [Others]
+// returns values in this form.
 func Number(values uint64) uint64 {
 	w := values*10 + values>>8
 	return ((w&0xFF000000FF)*(100+1000000<<32) + (w>>16&0xFF000000FF)*(1+10000<<32)) >> 32
