@@ -33,8 +33,9 @@ func newIndex(n int) index {
 }
 
 // insert enters a key into its first bucket if this bucket has enough room, otherwise into
-// the bucket with more free slots. Because of this choice an index can be more than nine
-// tenths full before both buckets of a key are full. insert then returns false.
+// the one of its two buckets with more free slots. It returns false if both buckets are
+// full. Because of this choice, an index can be more than nine tenths full before that
+// happens.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -58,8 +59,9 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// taken is 1 if the slot is in use: it is not empty (v is not zero), and its
-		// position is less than live positions after the head. Otherwise taken is 0.
+		// taken is 1 if the slot is in use, otherwise 0. A slot is in use if it is not
+		// empty (v is not zero) and its position is in the ring: ahead, its distance from
+		// the head, is less than the length live.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}

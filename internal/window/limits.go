@@ -12,13 +12,13 @@ const (
 	// [Request] includes this time.
 	Arrival = 2 * time.Second
 
-	// Slack is the largest difference between two clocks over one [Interval].
+	// Slack is the most by which two clocks may drift apart during one [Interval].
 	Slack = 5 * time.Second
 
-	// LastStart is the longest time between the starts of two attempts: the first attempt
-	// that SQS may have stored, and a later attempt. After a longer time, SQS may have
-	// forgotten the first attempt when the later request arrives, and store the message a
-	// second time.
+	// LastStart is the longest allowed time from the start of the first attempt that SQS
+	// may have stored to the start of a later attempt. A request that starts later may
+	// reach SQS when SQS has forgotten the first attempt. SQS would then store the message
+	// a second time.
 	LastStart = Interval - Request - Slack
 
 	// RetryFor is the time after the first attempt of an event during which the event is

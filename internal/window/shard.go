@@ -15,8 +15,8 @@ const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
 
-	unanswered offset = math.MaxInt64 // in record.to: no answer yet (Record.To is zero)
-	released   offset = math.MinInt64 // in record.to: freed, but still at its position
+	unanswered offset = math.MaxInt64 // value of record.to while Record.To is zero: no answer yet
+	released   offset = math.MinInt64 // value of record.to for a freed record that is still in the ring
 )
 
 func (w *Window[V]) offset(t time.Time) offset {
@@ -67,9 +67,9 @@ type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
-// slab is a number of chunks in one allocation. The garbage collector marks each slab
-// separately, so a shard with many chunks has larger slabs: a slab has a 64th of the
-// shard, at most 1 MiB.
+// slab is an allocation of several chunks. The garbage collector marks each slab
+// separately. A shard with many chunks has larger slabs, so that it has few of them: a new
+// slab has a 64th of the shard's chunks, at most 16 chunks (1 MiB with values of 32 bytes).
 type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
@@ -79,11 +79,11 @@ const slabsPerShard = 64
 type chunkState struct {
 	newest offset // arrival of the last record in the chunk
 
-	// checkEach means that each record must be checked separately before it is dropped.
-	// Without checkEach, no record of the chunk was freed yet, and all of them have expired
-	// when Interval and Slack have passed since newest. checkEach is set if a record arrives
-	// with a From or To later than its arrival, or without a To, because such a record
-	// expires later. It is also set if a later call replaces or frees a record.
+	// If checkEach is false, all records of the chunk have expired once Interval and Slack
+	// have passed since newest, and none was freed before. If it is true, each record must
+	// be checked separately before it is dropped. checkEach is set for a record that
+	// arrives with a From or To later than its arrival, or without a To, because such a
+	// record expires later. It is also set if a later call replaces or frees a record.
 	checkEach bool
 }
 
@@ -105,8 +105,9 @@ type shard[V any] struct {
 
 	index index
 
-	// While an index grows, older is the previous index. The records at the positions
-	// from moved to moving - 1 are still only in older.
+	// While a new index is being filled, older is the previous index. The records at the
+	// positions from moved to moving-1 still have to be copied: until then they are only in
+	// older.
 	older         index
 	moved, moving uint64
 }
@@ -275,10 +276,10 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether the first chunk is due: Interval and Slack have passed since its
-// newest record arrived. Most records of a due chunk have expired. A record has not
-// expired if it has no answer yet (no Record.To), or was answered or replaced some time
-// after its arrival.
+// isDue reports whether Interval and Slack have passed since the newest record of the first
+// chunk arrived. The chunk is then due, and most of its records have expired. Exceptions
+// are records that have no answer yet (no Record.To) and records that were answered or
+// replaced some time after their arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }

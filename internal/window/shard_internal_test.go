@@ -144,8 +144,8 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 }
 
 // w.live, the count for Options.Limit, is always the number of records in the shards,
-// without records that are already freed. It stays exact after late answers, repeated
-// Puts of a key, deletions, and drops of whole chunks.
+// without records that are already freed. It stays exact after late answers, repeated Puts
+// of a key and deletions.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -154,7 +154,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		// Put a new key below. Many new keys in a row let whole chunks be dropped.
+		// The Put after this switch enters a new key.
 		case i%20_000 > 15_000:
 		case rng.IntN(4) == 0:
 			w.Delete(k)
@@ -195,9 +195,9 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
-// A shard that has used all its positions refuses a new record. It never drops a live
-// record. This holds even if the first chunk has to be dropped because of its age (see
-// isDue), but contains a live record that cannot move to the end of the full ring.
+// A shard that has used all its positions refuses new records and keeps all live records.
+// Even if its first chunk is due (see isDue), the chunk is not dropped, because it contains
+// a live record, and the full ring has no free position for this record.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")
@@ -209,7 +209,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
 		if n == 1000*chunkLen {
-			one.spare = make(slab[nothing], 30) // more chunks than the shard may still add
+			one.spare = make(slab[nothing], 30) // extend must use only some of these 30 chunks
 		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
@@ -236,7 +236,7 @@ func TestAFullShardRefuses(t *testing.T) {
 // Two keys with equal tags and buckets are distinguished by their other bits.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	const alike = 40 // more keys than the two buckets that they share have slots
+	const alike = 40 // more than the 32 slots of two buckets
 	for i := range alike {
 		require.True(t, one.add(0, record[int]{key: Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40}, value: i}))
 	}
@@ -256,7 +256,7 @@ func TestSteadyLoadAllocatesNothing(t *testing.T) {
 	next := func() {
 		n++
 		now = now.Add(Interval / 100_000)
-		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // without hashing, the test is short
+		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // made without w.Key, whose hashing would slow the test
 		if _, state := w.Lookup(now, k); state != Outside {
 			t.Fatal("a new key is known")
 		}

@@ -11,10 +11,10 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// gathered is a number of records. When a Sweep leaves at most this number in a
-	// window of several shards, the window becomes a single shard again. The number is
-	// far below fewRecords, where the window is divided, so a load close to one of the
-	// two numbers does not divide and unite the window again and again.
+	// A window of several shards becomes a single shard again when a Sweep leaves at most
+	// gathered records. This number is far below fewRecords, the number at which the window
+	// is divided. A load close to one of the two numbers therefore does not divide and
+	// unite the window again and again.
 	gathered = fewRecords / 8
 )
 
@@ -22,11 +22,11 @@ const (
 // too, but only while new records arrive. A program that has paused its sends should call
 // Sweep, for example once a minute.
 //
-// A call checks at most about 33,000 records. left is the number of remaining records. If
+// A call checks at most about 34,000 records. left is the number of remaining records. If
 // done is false, the next call continues with the other records. If done is true, the
 // remaining records are [Inside] or [Unsure], with one exception: a record that was Put
-// later than its To may stay up to one interval longer, because Sweep expects records to
-// expire in the order of their Puts.
+// after the time in its field To may stay up to one interval longer, because Sweep expects
+// records to expire in the order of their Puts.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -74,10 +74,10 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst releases the records of the first chunk that are Outside at the time now.
-// The chunk itself must stay, because the caller found that its oldest record is not
-// Outside, for example because this record has no answer. The records of later chunks
-// arrived later and are not Outside.
+// releaseFirst frees the expired records of the first chunk (records that are Outside at
+// the time now). The chunk itself stays, because its oldest record has not expired, for
+// example because it has no answer yet. releaseFirst does not check later chunks: their
+// records arrived later and usually have not expired.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

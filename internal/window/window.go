@@ -55,9 +55,9 @@ const (
 	// Inside: SQS surely remembers the key, provided that it accepted the send.
 	Inside
 
-	// Unsure: SQS may or may not remember the key. If SQS accepted the send at the time
-	// From, the interval has ended; if it accepted the send at the time To, the interval
-	// may not have ended yet.
+	// Unsure: SQS may or may not remember the key. If SQS accepted the send at Record.From,
+	// the five minutes have passed; if it accepted the send at Record.To, they may not have
+	// passed yet.
 	Unsure
 )
 
@@ -73,8 +73,8 @@ func (s State) String() string {
 	}
 }
 
-// Options configures a [Window]. The zero value means no slack and no limit. No slack is
-// right for an owner that knows the exact time at which SQS accepted each send.
+// Options configures a [Window]. The zero value means no slack and no limit. An owner that
+// knows the exact time at which SQS accepted each send needs no slack.
 type Options struct {
 	// Slack extends each record's interval, for an owner with a clock that may run
 	// faster than the queue's.
@@ -82,14 +82,16 @@ type Options struct {
 
 	// Limit is the largest number of records at a time; zero means unlimited. A record
 	// counts until a call of Put or Sweep frees it. Each Put frees some records whose
-	// interval has ended. A record that was answered late may stay for one more interval.
+	// interval has ended. A record may count for up to one more interval if a later Put
+	// replaced it, for example to add the time of the answer.
 	Limit int
 }
 
 // A new window is one shard, because most windows hold a few records in a test. When a
-// window has fewRecords records, it is divided into mostShards shards, because a shard
-// can hold only a million records: a slot of its index has 20 bits for the position of a
-// record. The division comes this early because one call moves all records.
+// window has fewRecords records, it is divided into mostShards shards. One shard would not
+// be enough, because it can hold only a million records: a slot of its index has 20 bits
+// for the position of a record. The window is divided while it is small, because one call
+// of Put must move all its records.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
@@ -138,10 +140,10 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // longer true, the call detects this and searches.
 type Place uint64
 
-// nowhere marks the Place of a key without a record. The other bits of this Place are the
-// number of records that the window had added so far, and the Place is stale when this
-// number has changed. The Place of a key with a record is the record's position in its
-// shard, plus 1.
+// nowhere is a bit in the Place of a key without a record. The other bits of such a Place
+// are the value of Window.adds when the Place was made. If adds has changed since then, the
+// Place is stale. For a key with a record, the Place is the record's position in its shard,
+// plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
