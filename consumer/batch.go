@@ -12,10 +12,10 @@ func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
-// admit starts a batch: the messages of one group from one receive. If the consumer
-// already has an earlier batch of this group, SQS delivered the group again because a
-// visibility timeout in that batch ended. admit therefore makes earlier batches of the
-// group end early. The new batch waits for their end. The caller holds e.mu.
+// admit starts a batch: the messages of one group from one receive. The consumer may
+// still have an older batch of this group. SQS delivers a group again only when the
+// visibility timeout of a message in the older batch has ended. So admit makes the older
+// batch end early, and the new batch waits for that. The caller holds e.mu.
 func (e *engine) admit(b *groupBatch) {
 	e.batches[b] = struct{}{}
 	e.count[stateQueued]++

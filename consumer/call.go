@@ -29,8 +29,8 @@ func called[O any](out *O, err error) (*O, error) {
 	return out, err
 }
 
-// codeOf returns the error code of SQS. answered is false for every other error, for
-// example of the network.
+// codeOf returns SQS's error code and true, or false if the error is not an answer of
+// SQS, for example an error of the network.
 func codeOf(err error) (code string, answered bool) {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -59,9 +59,9 @@ func isExpired(code string, senderFault bool) bool {
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait before the next attempt; try is the number of the wait,
-// from 1. The first wait is at most base. The limit doubles with each further wait, up to
-// most.
+// backoff returns a random wait before the next attempt. try counts the waits from 1. The
+// first wait is at most base. The limit doubles with each further wait, but does not
+// exceed most.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

@@ -73,9 +73,9 @@ type Config[T any] struct {
 
 	// Messages and Bytes limit the number and the size of the received messages that the
 	// consumer still keeps. The defaults are 10 messages for each of Groups, at least
-	// 100, and 128 MiB. A receive reserves 1 MiB for each message that it asks for. Bytes
-	// is therefore at least PerReceive MiB, and it limits the number of concurrent
-	// receives: 12 receives of ten messages by default.
+	// 100, and 128 MiB. A receive reserves 1 MiB for each message that it asks for: Bytes
+	// must be at least PerReceive MiB, and the default of 128 MiB permits 12 concurrent
+	// receives of ten messages.
 	Messages int
 	Bytes    int64
 
@@ -103,9 +103,10 @@ type Config[T any] struct {
 	// Failure decides the fate of failed messages.
 	Failure Failure
 
-	// Probe finds out whether the effect of a message happened if the store has no
-	// outcome after a crash or an [Unresolved] error. Only [AtMostOnce] needs it. After
-	// an error, Probe is called again after a back-off. Nil applies Failure.Unresolved.
+	// Probe finds out whether the effect of a message happened, if the store has no
+	// outcome after a crash or an [Unresolved] error. Only [AtMostOnce] needs it. If
+	// Probe returns an error, it is called again after a back-off. Without a Probe,
+	// Failure.Unresolved applies.
 	Probe func(ctx context.Context, m Message[T]) (happened bool, err error)
 
 	// Telemetry configures OpenTelemetry and the log; nil providers are the global ones.

@@ -84,7 +84,7 @@ func (e *engine) retry(group string) error {
 	}
 	select {
 	case b.requests <- operatorRequest{done: make(chan error, 1)}:
-	default: // the batch already has a request of an operator, so this one is dropped
+	default: // the batch has a request of the operator already; drop this request
 	}
 	return nil
 }

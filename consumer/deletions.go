@@ -45,19 +45,18 @@ func (e *engine) flush(now bool) {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A message is lost when its visibility timeout has ended or ends soon, so that another
-		// consumer may receive the message. The delete of a lost message is tried only once:
-		// SQS accepts it if no other consumer has received the message, and otherwise refuses
-		// it.
+		// If a message's visibility timeout has ended or ends soon, try its delete only
+		// once: SQS accepts the delete if no other consumer has received the message
+		// since, and otherwise refuses it.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// While a DeleteMessageBatch call is running, fewer than ten deletes wait for more
-	// deletes. The groups in the running call continue after it and soon delete their next
-	// messages. One later call can then delete those messages and the waiting ones.
+	// During a DeleteMessageBatch call, do not start another call for fewer than ten
+	// deletes. When the call ends, its groups continue and soon have messages to delete,
+	// and one call can take all these deletes.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

@@ -123,7 +123,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		return false
 	case len(messages) == 0:
 		return e.receivers == 1
-	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // 1: only this receiver is not receiving
+	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // all receivers but this one are in a call
 		e.addReceiver()
 	}
 	return true
@@ -239,8 +239,8 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	e.wakeReceiversAt(e.singleUntil, now)
 }
 
-// isSpent reports whether SQS refused a receive because the messages of its attempt ID
-// were deleted, changed or became visible (F-151). SQS uses the same error code for every
-// invalid parameter. The other parameters are valid, so here the code means the attempt
-// ID.
+// isSpent reports whether SQS refused a receive because its attempt ID cannot be used
+// again: messages of the first receive with this ID were deleted, changed or became
+// visible (F-151). SQS uses the same error code for every invalid parameter. All other
+// parameters are valid, so here the code means the attempt ID.
 func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

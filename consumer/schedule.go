@@ -120,8 +120,8 @@ func (e *engine) begin(t *waiter) {
 
 // limitReceives makes the consumer receive fewer messages for a while if a received
 // message has a high receive count. The handler of such a message may have killed a
-// process. If it kills this process, too, fewer other messages are received again. The
-// caller holds e.mu.
+// process. If it kills this process too, only few other messages were in hand and have to
+// be delivered again. The caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:

@@ -161,9 +161,9 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // each waits until no other handler runs
 
-	// until then, each receive asks for one message only, and at most four run
+	//	// a receive before this time asks for one message, and at most four receives run
 	singleUntil time.Time
-	// until then, a receive starts only while all groups in the consumer are blocked
+	//	// a receive before this time starts only while all groups in hand are blocked
 	aloneUntil time.Time
 }
 

@@ -213,11 +213,12 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending batch visible again. The last message comes
-// first, so that another consumer receives all of them together. release first waits
-// until no call extends or deletes one of these messages. At a shutdown it also waits for
-// the end of all receives: a receive that the shutdown interrupted is repeated, and could
-// receive the released messages again.
+// release makes the messages of an ending batch visible again. It begins with the last
+// message: SQS delivers a group from its first message, so when the first becomes
+// visible, another consumer receives all of them together. release first waits until no
+// call extends or deletes one of these messages. At a shutdown it also waits for the end
+// of all receives: a receive that the shutdown interrupted is repeated, and could receive
+// the released messages again.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {

@@ -17,9 +17,9 @@ import (
 )
 
 // check returns an error if SQS would never accept m, or if the database cannot store m
-// unchanged. The relay could not send such a message, and the message would stop its
-// group. Every message from Build passes the check. Before a send, the relay's producer
-// checks all rules.
+// unchanged. Such a message would stop its group for good, because the relay could not
+// send it. Every message from Build passes the check. Add checks no other rules of the
+// producer: the relay's producer checks them before the send.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)

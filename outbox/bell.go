@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// Bell notifies relays of new messages, at most every 50 ms and outside the adding
-// transactions: a notification in each transaction would halve the rate of transactions
-// in PostgreSQL. If a notification fails, relays find the messages at their next poll.
+// Bell notifies relays of new messages, at most every 50 ms. It does so after the
+// transaction of Add: in PostgreSQL, a notification inside of each transaction would
+// halve the rate of transactions. If a notification fails, relays find the messages at
+// their next poll.
 //
 //	bell := outbox.NewBell(outbox.Notify(db, "outbox"))
 //	...

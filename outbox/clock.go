@@ -11,12 +11,13 @@ import (
 
 // watchClock checks whether the database's clock was set back by more than five seconds.
 // It compares the time of the transaction (now) with the largest time in the leader's row
-// (seen). If the clock was set back, the time since each first attempt is unknown.
-// watchClock then makes all possibly sent messages late (too old for a safe resend). It
-// also sets the end of the leader's lease to leaseUntil, because the recorded end is a
-// time before the step and would come too late. Sends in flight continue, because their
-// deadlines follow the clock of their process. The transaction holds the lock on the
-// leader's row.
+// (seen). The transaction holds the lock on the leader's row.
+//
+// After a step back, the time since each first attempt is unknown, so watchClock makes
+// all possibly sent messages late (too old for a safe resend). It also sets the end of
+// the leader's lease to leaseUntil: the recorded end is a time of the old clock, which
+// the new clock reaches much later. Sends in flight continue, because their deadlines
+// follow the clock of their process.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {

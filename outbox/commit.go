@@ -93,10 +93,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded in spite of the error, so the database may have marked
-		// the new rows as possibly sent. The relay does not send them, so the next commit
-		// removes these marks. The connection may still be in the transaction, so ErrBadConn
-		// makes package sql close the connection.
+		// The commit may have succeeded in spite of the error, and then new rows are
+		// marked as possibly sent. The relay does not send them, so its next commit
+		// removes these marks. ErrBadConn makes package sql close the connection, which
+		// may still be in the transaction.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, b := range p.batches {
 			if b.untried {
@@ -177,7 +177,7 @@ type plans struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	late        []pickedRow // first rows of groups that stop because these rows are late
+	late        []pickedRow // first rows of their groups that are too old for a resend; these groups stop
 	bytes       int         // total size of the messages in the field batches
 }
 

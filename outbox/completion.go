@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// completion describes a row that leaves the outbox. The JSON names are the column names
-// in the part {records ...} of the SQL statements archive and remove.
+// completion describes a row that leaves the outbox. The SQL statements archive and
+// remove get a list of completions as JSON; the JSON names are the column names there.
 type completion struct {
 	Group          string  `json:"g"`
 	Position       int64   `json:"p"`

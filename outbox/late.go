@@ -35,7 +35,7 @@ type LateRow struct {
 	Group        string
 	Position     int64
 	Message      *sqsfifo.Message // nil if the row cannot be decoded
-	FirstAttempt time.Time        // start of the first attempt in doubt; an estimate after a backward clock step
+	FirstAttempt time.Time        // start of the first attempt without a clear answer; an estimate after a backward clock step
 	Added        time.Time
 }
 
@@ -119,7 +119,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	var left sql.NullInt64 // microseconds until the message is late; at most 0 if it is late or was never tried
+	var left sql.NullInt64 // microseconds until the message is late; 0 or less for a late message, and for a message without an attempt
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}
@@ -143,8 +143,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 	return tx.Commit()
 }
 
-// Purge deletes archived messages that left the outbox longer than age ago, a thousand
-// per transaction. It returns the number of deleted messages.
+// Purge deletes archived messages, a thousand per transaction. It deletes the messages
+// that left the outbox before the time now minus age, and returns their number.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (purged int64, err error) {
 	const batch = 1000
 	for {

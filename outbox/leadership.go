@@ -27,7 +27,7 @@ type leadership struct {
 	inFlight        map[string]*rowBatch
 	readyBatches    chan *rowBatch // batches whose next row may be sent; has room for all batches
 	finishedBatches chan *rowBatch
-	toUnmark        map[string]int64 // by group: the next commit unmarks the rows after this position
+	toUnmark        map[string]int64 // position for each group: rows after it are marked as possibly sent but were not, and the next commit removes their marks
 	cursor          string           // the group at which the previous pick ended; the next pick starts after it
 	moreWaiting     bool             // the previous pick may have left waiting rows
 	failures        int              // consecutive database errors
@@ -88,10 +88,10 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by pick(). The rows of its group from the position markedFrom
-// up to markedTo were possibly sent, and firstAttempt is the time of the first attempt.
-// If no rows were possibly sent, the three fields are 0, or markedTo is less than
-// markedFrom.
+// pickedRow is a row read by pick(). In its group, the rows with positions from
+// markedFrom to markedTo (both included) were possibly sent, the first of them at the
+// time firstAttempt. If no rows were possibly sent, either all three fields are 0, or
+// markedTo is less than markedFrom.
 type pickedRow struct {
 	group string
 	row

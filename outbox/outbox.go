@@ -78,8 +78,8 @@ type Outbox struct {
 }
 
 // Open returns the outbox of a database prepared by [Migrate]. It returns an
-// [*idempotency.InvalidError] for an invalid configuration and, without AllowLoss, for
-// database settings with which a crash may undo commits.
+// [*idempotency.InvalidError] for an invalid configuration. It also returns one if a
+// crash may undo commits with the settings of the database, unless AllowLoss is set.
 func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.ResendFor == 0 {
 		c.ResendFor = DefaultResendFor
@@ -121,7 +121,8 @@ func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 	return f(tx)
 }
 
-// each calls scan for each row of a query. Like read, it uses custom plans.
+// each runs a query and calls scan for each row. Like read, it makes PostgreSQL plan the
+// query for its actual parameters (a custom plan).
 func (o *Outbox) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	return o.read(ctx, func(q queryer) error { return sqldb.Each(ctx, q, scan, query, args...) })
 }

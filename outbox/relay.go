@@ -82,8 +82,8 @@ func (r *Relay) Wake() {
 // ErrRan is the error of a second call of [Relay.Run], unless the relay was closed.
 var ErrRan = errors.New("outbox: the relay runs or ran before; make another one")
 
-// Run sends until ctx ends or Close is called. After Close, including an earlier Close,
-// Run returns nil; otherwise it returns the cause of ctx. Run retries after database
+// Run sends until ctx ends or Close is called. It returns the cause of ctx, or nil after
+// a call of Close, even if Close was called before Run. Run retries after database
 // errors, and Stats reports them.
 //
 // When ctx ends, Run cancels the sends in flight and commits known outcomes within five
@@ -115,7 +115,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	if r.running.CompareAndSwap(false, true) { // Run was not called before, and a later call of Run ends at once
+	if r.running.CompareAndSwap(false, true) { // Run was never called; from now on it returns at once
 		r.meters.unregister()
 		close(r.ended)
 	}

@@ -40,8 +40,9 @@ type RelayConfig struct {
 	// they are late.
 	Lease time.Duration
 
-	// Poll is the interval at which an idle relay looks for messages, and a standby for
-	// the end of the leader's lease. Zero means 200 ms. [Relay.Wake] shortens the wait.
+	// Poll is the interval at which an idle relay looks for messages. A relay that does
+	// not lead uses it to look for the end of the leader's lease. Zero means 200 ms.
+	// [Relay.Wake] shortens the wait.
 	Poll time.Duration
 
 	// Groups is the number of message groups with concurrent sends. Zero means 256.

@@ -29,9 +29,10 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if no row of this batch was marked as possibly sent before. When the
-	// batch ends, the relay then removes the mark from each row that was certainly not sent,
-	// or that SQS certainly did not store.
+	// untried is true if this batch is the first one that marked its rows as possibly
+	// sent. When the batch ends, the relay then removes the marks of rows that were
+	// certainly not stored. A row with an older mark keeps it, because the earlier
+	// attempt may have stored the row.
 	untried bool
 
 	// receipts has the receipts of the rows confirmed so far, in order. err is the error of

@@ -170,11 +170,10 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a batch may be sent. A batch of untried
-// rows sends no further row after a quarter of ResendFor, because all its rows were
-// marked with the same time. The remaining rows are marked again by another commit, with
-// a later time, so each row has at least three quarters of ResendFor for repeated
-// attempts.
+// mayBegin reports whether the next message of a batch may be sent. All rows of a batch
+// are marked with one time, and ResendFor counts from this time. So a batch of untried
+// rows stops after a quarter of ResendFor: each sent row has three quarters left for
+// repeated attempts. The remaining rows are marked again later, with a new time.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

@@ -63,9 +63,9 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// After the database's clock was set back by ?1 microseconds, move the times of first
-		// attempts back by ?1, too, and at least so far that the messages are late. ?2 is the
-		// latest such time: now minus ResendFor.
+		// After the database's clock was set back by ?1 microseconds, move the times of
+		// first attempts back by ?1, too. In any case move each time back to ?2 or
+		// earlier (now minus ResendFor), so that the messages are late.
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 

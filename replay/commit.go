@@ -136,9 +136,9 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides again whether to send an item. It does so if f, the item as the source
-// has it now, says more about the item's delivery than the plan does, for example that
-// SQS confirmed it. The decision stays if an earlier attempt is in doubt, or if the item
+// recheck decides again whether to send an item, if the source now knows more about its
+// delivery than the plan, for example that SQS confirmed it. f is the item as the source
+// has it now. The plan's decision stays if an earlier attempt is in doubt, or if the item
 // was resolved with ResolutionNoEffect. recheck returns the attempt to make, or nil.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]

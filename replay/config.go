@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Sender is the subset of *sqsfifo.Producer that a run calls. A producer of any type
-// serves events of all types, because the bytes are already built. During the run, no
-// other call should send to the groups of the plan.
+// Sender is the subset of *sqsfifo.Producer that a run calls. The messages are already
+// built, so a Producer[T] for any T can send them. During the run, no other call should
+// send to the groups of the plan.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }

@@ -5,9 +5,8 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages with the dedupe key of one event. For each event,
-// distinct has one index for each different message: the index in all of the first item
-// with this message.
+// variants finds different messages with the dedupe key of one event. distinct has, for
+// each event, the first item of each different message, as an index in the slice all.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int
@@ -76,8 +75,8 @@ func (p *PlannedItem) join(other *PlannedItem) {
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		// Zero To: the latest time of the send is unknown. NewPlan sets it to the time of the
-		// plan.
+		// An item with To zero has no latest time of its send: NewPlan sets To to the
+		// time of the plan.
 		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}
@@ -99,9 +98,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. If an event has several different messages, its dedupe key
-// belongs to the first delivered one or, if no message was delivered, to the first one.
-// The items with the other messages become conflicts.
+// judge skips a repeated item. If an event has several different messages, one of them
+// keeps the dedupe key: the first delivered message, or the first message if none was
+// delivered. The items with the other messages become conflicts.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

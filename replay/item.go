@@ -68,9 +68,9 @@ type Item struct {
 // Source provides stored messages. Scan and Fetch may be called several times, even in
 // different processes, and must return the same messages.
 type Source interface {
-	// Name identifies the stored messages. All sources of the same messages must have the
-	// same name, because the name prevents two runs at the same time. Use an absolute
-	// path, or the name of a database and schema.
+	// Name identifies the stored messages, and is the name of a lock that prevents two
+	// runs at the same time. All sources of the same messages must therefore have the
+	// same name. Use an absolute path, or the name of a database and schema.
 	Name() string
 
 	// Scan yields all items. Items of a message group come in sending order. Scan stops

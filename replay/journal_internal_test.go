@@ -164,7 +164,7 @@ func TestLock(t *testing.T) {
 // the journal continues. Damage in earlier writes is detected.
 func TestTornJournal(t *testing.T) {
 	var whole []byte
-	var ends []int // end of each commit
+	var ends []int // offset at which each commit ends
 	var count []int
 	n := 0
 	for i, commit := range someEntries() {

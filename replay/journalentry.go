@@ -22,9 +22,10 @@ type journalEntry struct {
 	// have a Label.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports a certain failure: no attempt since the last entryTry stored the item.
-	// NoResend forbids a resend although the outcome is unknown: SQS stored other content in
-	// place of the item, and might suppress the item as a duplicate of it.
+	// Refuted reports that certainly no attempt since the last entry of kind entryTry
+	// stored the item. NoResend forbids a resend although the outcome is unknown: SQS
+	// stored other content in place of the item, and might suppress the item as a
+	// duplicate of it.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

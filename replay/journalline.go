@@ -85,9 +85,10 @@ func parseLine(line []byte) (m journalEntry, at linePlace, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. An incomplete line may be the start of a commit that a crash
-// cut off. If this line and all later lines can belong to the last commit, the journal
-// ends before the incomplete line. Otherwise the journal is damaged.
+// journalReader reads lines. A crash may cut off the last commit anywhere, even so that a
+// part is missing in the middle. If an incomplete line and all lines after it can belong
+// to one commit, the journal ends before the incomplete line. Otherwise the journal is
+// damaged.
 type journalReader struct {
 	path          string
 	lines         *bufio.Reader

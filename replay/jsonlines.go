@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Line is a line of [JSONLines]: a message from Build. Optional fields have the hash of
-// its body, its status, the time of its send and its message ID.
+// Line is a line of [JSONLines]: a message from Build. Optional fields are the hash of
+// the message's body, its status, the time of its send and its message ID.
 type Line struct {
 	sqsfifo.Message
 
@@ -28,9 +28,9 @@ type Line struct {
 }
 
 // JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
-// invalid line becomes a drifted item: a line cut off, a line with an unknown member,
-// or a line over 8 MiB. JSONLines is safe for concurrent use if its io.ReaderAt is also
-// safe, such as an *os.File.
+// invalid line is an item with the action [ActionDrift]: a line cut off, a line with an
+// unknown member, or a line over 8 MiB. JSONLines is safe for concurrent use if its
+// io.ReaderAt is also safe, such as an *os.File.
 type JSONLines struct {
 	name string
 	r    io.ReaderAt
@@ -112,7 +112,7 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 	return out, nil
 }
 
-// next returns the item of the next line, or io.EOF. The reader started at the offset
+// next returns the item of the next line, or io.EOF. The first line begins at the offset
 // begin of the source.
 func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	t, err := lines.Next()

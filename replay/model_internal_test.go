@@ -87,7 +87,7 @@ func (w *world) crash() {
 		w.synced = append(w.synced, rest...)
 	case 1: // keep the beginning of the unsynced bytes
 		w.synced = append(w.synced, rest[:w.rng.IntN(len(rest)+1)]...)
-	case 2: // leave a hole in the unsynced bytes
+	case 2: // set some of the unsynced bytes to zero
 		if len(rest) > 1 {
 			from := w.rng.IntN(len(rest))
 			clear(rest[from : from+1+w.rng.IntN(len(rest)-from)])
@@ -117,7 +117,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 	if w.faults {
 		chance = w.rng.IntN(10)
 	}
-	survives := w.rng.IntN(2) == 0 // SQS stores the message even if the sending process crashes
+	survives := w.rng.IntN(2) == 0 // whether SQS stores the message if the sending process crashes now
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}

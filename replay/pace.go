@@ -16,7 +16,7 @@ import (
 type pace struct {
 	messages, calls *rate.Limiter
 	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
-	counted         int64        // number of calls that the limiter calls has counted
+	counted         int64        // calls already charged to the limiter of calls
 	expectedCalls   int          // calls that the submitted messages still need, at ten messages a call
 }
 

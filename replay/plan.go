@@ -18,15 +18,15 @@ import (
 type WindowPolicy string
 
 const (
-	// WindowSkip does not send such an item.
+	// WindowSkip does not send a recently stored item.
 	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends such an item. SQS suppresses it within the deduplication interval,
-	// and may deliver it again near the end of the interval.
+	// WindowSend sends a recently stored item. SQS suppresses it within the deduplication
+	// interval, and may deliver it again near the end of the interval.
 	WindowSend WindowPolicy = "send"
 
-	// WindowWait sends such an item after SQS has certainly forgotten it: SQS delivers it
-	// again. Later items of its group wait as well.
+	// WindowWait sends a recently stored item later, when SQS has certainly forgotten it:
+	// SQS delivers it again. Later items of its group wait as well.
 	WindowWait WindowPolicy = "wait"
 )
 
@@ -59,9 +59,10 @@ type Options struct {
 	// Redeliver also sends items recorded as delivered.
 	Redeliver bool `json:"redeliver,omitempty"`
 
-	// ResendInDoubt also sends items in doubt (possibly stored) that SQS may have forgotten.
-	// The field Window applies to them. An item may then be delivered twice. Without
-	// ResendInDoubt such items are unresolved and stop their groups.
+	// ResendInDoubt also sends items in doubt (possibly stored) when SQS may no longer
+	// suppress a duplicate of them. Such an item may be delivered twice. Field Window
+	// decides about them as about other items. Without ResendInDoubt they are unresolved
+	// and stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
@@ -86,9 +87,9 @@ const (
 	// same dedupe key.
 	ActionConflict Action = "conflict"
 
-	// ActionDrift is for an item whose message differs from what the source recorded about
-	// it, for example the hash of the body. A run sends the item only if the source returns
-	// the recorded message by then.
+	// ActionDrift is for an item whose message differs from what the source recorded
+	// about it, for example the hash of the body. The run reads the item again, and sends
+	// it only if the message now equals the record.
 	ActionDrift Action = "drift"
 )
 
@@ -152,9 +153,9 @@ type Plan struct {
 // NewPlan reads the source and decides about each item. It makes no request. The same
 // items, options and time always give the same plan.
 //
-// NewPlan reads all items before the filter excludes items by time or status, so a "not
-// stored" line and a "delivered" line of one message become one delivered item. An item
-// takes a few hundred bytes of memory, because bodies are not kept.
+// Several items about one message become one item: a "not stored" line and a later
+// "delivered" line become a delivered item. The filter by time or status comes
+// afterwards. An item takes a few hundred bytes of memory, because bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
 	if err := o.check(source); err != nil {
 		return nil, err
@@ -266,8 +267,8 @@ const (
 	maxText     = 2048
 )
 
-// shorten returns s or, if s has more than maxText bytes or is not UTF-8, a shortened
-// form of it. It never shortens a text of a message that SQS accepts.
+// shorten returns s. If s has more than maxText bytes or is not UTF-8, shorten returns a
+// shortened form. IDs, groups and keys that SQS accepts are shorter than maxText.
 func shorten(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s

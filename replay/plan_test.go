@@ -58,8 +58,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message at some time between 11:00 and 12:00. It may have accepted it
-	// at 12:00, so it may remember it until Interval and Margin after 12:00.
+	// SQS accepted the message at some time from 11:00 to 12:00, perhaps at 12:00. The
+	// label is LabelEdge until Interval plus Margin after 12:00, and then LabelOutside.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))

@@ -18,8 +18,9 @@ import (
 )
 
 // The suite finds broken consumers. Each case has a consumer with one mistake, and the
-// invariant that the suite must report as violated. A process is killed at a moment that
-// depends on the scheduling of goroutines, so each case gets five runs.
+// invariant that the suite must report as violated. Some mistakes show only if the suite
+// kills the consumer at a certain moment. The scheduling of goroutines decides about the
+// moment, so each case gets five runs.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
 		invariant string

@@ -102,7 +102,7 @@ func (c *fakeConn) Commit() error {
 		s.ended[effect] = true
 	}
 	s.mu.Unlock()
-	_ = c.Rollback() // the effects are committed, so this only removes the transaction and its lock
+	_ = c.Rollback() // removes the transaction and its lock; the effects are committed and stay
 	c.p.w.point(c.p, "after a commit")
 	if c.p.killed.Load() || s.random(50) == 0 {
 		return errors.New("the answer to the commit is lost")

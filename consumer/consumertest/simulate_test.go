@@ -33,10 +33,11 @@ const (
 	kindParks  = "AtMostOnce that parks"
 )
 
-// Two consumers run while every kind of call fails at times, processes are killed at every
-// step and handlers fail. Messages of a group are handled in order and without overlap,
-// all messages are deleted, and each effect happens as often as package consumer documents
-// for the kind of handler and store.
+// Two consumers run while every kind of call fails at times, processes are killed at
+// every step and handlers fail. Messages of a group are handled in order and without
+// overlap, and all messages are deleted. The number of effects of a message follows the
+// guarantee in the documentation of package consumer, which depends on the handler and
+// the store.
 func TestSimulation(t *testing.T) {
 	for _, kind := range []string{kindTx, kindLeast, kindProbed, kindParks} {
 		t.Run(kind, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// TestConsumer runs every case as a subtest. The violations of an invariant are errors of
-// the subtest, but at most three for each invariant.
+// TestConsumer runs every case as a subtest. A violated invariant fails the subtest. Of
+// each invariant at most three violations are reported.
 func TestConsumer(t *testing.T, run Run) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func (w *world) stop(processes ...*process) {
 			w.violate("I6: %s is in flight after the shutdown", m.Body)
 		}
 	}
-	time.Sleep(time.Minute) // time for calls that come after the end
+	time.Sleep(time.Minute) // time for calls of a consumer that goes on after Run has returned
 }
 
 func (w *world) violate(format string, args ...any) {
@@ -250,9 +250,9 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills runs the consumers a and b for four hours. It kills a after 3 steps of both
-// consumers, starts a again, kills a after 4 further steps, then after 5, and so on.
-// Kills thus come at every kind of step.
+// playKills runs two consumers, a and b, for four hours. It kills consumer a after 3
+// steps, starts it again, kills it after 4 further steps, then after 5, and so on. The
+// steps of both consumers count, so kills come at every kind of step.
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)
@@ -408,7 +408,7 @@ func playMemory(w *world) {
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
-	// position 0 for every message: no message must be handled before another
+	// Position 0 for every message permits any order of the messages.
 	w.order = map[string][]string{"g": make([]string, 5)}
 	for i := range w.order["g"] {
 		w.order["g"][i] = fmt.Sprintf("g/%d", i)

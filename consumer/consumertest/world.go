@@ -162,7 +162,7 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 	return p
 }
 
-// handlerCall is a running call of the handler in the process by.
+// handlerCall is a running call of the handler. by is the process that runs it.
 type handlerCall struct{ by *process }
 
 // kill ends a process without a shutdown. The goroutines of the process may still run,

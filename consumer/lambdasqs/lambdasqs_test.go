@@ -41,11 +41,11 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 }
 
 // Invariant I10 of package consumertest: the answer names the failed record and all later
-// records of its group. The test covers every assignment of up to ten records (six with
-// -short) to three groups. For each assignment it covers every choice of the first
-// failing record in each group, including none. Records after a first failure are not
-// handled, so their results do not matter. The names of groups do not matter either, so
-// the groups are numbered in the order of their first records.
+// records of its group. The test assigns up to ten records (six with -short) to three
+// groups in every possible way. In each group it lets any record fail first, or none.
+// Results of records after the first failure do not matter, because these records are not
+// handled. Names of groups do not matter, so the groups are numbered in the order of
+// their first records.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {
@@ -70,8 +70,8 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks every choice of first failures for one assignment of records to
-// groups: in each group, one record fails first, or none fails.
+// checkFailures checks one assignment of records to groups. It tries every combination of
+// a first failing record in each group, or none.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
 	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)
@@ -147,9 +147,10 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 type job struct{ N int }
 
 // An event in Lambda's JSON form reaches the handler of a consumer. A repeated delivery
-// does not handle a handled message again. The visibility timeouts of the failed and the
-// unhandled message are shortened to one second. The call names the last message first,
-// so that SQS delivers both together.
+// does not handle a handled message again. Of the failed and the unhandled message, the
+// visibility timeout is shortened to one second. The call shortens the last message
+// first: SQS delivers a group from its first message, so when this one is visible, all
+// are.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{

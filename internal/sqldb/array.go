@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Array builds the text form of a PostgreSQL array. The text form needs no types of a
-// driver. The zero value is the empty array.
+// Array builds the text form of a PostgreSQL array. Every driver accepts a text as a
+// parameter, so no driver-specific array type is needed. The zero value is the empty
+// array.
 type Array struct{ b []byte }
 
 func (a *Array) next() {

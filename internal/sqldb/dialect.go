@@ -76,9 +76,9 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 	return nil
 }
 
-// A list is passed as one JSON text, because that needs no array type of the database
-// driver. JSON keeps group names and numbers unchanged. The bytes of messages are never
-// passed as JSON.
+// Pass a list as one JSON text: this needs no array type of the database driver, and JSON
+// keeps group names and numbers unchanged. The bytes of messages are never passed as
+// JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

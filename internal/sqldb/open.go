@@ -58,7 +58,8 @@ func (c *checks) add(setting, found, rule string) {
 	c.weak = append(c.weak, &idempotency.InvalidError{Field: setting, Found: found, Rule: rule})
 }
 
-// firstWeak returns the first weak setting as an error, unless loss is allowed.
+// firstWeak returns the first setting with which a crash may lose commits, as an error.
+// With loss it returns nil.
 func (c *checks) firstWeak(allowLoss bool) error {
 	if allowLoss || len(c.weak) == 0 {
 		return nil

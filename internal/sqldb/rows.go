@@ -5,7 +5,8 @@ import (
 	"database/sql"
 )
 
-// Each calls scan for each row of a query. It stops at the first error of scan.
+// Function Each runs a query and calls scan for each row. It stops at the first error of
+// scan.
 func Each(ctx context.Context, q Queryer, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -73,8 +73,8 @@ func (s Step) statements(d Dialect) (out []string) {
 // Latest returns the version after all steps.
 func (s *Schema) Latest() int64 { return int64(len(s.Steps)) }
 
-// oldest returns the oldest version of programs that may write to a database after all
-// steps.
+// oldest returns the number of the oldest program version that may write to a database
+// with all schema steps.
 func (s *Schema) oldest() int64 {
 	for n := len(s.Steps); n > 1; n-- {
 		if s.Steps[n-1].StopsOlder {
@@ -108,18 +108,17 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns an SQL expression for the oldest version of programs that may write, the
-// argument of [Schema.CheckOldest]. The first statement of each writing transaction must
-// select the expression.
+// Oldest returns an SQL expression: the oldest version of programs that may write to the
+// database. The first statement of each writing transaction must select this value and
+// pass it to [Schema.CheckOldest].
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
-// CheckOldest returns an [*idempotency.InvalidError] if programs of this version may not
-// write to the database any more. The argument is the value of the expression
-// [Schema.Oldest] in the caller's transaction. A transaction that has read this value may
-// finish, because a migration waits for such transactions. Transactions that begin after
-// the migration read the new value.
+// CheckOldest returns an [*idempotency.InvalidError] if the database has a newer schema
+// and this program must not write to it any more. oldest is the value of [Schema.Oldest]
+// in the caller's transaction. A migration waits for the transactions that have read the
+// old value; later transactions read the new value.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil

@@ -109,14 +109,14 @@ type crashTest struct {
 	queue    *sqstest.Queue
 	endpoint string
 
-	written   atomic.Int64 // events written, including unconfirmed commits
+	written   atomic.Int64 // events in confirmed and in unconfirmed commits
 	allowed   atomic.Int64 // number of events that may be written so far
 	rollbacks atomic.Int64
-	repeated  atomic.Int64 // transactions that failed and were repeated, or were not confirmed
+	repeated  atomic.Int64 // transactions that failed and were repeated, and commits without confirmation
 
 	relays   [2]*exec.Cmd
 	started  int
-	kills    int // number of killed relays; the field leaders counts leaders among them
+	kills    int // killed relays; leaders counts the leaders among them
 	leaders  int
 	lateRows int
 }
@@ -305,9 +305,8 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// The writers may now write until there are as many events as the variable share
-		// says. The fault comes while they write the last 500 of these events, or up to
-		// 700 ms later.
+		// Let the writers write until the number of events reaches share. The fault comes
+		// while they write the last 500 of these events, or up to 700 ms later.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {
@@ -360,7 +359,7 @@ func (s *crashTest) has(body string) bool {
 	return slices.ContainsFunc(s.queue.Messages(), func(m sqstest.Message) bool { return m.Body == body })
 }
 
-// check compares the messages in the queue with the table facts.
+// check compares the messages in the queue with the rows of table "facts".
 func (s *crashTest) check() {
 	rows, err := s.db.Query(`SELECT message_group, id FROM facts ORDER BY message_group, version`)
 	require.NoError(s.t, err)

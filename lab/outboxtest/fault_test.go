@@ -205,8 +205,8 @@ func TestFaultyDatabase(t *testing.T) {
 }
 
 // A commit that marks rows as possibly sent succeeds, but the database reports an error.
-// The relay does not send the rows, and removes the marks in a later commit. Otherwise
-// the rows would become late, although they were never sent.
+// The relay does not send the rows, and removes the marks in a later commit. With the
+// marks, the rows would become late (too old for a resend) although they were never sent.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)

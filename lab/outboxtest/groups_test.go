@@ -14,9 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Outbox.Groups returns for each group the number of messages, the age of the first
-// message, and the time of its first attempt if it got no answer. With an age of ten
-// minutes, Groups returns only the groups whose first message is older.
+// Outbox.Groups returns for each group the number of messages and the age of the first
+// message. If the first message was sent without an answer, Groups also returns the time
+// of its first attempt. With a minimum age of ten minutes, Groups returns only the groups
+// with an older first message.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -78,8 +79,8 @@ func TestGroups(t *testing.T) {
 		assert.Zero(t, broken.FirstAttempt)
 		assert.False(t, broken.Late())
 
-		// Resolve accepts the Group and the Position that the method Groups returned.
-		// Afterwards the group's next message is its first.
+		// Resolve accepts a Group and a Position from the method Groups. The resolved
+		// message leaves the outbox, so the next message of the group becomes the first.
 		require.NoError(t, box.Resolve(t.Context(), late.Group, late.Position, idempotency.ResolutionTookEffect))
 		require.ErrorIs(t, box.Resolve(t.Context(), tried.Group, tried.Position, idempotency.ResolutionTookEffect), outbox.ErrUnderWay)
 		require.NoError(t, box.Resolve(t.Context(), broken.Group, broken.Position, idempotency.ResolutionGiveUp))
@@ -98,8 +99,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// withAges returns a copy of groups in which the fields Age and LateIn have the values of
-// from. These fields differ between two reads, so a comparison must ignore them.
+// withAges returns a copy of groups with the fields Age and LateIn of from. A comparison
+// then ignores these fields, which differ between two reads.
 func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 	out := append([]outbox.GroupStats(nil), groups...)
 	for i := range out {

@@ -49,7 +49,7 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			// a refusal: SQS did not store the row, so a leader would now remove the row's mark
+			//			// SQS refuses the message and does not store it; a leader would now remove the row's mark "possibly sent"
 			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun

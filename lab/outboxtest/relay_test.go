@@ -179,8 +179,8 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	})
 }
 
-// After a crash, a relay first sends the rows again that may have been sent. It sends the
-// other rows afterwards.
+// After a crash, a relay first sends the rows again that were possibly sent before. Only
+// then does it send other rows.
 func TestResendsBeforeLaterRows(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

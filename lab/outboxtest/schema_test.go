@@ -59,8 +59,8 @@ func TestMigrateNewFileConcurrently(t *testing.T) {
 	}
 }
 
-// Migrate makes the tables of the printed schema, even if it is called concurrently and
-// repeatedly.
+// The tables that Migrate makes equal those of the SQL text that Schema returns, even
+// after concurrent and repeated calls.
 func TestSchema(t *testing.T) {
 	each(t, func(t *testing.T, migrated database) {
 		db := migrated.open(t)
