@@ -54,7 +54,8 @@ func withoutSDKType(status int, query, shape string) *errorClass {
 }
 
 // withSDKType returns the class of an error that is the caller's fault and has the SDK's
-// error type T, such as types.OverLimit. The error's shape has the name of T.
+// error type T, such as types.OverLimit. The name of T is also the error's name in the
+// service model, which an answer contains after the namespace.
 func withSDKType[T any](status int, query string) *errorClass {
 	c := withoutSDKType(status, query, serviceShape+reflect.TypeFor[T]().Name())
 	c.newSDKError = func(message, code *string) error {

@@ -144,9 +144,9 @@ func (d testQueue) receiveAll() []types.Message {
 	})
 }
 
-// testQueue is the queue of one test, reached through one of the two APIs. It has short
-// methods for the tests of facts. An error fails the test unless the method returns the
-// error.
+// testQueue is the queue of one test, called through one of the two APIs: in process or
+// over HTTP. An error in one of its short methods fails the test unless the method returns
+// the error.
 type testQueue struct {
 	*testing.T
 	client

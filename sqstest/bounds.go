@@ -15,10 +15,10 @@ type Bounds struct {
 	// Queues is the largest number of queues at a time.
 	Queues int
 
-	// Messages and Bytes limit the total of all queues. A message counts its body, its
-	// attributes and 512 bytes, from its arrival until the queue forgets the message. With
-	// Config.DiscardDeleted the queue forgets a message soon after the message is deleted,
-	// otherwise when the queue is deleted.
+	// Messages and Bytes limit the total of all queues. The size of a message is the length
+	// of its body and its attributes plus 512 bytes. A message counts from its arrival
+	// until the queue forgets it. With Config.DiscardDeleted the queue forgets a message
+	// soon after the message is deleted, otherwise when the queue is deleted.
 	Messages int
 	Bytes    int64
 
@@ -29,8 +29,9 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// A queue with Config.DiscardDeleted keeps deleted messages, suppressions and receipt
-	// handles for a limited time only. These limits bound the memory until then.
+	// A queue with Config.DiscardDeleted does not forget deleted messages, suppressions and
+	// receipt handles at once. These limits bound the memory that they use until the queue
+	// forgets them.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000

@@ -81,7 +81,7 @@ type Config struct {
 	// [ScopeMessageGroup]. [Queue.Window] may lack the IDs and groups of deleted
 	// messages. The queue remembers only the newest thousand receipt handles of a stored
 	// message; older handles count as expired. It forgets the oldest suppressions early
-	// if all of them have more than 64 MiB, or if there are more than 100,000.
+	// if there are more than 100,000, or if together they take more than 64 MiB.
 	DiscardDeleted bool
 
 	// DeadLetterQueue takes each message that was received MaxReceiveCount times and not
@@ -108,10 +108,10 @@ type Config struct {
 	// recorded answers of AWS for standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
-	// ScopePropagation is the delay between a change of the attribute
-	// DeduplicationScope and its effect. Zero means 60 s, the longest delay documented
-	// by AWS: in a recording, the deduplication did not change within seconds (F-033).
-	// Negative means no delay.
+	// ScopePropagation is the delay between a change of the attribute DeduplicationScope
+	// and its effect. AWS documents a delay of up to 60 s, and in a recording of AWS the
+	// change had no effect within seconds (F-033). Zero means 60 s. Negative means no
+	// delay.
 	ScopePropagation time.Duration
 }
 
@@ -175,7 +175,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// queueNameOf reports whether a queue of the type can have the name (F-121).
+// queueNameOf reports whether the name is valid (F-121): for a FIFO queue if fifo is true,
+// otherwise for a standard queue.
 func queueNameOf(name string, fifo bool) bool {
 	stem, suffix := strings.CutSuffix(name, ".fifo")
 	return suffix == fifo && entryID(stem) && len(name) <= maxNameOfQueue

@@ -25,8 +25,8 @@ const (
 	maxControlBytes = 4096
 	defaultLimit    = 1000
 
-	// maxAdvance is the longest step of the clock in one request. It keeps the queue's
-	// clock within the years that a sequence number can express.
+	// maxAdvance is the longest step of the clock in one request. The constant maxAhead
+	// bounds the sum of all steps.
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 

@@ -1,6 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: AWS has no such endpoint, see control.go.
+// Deviations from AWS in this file: AWS has no control endpoint. This file injects faults
+// over HTTP; see control.go for the endpoint.
 
 import (
 	"encoding/json"

@@ -1,6 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none. AWS does not parse bodies.
+// Deviations from AWS in this file: none. AWS does not parse bodies. Only [Simulate] reads
+// the dedupe_key of a body, to report collisions.
 
 import (
 	"encoding/json"

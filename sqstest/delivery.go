@@ -38,8 +38,8 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	// hideCount is the number of the call of hide that hid the message. Messages with
-	// equal visibleAt become visible in this order.
+	// hideCount is a sequence number: each call of hide() gives its message the next
+	// number. Messages with equal visibleAt become visible in the order of these numbers.
 	hideCount uint64
 
 	// turn decides the order of groups: a receive starts with the group whose first

@@ -14,8 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A queue with DiscardDeleted answers and explains a duplicate like any other queue, as
-// long as the window remembers the original.
+// A queue with DiscardDeleted answers a duplicate like any other queue, and lists it in
+// Suppressed, as long as the window remembers the original. This holds even if the original
+// was deleted.
 func TestDiscardDeleted(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d testQueue) {
 		sent := time.Now()

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: no recording shows AWS's answers to throttled and
-// failed calls on FIFO queues. Codes and statuses follow the service model, and the
-// test chooses the code of an injected entry failure.
+// Deviations from AWS in this file: AWS may answer throttled and failed calls on FIFO
+// queues differently, because no such answer of AWS was recorded. Codes and statuses follow
+// the service model, and the test chooses the code of an injected entry failure.
 
 import (
 	"context"
@@ -46,9 +46,9 @@ type Fault struct {
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault when the HTTP control endpoint lists the
-	// injected faults. A Fault that lets the call pass has an empty kind. entryIDs are
-	// the IDs of the batch entries that a fault injected over HTTP lets fail.
+	// kind and entryIDs describe the fault in the list that the HTTP control endpoint
+	// returns. A Fault that lets the call pass has an empty kind. entryIDs are the IDs of
+	// the batch entries that fail, if the fault was injected over HTTP.
 	kind     string
 	entryIDs []string
 }
@@ -129,13 +129,12 @@ type scripted struct {
 // faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject adds the fault f to the end of the queue's script of faults, as one step for
-// each of the given number of calls. Each SendMessage and SendMessageBatch to the queue
-// takes the next step of the script in the order of arrival, over HTTP or by a method of
-// [Queue]. After the
-// last step calls pass again. Receives, deletes and changes of visibility have similar
-// scripts, chosen by [Fault.On]. An SDK client with a retryer takes a step for each
-// attempt. A count below one adds nothing.
+// Inject applies the fault f to the next calls to the queue, as many as the argument calls
+// says. These calls are SendMessage and SendMessageBatch, over HTTP or by a method of
+// [Queue], or the calls given to [Fault.On]. Faults wait in a script in the order of the
+// Injects, one step for each call, and each call takes the next step. After the last step
+// calls pass again. Receives, deletes and changes of visibility have separate scripts. An
+// SDK client with a retryer takes a step for each attempt. A count below one adds nothing.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -163,20 +162,19 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly injects the fault f into some later calls, chosen at random. The rate,
-// from 0 to 1, is the probability for each call. The calls are sends, or the calls given
-// to [Fault.On]. A call that takes a step of a script (see [Queue.Inject]) gets no random
-// fault. The same seed and the same calls in the same order give the same faults. After
-// several calls of InjectRandomly, a call has still at most one fault: the queue draws
-// for the faults one after another, in the order in which they were injected, until one
-// is chosen.
+// InjectRandomly applies the fault f to later calls chosen at random. The rate, from 0 to
+// 1, is the probability for each call. The calls are sends, or the calls given to
+// [Fault.On]. A call with a fault from [Queue.Inject] gets no random fault. The same seed
+// and the same calls in the same order give the same faults. After several calls of
+// InjectRandomly, a call still has at most one fault: the queue tries the faults one after
+// another, in the order of injection, until one applies.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	id = faultIDs.Add(1)
-	// #nosec G404 -- chance for tests, the same each time
+	// #nosec G404 -- for tests: the same seed gives the same numbers
 	q.chances = append(q.chances, chance{id, f, rate, seed, rand.New(rand.NewPCG(seed, seed))})
 	return id
 }
@@ -305,9 +303,9 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID returns the error for an entry of a delete or a change of visibility, or nil if
-// the fault does not let this entry fail. The entry has only an ID. The ID is nil if the
-// call is not a batch.
+// entryID returns the error for a batch entry of a delete or a change of visibility, or nil
+// if the fault does not apply to the entry. f.choose gets an entry with only the ID. The ID
+// is nil if the call is not a batch.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -239,7 +239,9 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		return nil // the call succeeds (F-141); no recording shows whether AWS changes the message
+		// The message is visible. The call succeeds on AWS (F-141), and no recording shows
+		// whether it also changes the message. Here it does not.
+		return nil
 	case standard && !r.message.deleted:
 		// On a standard queue, every receipt handle of a message in flight may change the
 		// visibility, not only the newest handle (F-141).

@@ -3,14 +3,13 @@ package sqstest
 // Deviations from AWS in this file: none.
 
 // indexedHeap is a heap for container/heap. Each member has a field with its index in the
-// heap, so any member can be moved or removed. The functions in the fields before and
-// index must be set.
+// heap, so any member can be moved or removed. The caller must set the two function fields.
 type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool
 
-	// index returns a pointer to the field of a member that has the member's index in
-	// list. While the member is not in the heap, this field has the value notInHeap.
+	// index returns a pointer to a field of the member. This field has the member's
+	// position in list, or notInHeap if the member is not in the heap.
 	index func(T) *int
 }
 

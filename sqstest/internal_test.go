@@ -129,7 +129,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, serviceShape+name, tc.class.shape)
 
-			status, code := 400, name // used by AWS JSON if the error's schema has no other values
+			status, code := 400, name // the defaults, if the schema sets no values
 			if h, ok := smithy.SchemaTrait[*traits.HTTPError](tc.schema); ok {
 				status = h.Code
 			}

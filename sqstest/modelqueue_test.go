@@ -32,9 +32,9 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the order of delivery: the message with the lowest turn is received first
-	// (F-140). away is zero for a message that is not hidden. A message that was hidden
-	// later has a greater value of away.
+	// The message with the lowest turn is received first (F-140). away is zero for a
+	// visible message. For a hidden message it is the number of the call of hide(), so the
+	// message hidden last has the highest number.
 	turn, away int
 }
 
@@ -136,8 +136,9 @@ func (q *modelQueue) firsts() []*modelMessage {
 	return out
 }
 
-// receive returns the messages of a receive. The result refused is true if an earlier
-// receive had the same attempt ID and can no longer be repeated (F-151).
+// receive returns the messages that a receive should return. The second result is true if
+// the queue should refuse the receive: an earlier receive had the same attempt ID, and the
+// state of its messages has changed since (F-151).
 func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused

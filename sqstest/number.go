@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file: a number with an exponent is returned without an
-// exponent. Numbers out of range are refused with InvalidParameterValue and a text of
-// the fake. No recording shows AWS's behaviour.
+// exponent. Numbers out of range are refused with InvalidParameterValue and the fake's own
+// error message. No recording shows AWS's behaviour.
 
 import (
 	"strconv"

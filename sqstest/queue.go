@@ -26,10 +26,10 @@ const (
 // to the endpoint by mistake therefore fails in DNS and reaches no real server.
 const endpoint = "https://sqs.us-east-1.test"
 
-// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the
-// methods of *sqs.Client that concern one queue, with the same signatures. Code that
-// needs only an interface with some of these methods can therefore use a Queue.
-// [Queue.Client] and [NewServer] provide the other API, AWS's wire format, and a [Server]
+// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the methods
+// of *sqs.Client that concern one queue, with the same signatures. Code that needs only an
+// interface with some of these methods can therefore use a Queue. With [Queue.Client] or
+// [NewServer], a real SDK client can call the queue in AWS's wire format. A [Server] also
 // has the calls for several queues. All methods are safe for concurrent use.
 //
 // Errors are errors of the SDK: *smithy.OperationError around *http.ResponseError
@@ -66,7 +66,7 @@ type Queue struct {
 	suppressions []Suppression
 
 	storedBytes, suppressedBytes int64
-	usage                        *usage // counts of the server's Bounds; nil without bounds
+	usage                        *usage // messages and bytes counted for the server's Bounds; nil without bounds
 	faults
 	delivery
 
@@ -160,7 +160,8 @@ func noSuchQueue() error {
 	return queueDoesNotExist.because("The specified queue does not exist.") // AWS's text (F-125)
 }
 
-// queueName returns the name in a queue URL. It compares the account but not the host,
+// queueName returns the name in a queue URL. A text without a slash is itself the name. The
+// result is false if the account in the URL is not [Account]. The host does not matter,
 // because clients reach the server under any name.
 func queueName(queueURL string) (name string, ok bool) {
 	if !strings.Contains(queueURL, "/") {
@@ -239,7 +240,7 @@ type Suppression struct {
 	Scope           DeduplicationScope
 
 	// At is the time of the suppression. Until is the first instant at which the queue
-	// would store an equal send again. Both are on the queue's clock.
+	// would store a new send with the same ID. Both are on the queue's clock.
 	At, Until time.Time
 }
 

@@ -36,10 +36,10 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 // input zero and absent look equal. A VisibilityTimeout or WaitTimeSeconds of zero
 // therefore means the queue's own value.
 //
-// A call with a ReceiveRequestAttemptId of the last five minutes returns the messages of
-// the first call again, under new handles, and the old handles still work (F-100). The
-// call is refused if one of these messages was deleted or became visible since, or if its
-// visibility was changed (F-151).
+// A receive that repeats the ReceiveRequestAttemptId of a receive in the last five minutes
+// returns the messages of that receive again, under new handles, and the old handles still
+// work (F-100). It is refused if one of these messages was deleted or became visible since,
+// or if its visibility was changed (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{

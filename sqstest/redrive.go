@@ -194,15 +194,18 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		buried.DeduplicationID = m.MessageID // was the MessageId in the source queue (F-110)
-		buried.agesFrom = now                // restarts the retention; AWS documents this for FIFO queues
+		// In a FIFO queue, the deduplication ID of a dead letter is the MessageId that the
+		// message had in the source queue (F-110).
+		buried.DeduplicationID = m.MessageID
+		buried.agesFrom = now // restarts the retention; AWS documents this for FIFO queues
 	}
 	q.addMoved(now, buried)
 }
 
-// addMovedBack stores a message that a move task moves back, as a new message. It reports
-// whether the message was stored: a deduplication ID in the window suppresses it (F-113).
-// The caller holds q.mu.
+// addMovedBack stores a message that a move task moves back from a dead-letter queue. The
+// message gets a new MessageId, and its receives are counted from zero. addMovedBack
+// returns false if the queue suppresses the message because its deduplication ID is in the
+// window (F-113). The caller holds q.mu.
 func (q *Queue) addMovedBack(m *message) bool {
 	now := q.now()
 	revived := &message{

@@ -6,9 +6,9 @@ package sqstest
 //   - GET / answers a health check; AWS has none.
 //   - Signatures, credentials and the request's date are not checked, so any client
 //     works, including a client in virtual time.
-//   - An SDK never sends a request without POST, with another content type or with a
-//     larger body. For such requests the server uses the statuses of HTTP; no recording
-//     shows AWS's answer.
+//   - The server answers some requests with ordinary HTTP statuses: requests with a
+//     method other than POST, with an unknown content type, or with a body of more than
+//     8 MiB. An SDK never sends them, and no recording shows AWS's answer.
 
 import (
 	"context"
@@ -167,8 +167,8 @@ func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 	})
 }
 
-// onServer returns the operation that decodes an input and calls run on the server. It
-// is for operations without a single queue.
+// onServer returns the operation that decodes an input and calls run on the server. It is
+// for operations that concern the server or several queues, such as CreateQueue.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)

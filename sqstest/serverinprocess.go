@@ -18,8 +18,9 @@ func (s *Server) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ..
 	return inProcess(ctx, "CreateQueue", in, s.createQueue)
 }
 
-// DeleteQueue removes a queue and its messages. The [Queue] still shows its stored
-// messages. Its calls, including waiting receives, are refused from then on.
+// DeleteQueue removes a queue and its messages. From then on the queue refuses all calls of
+// the SQS API, including receives that are waiting. [Queue.Messages] still returns the
+// messages that were stored.
 func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
 	return inProcess(ctx, "DeleteQueue", in, s.deleteQueue)
 }

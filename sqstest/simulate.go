@@ -114,18 +114,18 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed describes the latest messages with one dedupe_key, as far as the search for
-// collisions needs them. The field last is the index of the last message, and body is the
-// hash of its body. The field other is the index of the last message with another body,
-// or -1 if there is none.
+// keyed is the data that the simulation keeps about the messages with one dedupe_key. It
+// uses the data to find collisions: messages with the same key and different bodies. last
+// is the index of the last message, and body is the hash of its body. other is the index of
+// the last message before it with a different body, or -1 if there is none.
 type keyed struct {
 	last, other int
-	otherAt     int64 // time of the message with the index other, in ns since 1970
+	otherAt     int64 // time of that other message, in ns since 1970
 	body        uint64
 }
 
-// NewSimulation returns a simulation of an empty queue. The error is the error of
-// [NewQueue], or reports a standard queue.
+// NewSimulation returns a simulation of an empty queue. It returns an error for a standard
+// queue, and for each Config that [NewQueue] refuses.
 func NewSimulation(c Config) (*Simulation, error) {
 	if c.Standard {
 		return nil, errors.New("sqstest: Simulate: a standard queue suppresses nothing")

@@ -112,7 +112,7 @@ func TestSimulateOutcomes(t *testing.T) {
 func TestSimulateCollisions(t *testing.T) {
 	for _, tc := range []struct {
 		at   []int // time of each message in seconds
-		n    []int // a number in the body of each message
+		n    []int // number in the body of each message
 		want []int
 	}{
 		{[]int{0, 100, 310}, []int{1, 2, 3}, []int{-1, 0, 1}},

@@ -12,10 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is the part of a message in the deduplication window: the IDs for the answer to
-// a duplicate. It has no pointers, so the garbage collector does not scan millions of
-// records. Queue.stored has the whole message until the queue forgets the
-// message.
+// accepted is the data that the deduplication window keeps for a message. The answer to a
+// duplicate contains these IDs. The type has no pointers, so the garbage collector does not
+// scan millions of records. The whole message is in Queue.stored until the queue forgets
+// the message.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
@@ -51,10 +51,10 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether the deleted messages should be removed from a list now.
-// The length of the list is listed, and live of its messages are not deleted. A removal
-// visits the whole list, but removals are rare: on average, each call of the queue visits
-// only a few messages.
+// tooManyDeleted reports whether it is time to remove the deleted messages from a list. The
+// argument listed is the length of the list, and live is the number of messages in it that
+// are not deleted. A removal visits the whole list, but removals are rare: on average, each
+// call of the queue visits only a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }

@@ -3,10 +3,10 @@ package sqstest
 // Deviations from AWS in this file:
 //   - The order of the checks is not known (F-062). Here the FIFO parameters come
 //     first, then the contents.
-//   - In a batch, faults of the FIFO parameters refuse the whole request (F-050 to
-//     F-052). Faults of the contents fail their entry, unless Config.ContentsRefuseBatch
-//     is set. Recordings show that on AWS the entry fails, but they are of standard
-//     queues only (F-058, F-059).
+//   - In a batch, an entry with invalid FIFO parameters causes the refusal of the whole
+//     request (F-050 to F-052). An entry with invalid contents fails alone, unless
+//     Config.ContentsRefuseBatch is set. AWS was recorded to fail the entry alone only on
+//     standard queues (F-058, F-059).
 //   - No recording shows AWS's error messages about attribute names, types and numbers,
 //     or its refusal of the reserved members StringListValues and BinaryListValues.
 //   - A body with invalid UTF-8 is refused as InvalidMessageContents. Such a body
@@ -79,8 +79,9 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// No recording shows AWS's answer to an ID on a standard queue. The text is AWS's
-		// answer to a delay of a message on a FIFO queue (F-074).
+		// A standard queue refuses a deduplication ID. No recording shows AWS's error
+		// message for this. The fake uses AWS's message for a delay of a message on a FIFO
+		// queue (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}

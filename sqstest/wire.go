@@ -3,10 +3,10 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Member names are matched case-insensitively, the last of repeated members counts,
 //     and an escaped lone surrogate becomes U+FFFD.
-//   - The members of an answer are in alphabetical order, as recorded. The Attributes of
-//     a message have the recorded order (F-148; go-cloud, 2024-05-31 and 2026-03-19); two
-//     attributes that no recording contains come last. The attributes of a queue are in
-//     alphabetical order, because no recording shows AWS's order.
+//   - No recording shows the order of a queue's attributes. Here it is alphabetical.
+//   - Two attributes of a message are in no recording. Here they come after the others.
+//     Otherwise an answer has the recorded order: alphabetical for its members, and F-148
+//     for the attributes of a message (go-cloud, 2024-05-31 and 2026-03-19).
 
 import (
 	"bytes"
@@ -112,9 +112,10 @@ func wireForm(out any) any {
 	return present(v.Elem())
 }
 
-// present returns the members of an SDK value that AWS sends, as maps, because
-// encoding/json sorts the members of a map. The SDK's types also have fields that AWS does
-// not send, and encoding/json encodes absent members as null.
+// present converts a value of an SDK type to maps and lists that contain only the members
+// that AWS sends. The SDK's types also have fields that AWS does not send, and
+// encoding/json would encode absent members as null. Maps are used because encoding/json
+// sorts their members.
 func present(v reflect.Value) any {
 	t := v.Type()
 	switch kind := t.Kind(); {

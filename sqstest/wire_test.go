@@ -350,7 +350,7 @@ func FuzzServer(f *testing.F) {
 }
 
 // The ARNs in an answer have the region of the request's signature. In a request, an ARN
-// of any region is accepted, and names the queue with its name.
+// may have any region: only the name in the ARN selects the queue.
 func TestRegionOfTheCredentialScope(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), dead)

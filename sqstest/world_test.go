@@ -14,18 +14,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below give the meaning of the fields a, b and
-// c of a step. Each number is taken modulo the number of possible values, so that every
-// step is valid in every state.
+// kind is the kind of a step. The comments below explain the step's fields a, b and c.
+// Numbers are reduced where they would be too large, so that every step is valid in every
+// state.
 type kind uint8
 
 const (
-	send    kind = iota // body number a, group number b
-	batch               // bodies number a, a+1 and again a, group number b
-	receive             // limit a, visibility timeout of b seconds, attempt ID number c
-	bury                // receives from the dead-letter queue; a, b and c as for receive
-	remove              // deletes a received message: the last for a = 0, the one before for a = 1
-	change              // sets the visibility of a received message, chosen as in remove, to b seconds
+	send    kind = iota // sends body a to group b
+	batch               // sends three bodies in one batch, a, a+1 and a, to group b
+	receive             // receives at most 1+a messages for 1+b seconds, with attempt ID c (none for c = 0)
+	bury                // receives like receive, but from the dead-letter queue
+	remove              // deletes a received message: the last for a = 0, the second last for a = 1
+	change              // sets the visibility timeout of a received message to b seconds; a chooses as above
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[a]
@@ -303,8 +303,8 @@ func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error
 	return nil
 }
 
-// move does the work of the model's move task: it moves the messages that the queue's
-// move task should have moved by now (F-113).
+// move moves dead letters in the model: all that the move task of the server should have
+// moved by now (F-113).
 func (w *world) move(now time.Time) {
 	dead := w.model.dead
 	if !w.moving {

@@ -167,8 +167,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 }
 
 // hasNoFailure reports whether no case has failed so far. A case that could not be judged
-// has not failed; this includes the case Retry Storm, whose load has not been sent yet.
-// After a failure this load is not sent at all, because it would show nothing new.
+// has not failed. At this time the case "Retry Storm" cannot be judged, because its load
+// has not been sent yet. After a failure this load is not sent at all, because it would
+// show nothing new.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -195,11 +196,11 @@ const (
 	stormOneIn   = 100 // of 100 events, 6 (stormRepeats) get a duplicate attempt
 	stormRepeats = 6
 
-	// The storm has two senders. The suite sends the background load: copies of the
-	// producer's first message with other dedupe keys. The producer sends its own events,
-	// twice. At most one in stormProducerShare duplicate attempts is a further send by
-	// the producer. For all other duplicate attempts, the suite sends a background
-	// message again.
+	// The storm has two senders. The producer sends each of its events at the start, and
+	// again after the deduplication window. The suite sends the background load: copies of
+	// the producer's first message with other dedupe keys. For a duplicate attempt, the
+	// suite usually sends a background message again. In at most one of stormProducerShare
+	// duplicate attempts, the producer sends one of its events again instead.
 	stormProducerShare = 10
 
 	// A duplicate that comes at most stormSafe events after its original is certainly

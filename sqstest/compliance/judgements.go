@@ -19,9 +19,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// attrOnlyIdentity is the rule of package lint against an identity of the event that only
-// an attribute has. The case Attribute Ignorance checks this rule, so the case Envelope
-// Contract does not.
+// attrOnlyIdentity is the rule of package lint against an event with its identity only in
+// an attribute, not in the body. The case "Attribute Ignorance" of the suite checks this
+// rule, so the case "Envelope Contract" does not.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
@@ -69,8 +69,8 @@ func hashBehavior(e *evidence) error {
 func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		// Events with equal bodies and different attributes fail another case of the
-		// suite, Attribute Ignorance.
+		// Ignore two events with equal bodies and different attributes: they fail the case
+		// "Attribute Ignorance".
 		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
 			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
@@ -198,8 +198,8 @@ func (e *evidence) stableAtOnce() error {
 }
 
 // defectElsewhere returns a notJudgedError if the suite cannot compare several sends of one
-// event because the producer has a defect. Another case fails because of this defect.
-// Without such a defect, defectElsewhere returns nil.
+// event, because of a defect of the producer that already fails another case of the suite.
+// The error names this case. Without such a defect, defectElsewhere returns nil.
 func (e *evidence) defectElsewhere() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -289,8 +289,9 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 	return nil
 }
 
-// sameMessage reports a difference between two messages, comparing the canonical forms of
-// the bodies. The case Canonical Form checks the bytes.
+// sameMessage returns an error if the bodies in canonical form or the message groups of two
+// messages differ. It does not compare the bytes of the bodies: the case "Canonical Form"
+// checks them.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {
@@ -323,8 +324,8 @@ func dedupeKey(body string) string {
 	var e struct {
 		DedupeKey string `json:"dedupe_key"`
 	}
-	// A body without a key has the empty key. The case Envelope Contract reports the
-	// missing key.
+	// A body without a key has the empty key here. The case "Envelope Contract" of the
+	// suite reports the missing key.
 	_ = json.Unmarshal([]byte(body), &e)
 	return e.DedupeKey
 }

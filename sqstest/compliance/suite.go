@@ -179,9 +179,9 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged: a defect of the producer
-	// that another case reports, or no two Events with the same message group. It is ""
-	// if the case was judged.
+	// NotJudged is the reason why the case could not be judged, or "" if it was judged.
+	// Either the producer has a defect that another case reports, or no two Events have the
+	// same message group.
 	NotJudged string
 }
 
@@ -189,10 +189,10 @@ type Result struct {
 // result for each case, in the order of the suite. The error means that the suite could
 // not run: Send failed, or sent more or less than one message.
 //
-// Results runs in real time, a little over a second, because it can move the queue's
-// clock and not the producer's. A clock reading in the body therefore appears as a body
-// that changes with each send (Replay Window Collision), and a reading rounded to more
-// than a second stays unnoticed. TestProducer finds both.
+// Results runs in real time, a little over a second, because it can move the queue's clock
+// and not the producer's. If the producer puts the current time into the body, the body
+// changes with each send, and the case "Replay Window Collision" fails. A time rounded to
+// more than a second stays unnoticed. TestProducer finds both.
 func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {
 		select {

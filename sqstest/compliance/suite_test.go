@@ -143,7 +143,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return sendWith(ctx, client, queueURL, r, func(r Refresh) (sqsfifo.Identity, error) {
 					id, err := identifyRefresh(r)
-					fresh := uuid.New() // not NewV7, whose UUIDs in virtual time show the real clock
+					fresh := uuid.New() // not NewV7, which does not go back from real to virtual time
 					fresh[6] = 0x70 | fresh[6]&0x0f
 					id.EventID = fresh
 					return id, err
