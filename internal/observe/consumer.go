@@ -101,11 +101,11 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 // function leave.
 func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}
-	held := i.now("message.held", "{message}", "Messages in hand.")
-	bytes := i.now("buffer.usage", "By", "Size of the messages in hand.")
-	running := i.now("handler.running", "{handler}", "Handlers that run.")
-	sleeping := i.now("group.sleeping", "{group}", "Message groups that wait for the next attempt of their head.")
-	blocked := i.now("group.blocked", "{group}", "Message groups that wait for an operator.")
+	held := i.current("message.held", "{message}", "Messages in hand.")
+	bytes := i.current("buffer.usage", "By", "Size of the messages in hand.")
+	running := i.current("handler.running", "{handler}", "Handlers that run.")
+	sleeping := i.current("group.sleeping", "{group}", "Message groups that wait for the next attempt of their head.")
+	blocked := i.current("group.blocked", "{group}", "Message groups that wait for an operator.")
 	oldest := i.gauge("oldest_head_age", "s", "Longest time that the head of a message group has been in hand as the head.")
 	outcomes := i.count("outcomes", "{message}", "Messages by outcome, and failed attempts.")
 	counts := &tally{}

@@ -17,9 +17,9 @@ type observables struct {
 	errs   []error
 }
 
-// now returns an instrument for a current amount, which rises and falls, such as the number
-// of events in the buffer.
-func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownCounter {
+// current returns an instrument for an amount that rises and falls, such as the number of
+// events in the buffer.
+func (s *observables) current(name, unit, text string) metric.Int64ObservableUpDownCounter {
 	i, err := s.meter.Int64ObservableUpDownCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.add(i, err)
 	return i

@@ -34,7 +34,7 @@ func (o *Observer) observeStore(c *Config) (leave func(), err error) {
 	}
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.producer.store."}
 	claims := i.count("claims", "{claim}", "Answers of the store to claims, by decision.")
-	pending := i.now("result.pending", "{result}", "Results on their way to the store.")
+	pending := i.current("result.pending", "{result}", "Results on their way to the store.")
 	here := with(o.queue)
 	counts := &tally{series: []series{
 		{i.count("drifts", "{event}", "Events that the store had in other bytes or for another message group."), here},

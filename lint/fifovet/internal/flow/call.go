@@ -35,7 +35,7 @@ func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 		t.end(Origin{Kind: FromSource, Root: v, Text: name, Pos: v.Pos(), Clock: isTime(v.Type())}, l)
 		return
 	}
-	if c.IsInvoke() && fn == nil && interfaceMints(c) && t.p.nondetOf(callee) == nil {
+	if c.IsInvoke() && fn == nil && makesID(c) && t.p.nondetOf(callee) == nil {
 		t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee), Pos: v.Pos()}, l)
 		return
 	}

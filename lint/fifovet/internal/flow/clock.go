@@ -58,10 +58,10 @@ var secondsPerUnit = map[string]float64{
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minBucket is a time in seconds. An integer division such as time.Now().Unix()/300 rounds
-// the time: its result stays the same for 300 seconds. If a result stays the same for less
-// than minBucket, it counts as an exact clock reading.
-const minBucket = 60
+// minRoundingSeconds decides whether an integer division rounds a time. For example, the
+// result of time.Now().Unix()/300 stays the same for 300 seconds. If a result stays the
+// same for fewer than minRoundingSeconds, it counts as an exact clock reading.
+const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {
 	switch v := v.(type) {
@@ -88,13 +88,13 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 		}
 	case token.QUO:
 		_, fixed := v.Y.(*ssa.Const)
-		if unitOf(v) >= minBucket || !fixed && unitOf(v.X) > 0 {
+		if unitOf(v) >= minRoundingSeconds || !fixed && unitOf(v.X) > 0 {
 			t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
 			return
 		}
 	case token.SUB: // subtraction of the remainder: now - now%300
 		if rem, ok := v.Y.(*ssa.BinOp); ok && rem.Op == token.REM && rem.X == v.X {
-			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minBucket {
+			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minRoundingSeconds {
 				t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
 				return
 			}

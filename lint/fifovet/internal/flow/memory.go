@@ -14,11 +14,11 @@ import (
 type writeKind uint8
 
 const (
-	Stored   writeKind = iota // an assignment sets the memory to the value
-	fed                       // a call such as Write or Encode adds the value to the memory
-	filled                    // unknown code may have written any value to the memory
-	minted                    // a call writes a random value, such as random bytes or the text of an address
-	shuffled                  // an encoder writes the entries of a map to the memory, in random order
+	Stored      writeKind = iota // an assignment sets the memory to the value
+	appended                     // a call such as Write or Encode adds the value to the memory
+	anyWrite                     // unknown code may have written any value to the memory
+	randomWrite                  // a call writes a random value, such as random bytes or the text of an address
+	randomOrder                  // an encoder writes the entries of a map to the memory, in random order
 )
 
 // write is one write to a variable or to the target of a pointer. A write through a pointer
@@ -26,11 +26,11 @@ const (
 type write struct {
 	Kind    writeKind
 	Path    AccessPath          // part of the memory that is written; empty for the whole memory
-	Val     ssa.Value           // written value; nil for filled, minted and shuffled
-	source  string              // name of the random source, if Kind is minted
-	seeded  bool                // the random value is the same within one process, if Kind is minted
-	json    bool                // the value is encoded as JSON, if Kind is fed
-	printer ssa.CallInstruction // call that writes, possibly of package fmt, if Kind is fed
+	Val     ssa.Value           // written value; nil for anyWrite, randomWrite and randomOrder
+	source  string              // name of the random source, if Kind is randomWrite
+	seeded  bool                // the random value is the same within one process, if Kind is randomWrite
+	json    bool                // the value is encoded as JSON, if Kind is appended
+	printer ssa.CallInstruction // call that writes, possibly of package fmt, if Kind is appended
 	Instr   ssa.Instruction
 	Calls   []ssa.CallInstruction
 }
@@ -89,7 +89,7 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 	w.seen[key] = true
 	if len(path) > maxPath {
-		w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+		w.found = append(w.found, write{Kind: anyWrite, Path: path, Calls: calls})
 		return
 	}
 	for _, instr := range Referrers(ref) {
@@ -106,7 +106,7 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 		case *ssa.MapUpdate:
 			if instr.Map == ref {
 				add(Stored, path.Then(w.p.boundKey(instr.Key, calls)), instr.Value)
-				add(fed, path.Then(keysOfMap), instr.Key)
+				add(appended, path.Then(keysOfMap), instr.Key)
 			}
 		case *ssa.FieldAddr:
 			w.walk(instr, path.Then(FieldName(instr.X.Type(), instr.Field)), calls)
@@ -165,12 +165,12 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 					continue
 				}
 				if callee := CalleeOf(c.Common()); callee == nil || !IsPure(callee) && !IsReader(callee) && !isWriter(callee) {
-					w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+					w.found = append(w.found, write{Kind: anyWrite, Path: path, Calls: calls})
 				}
 			}
 		}
 	default:
-		w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+		w.found = append(w.found, write{Kind: anyWrite, Path: path, Calls: calls})
 	}
 }
 
@@ -197,21 +197,21 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 	receives := c.IsInvoke() && c.Value == ref || !c.IsInvoke() && len(c.Args) > 0 && c.Args[0] == ref
 	switch {
 	case callee != nil && isRandomFill(callee, c):
-		w.found = append(w.found, write{Kind: minted, Path: path, source: Short(callee), Calls: calls})
+		w.found = append(w.found, write{Kind: randomWrite, Path: path, source: Short(callee), Calls: calls})
 		return
 	case callee != nil && isTemplate(callee) && len(c.Args) > 2 && c.Args[1] == ref:
-		add(fed, c.Args[len(c.Args)-1])
+		add(appended, c.Args[len(c.Args)-1])
 		return
 	case callee != nil && receives && isWriter(callee):
 		if verb := addressVerb(callee, c); verb != "" {
-			w.found = append(w.found, write{Kind: minted, Path: path, source: verb, seeded: true, Calls: calls})
+			w.found = append(w.found, write{Kind: randomWrite, Path: path, source: verb, seeded: true, Calls: calls})
 		}
 		if Qualified(callee) == "encoding/gob.Encoder.Encode" && holdsMap(EncodedType(c.Args[len(c.Args)-1]), 0) {
-			w.found = append(w.found, write{Kind: shuffled, Path: path, Calls: calls})
+			w.found = append(w.found, write{Kind: randomOrder, Path: path, Calls: calls})
 		}
 		for _, arg := range c.Args {
 			if arg != ref {
-				w.found = append(w.found, write{Kind: fed, Path: path, Val: arg, json: encodesJSON(callee), printer: instr, Calls: calls})
+				w.found = append(w.found, write{Kind: appended, Path: path, Val: arg, json: encodesJSON(callee), printer: instr, Calls: calls})
 			}
 		}
 		return
@@ -222,7 +222,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		return
 	case callee != nil && isTextEncoder(callee):
 		if src := c.Args[len(c.Args)-1]; src != ref {
-			add(fed, src)
+			add(appended, src)
 		}
 		return
 	case callee != nil && wrapsWriter(callee):
@@ -230,21 +230,21 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 			w.walk(v, path, calls)
 		}
 		return
-	case callee != nil && receives && computes(callee):
+	case callee != nil && receives && setsReceiver(callee):
 		for _, arg := range c.Args[1:] {
 			if arg != ref {
-				add(fed, arg)
+				add(appended, arg)
 			}
 		}
 		return
 	case callee != nil && receives && !c.IsInvoke() && isSetter(callee) && w.p.Body(c) == nil:
 		for _, arg := range c.Args[1:] {
-			add(fed, arg)
+			add(appended, arg)
 		}
-		add(filled, nil)
+		add(anyWrite, nil)
 		return
 	case callee != nil && IsReference(ref.Type()) && isMutator(callee):
-		add(filled, nil)
+		add(anyWrite, nil)
 		return
 	case callee != nil && (IsPure(callee) || IsReader(callee) || w.p.options.Keeps(callee)):
 		return
@@ -258,7 +258,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 		return
 	}
 	if IsReference(ref.Type()) {
-		add(filled, nil)
+		add(anyWrite, nil)
 	}
 }
 

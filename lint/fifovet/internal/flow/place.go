@@ -12,11 +12,11 @@ import (
 // package can set the variable, or if its values are not all known, the trace ends there.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
-	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
+	if v.Object() == nil || v.Object().Exported() || t.p.setElsewhere[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
 		t.endAtName(v, l)
 		return
 	}
-	if slices.ContainsFunc(values, func(val ssa.Value) bool { return countsOn(val, v) }) {
+	if slices.ContainsFunc(values, func(val ssa.Value) bool { return isIncrement(val, v) }) {
 		t.end(Origin{Kind: FromSource, Root: v, Text: "counter " + v.Name(), Pos: v.Pos()}, l)
 		return
 	}
@@ -31,10 +31,10 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 }
 
-// countsOn reports whether val, a value that the program stores in the variable v, is v
+// isIncrement reports whether val, a value that the program stores in the variable v, is v
 // plus an integer, as in v++. The variable is then a counter. It starts at the same number
 // again when the process restarts.
-func countsOn(val ssa.Value, v *ssa.Global) bool {
+func isIncrement(val ssa.Value, v *ssa.Global) bool {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {
 		return false
@@ -96,7 +96,7 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 			if w.Val != v {
 				t.Value(w.Val, next)
 			}
-		case fed:
+		case appended:
 			if w.json {
 				t.Encoded(w.Val, next)
 			} else {
@@ -105,11 +105,11 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 				}
 				t.Value(w.Val, next.mix())
 			}
-		case filled:
+		case anyWrite:
 			t.unknown(v, next)
-		case minted:
+		case randomWrite:
 			t.end(Origin{Kind: FromSource, Root: v, Text: w.source, Pos: v.Pos(), Seeded: w.seeded}, next)
-		case shuffled:
+		case randomOrder:
 			t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, next.mix())
 		}
 	}

@@ -53,7 +53,7 @@ func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
 	if load, ok := v.(*ssa.UnOp); ok {
 		switch addr := load.X.(type) {
 		case *ssa.Global:
-			if values := p.globals[addr]; len(values) == 1 && !p.loose[addr] {
+			if values := p.globals[addr]; len(values) == 1 && !p.setElsewhere[addr] {
 				v = values[0]
 			}
 		default:

@@ -15,14 +15,14 @@ type Program struct {
 	sources Sources
 	options Options
 
-	Fns        []*ssa.Function // in source order, each followed by its function literals
-	closures   map[*ssa.Function][]*ssa.MakeClosure
-	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in each field
-	globals    map[*ssa.Global][]ssa.Value // values stored in each package-level variable
-	loose      map[*ssa.Global]bool        // package-level variables that other code may set through a pointer
-	Calls      []Call                      // calls with a known callee, in source order
-	Direct     map[*ssa.Function][]ssa.CallInstruction
-	exempted   map[*token.File]bool
+	Fns          []*ssa.Function // in source order, each followed by its function literals
+	closures     map[*ssa.Function][]*ssa.MakeClosure
+	fieldFuncs   map[*types.Var][]ssa.Value  // functions stored in each field
+	globals      map[*ssa.Global][]ssa.Value // values stored in each package-level variable
+	setElsewhere map[*ssa.Global]bool        // package-level variables that unknown code may set through a pointer
+	Calls        []Call                      // calls with a known callee, in source order
+	Direct       map[*ssa.Function][]ssa.CallInstruction
+	exempted     map[*token.File]bool
 
 	memory map[ssa.Value][]write
 	only   map[types.Type]types.Type // the only implementation of an interface; nil if there is not exactly one
@@ -64,14 +64,14 @@ type Call struct {
 func Build(pass *analysis.Pass, options Options) *Program {
 	p := &Program{
 		Pass: pass, sources: options.Sources, options: options,
-		closures:   map[*ssa.Function][]*ssa.MakeClosure{},
-		Direct:     map[*ssa.Function][]ssa.CallInstruction{},
-		fieldFuncs: map[*types.Var][]ssa.Value{},
-		globals:    map[*ssa.Global][]ssa.Value{},
-		loose:      map[*ssa.Global]bool{},
-		exempted:   map[*token.File]bool{},
-		memory:     map[ssa.Value][]write{},
-		only:       map[types.Type]types.Type{},
+		closures:     map[*ssa.Function][]*ssa.MakeClosure{},
+		Direct:       map[*ssa.Function][]ssa.CallInstruction{},
+		fieldFuncs:   map[*types.Var][]ssa.Value{},
+		globals:      map[*ssa.Global][]ssa.Value{},
+		setElsewhere: map[*ssa.Global]bool{},
+		exempted:     map[*token.File]bool{},
+		memory:       map[ssa.Value][]write{},
+		only:         map[types.Type]types.Type{},
 	}
 	prog := ssa.NewProgram(pass.Fset, ssa.InstantiateGenerics)
 	for _, imported := range pass.Pkg.Imports() {
@@ -169,7 +169,7 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 		case *ssa.UnOp:
 			continue
 		}
-		p.loose[g] = true
+		p.setElsewhere[g] = true
 	}
 }
 

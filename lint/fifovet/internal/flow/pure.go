@@ -123,9 +123,9 @@ func isWriter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
 }
 
-// computes reports whether obj is a method of math/big that stores its result in the
+// setsReceiver reports whether obj is a method of math/big that stores its result in the
 // receiver, as z.Mul(x, y) does. Such a method also returns the receiver.
-func computes(obj *types.Func) bool {
+func setsReceiver(obj *types.Func) bool {
 	sig := obj.Signature()
 	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&
 		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())

@@ -14,7 +14,7 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 		return nil
 	}
 	g, ok := load.X.(*ssa.Global)
-	if !ok || g.Object() == nil || g.Object().Exported() || p.loose[g] || g.Pkg.Pkg != p.Pass.Pkg || len(p.globals[g]) != 1 {
+	if !ok || g.Object() == nil || g.Object().Exported() || p.setElsewhere[g] || g.Pkg.Pkg != p.Pass.Pkg || len(p.globals[g]) != 1 {
 		return nil
 	}
 	val := p.globals[g][0]
@@ -71,9 +71,9 @@ func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
-// interfaceMints reports whether a call through an interface generates an identifier,
-// judged by the names of the interface and the method, such as IDGenerator.NewID.
-func interfaceMints(c *ssa.CallCommon) bool {
+// makesID reports whether a call through an interface generates an identifier, judged by
+// the names of the interface and the method, such as IDGenerator.NewID.
+func makesID(c *ssa.CallCommon) bool {
 	sig := c.Method.Signature()
 	return sig.Params().Len() == 0 && sig.Results().Len() > 0 && identifies(sig.Results().At(0).Type()) &&
 		newIDName.MatchString(c.Method.Name()) && generatorType.MatchString(TypeName(c.Value.Type()))
