@@ -12,10 +12,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The time for resends of an operation ends, and then the database's clock is set back.
-// The operation becomes unresolved and is not sent again, both in the store that saw the
-// later time and in a store opened afterwards. Later claims work. The holder of a claim
-// granted before the step can still finish.
+// The time in which an operation may be resent ends, and the store observes this. Then the
+// database's clock is set back into that time. The operation is unresolved and is not sent
+// again. This holds in the same store and in a store that is opened before the clock is set
+// back. Later claims work. A claim that was granted before the clock was set back can still
+// be finished.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {
@@ -26,7 +27,9 @@ func TestClockSetBack(t *testing.T) {
 				} else {
 					d = newSQLite(t)
 				}
-				d.store(t, sqlstore.Config{}) // creates the tables with the real clock
+				// Create the schema first: on PostgreSQL it contains the function
+				// idempotency_clock(), which advancing() replaces.
+				d.store(t, sqlstore.Config{})
 				advance, clock := advancing(t, d)
 				s := d.store(t, sqlstore.Config{Clock: clock, Ledger: true})
 				lost, kept := claimOf("lost"), claimOf("kept")

@@ -58,7 +58,9 @@ func TestConsumeForTheParentProcess(t *testing.T) {
 			_, err := tx.ExecContext(ctx, `INSERT INTO effects (message_group, n, receives) VALUES ($1, $2, $3)`, m.Payload.Group, m.Payload.N, m.Receives)
 			return err
 		},
-		Failure: consumer.Failure{Then: consumer.ActionBlock, Attempts: math.MaxInt, Deliveries: math.MaxInt}, // a kill is not the fault of a message
+		// Each kill uses up a delivery of the messages that are being handled. Without
+		// limits, no message fails because of kills.
+		Failure: consumer.Failure{Then: consumer.ActionBlock, Attempts: math.MaxInt, Deliveries: math.MaxInt},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -181,8 +181,8 @@ func advancing(t testing.TB, d database) (advance func(time.Duration), clock fun
 
 func TestStore(t *testing.T) { testStore(t, false) }
 
-// A store with a ledger passes the tests of TestStore, and the ledger verifies after each
-// test.
+// A store with a ledger passes the tests of TestStore. After each test, Verify accepts the
+// ledger.
 func TestStoreWithLedger(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes as long as TestStore")

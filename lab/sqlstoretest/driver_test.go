@@ -257,9 +257,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held starts a claim, and returns when the claim's transaction waits at its start. A
-// call of release ends the wait. The error of the claim then arrives on the channel
-// answered.
+// held starts a claim in another goroutine. It returns when the claim has begun its
+// transaction and waits there for a call of release(). After that call, the claim continues
+// and sends its error, or nil, to the channel answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})
@@ -295,7 +295,9 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	claim(t, s, claimOf("next"), idempotency.New) // committed later than the withdrawn call would have been
+	// When this later claim has been committed, the withdrawn claim can no longer be
+	// committed.
+	claim(t, s, claimOf("next"), idempotency.New)
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)
 	}
@@ -312,7 +314,7 @@ func TestWithdrawn(t *testing.T) {
 	claim(t, s, claimOf("in a group"), idempotency.InProgress)
 }
 
-// Close waits until a claim whose transaction has begun has its answer.
+// If a claim has begun its transaction, Close waits until the claim has returned.
 func TestCloseWaits(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		h := new(hooks)

@@ -135,7 +135,8 @@ func Example_ledger() {
 		return
 	}
 
-	// Keep the head out of reach of the database's writers.
+	// The head is the number and hash of the last seal. Keep it in a place where the users
+	// of the database cannot change it.
 	head, err := store.Ledger().Head(ctx)
 	if err != nil {
 		fmt.Println(err)

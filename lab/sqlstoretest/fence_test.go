@@ -33,7 +33,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 	s := d.store(t, sqlstore.Config{DB: db, GroupTimeout: 5 * time.Second})
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	var mu sync.Mutex
-	given := map[int64]string{} // fence to key and round
+	given := map[int64]string{} // the key and round that got each fence
 	give := func(fence int64, to string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -44,7 +44,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 	}
 	dead, overtaken := 0, 0
 	for round := range rounds {
-		lost := map[string]idempotency.Outcome{} // granted in a transaction that did not commit
+		lost := map[string]idempotency.Outcome{} // claims by key, granted in a transaction without a confirmed commit
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		begun := make(chan struct{}, 16)
@@ -82,7 +82,9 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if living.Decision != idempotency.New { // committed, but the answer was lost
+			// The key has a record, so the transaction did commit, and only the
+			// confirmation was lost.
+			if living.Decision != idempotency.New {
 				continue
 			}
 			give(living.Record.Fence, fmt.Sprintf("%s after round %d", value, round))

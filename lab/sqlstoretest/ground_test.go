@@ -131,8 +131,9 @@ func TestOldProcessStopsWriting(t *testing.T) {
 	})
 }
 
-// Open refuses a database with changed tables, with tables that a crash may empty, or
-// without permission to write.
+// Open refuses a database with changed tables, with an unlogged table, which PostgreSQL
+// empties after a crash, or without permission to write. With AllowLoss, it accepts the
+// unlogged table.
 func TestOpenChecks(t *testing.T) {
 	open := func(t *testing.T, d database) error {
 		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: d.open(t), Dialect: d.dialect})

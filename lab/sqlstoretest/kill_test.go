@@ -19,8 +19,8 @@ const (
 	childLedger  = "SQLSTORE_TEST_LEDGER"
 )
 
-// killing returns the configuration for storetest.KillClients. The client processes run
-// TestClient with this database.
+// killing returns the configuration for storetest.KillClients and storetest.KillHistory.
+// The client processes run TestClient and open the database d.
 func (d database) killing(ledger bool) storetest.Killing {
 	return storetest.Killing{Test: "TestClient", Env: []string{
 		fmt.Sprintf("%s=%d", childDialect, d.dialect), childSource + "=" + d.source, fmt.Sprintf("%s=%v", childLedger, ledger),
@@ -73,9 +73,9 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	}
 }
 
-// Client processes are killed during random calls about a few keys. There is an order of
-// all calls in which each answer agrees with the rules of a store. The calls of the
-// surviving processes are included.
+// Client processes are killed during random calls to a few keys, and this process makes
+// random calls too. The calls of both are linearizable: in some sequential order of the
+// calls, each answer follows the rules of a store.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))

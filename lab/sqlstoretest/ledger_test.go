@@ -197,9 +197,9 @@ func TestLedgerIsKept(t *testing.T) {
 	})
 }
 
-// 64 concurrent callers change keys, and the store combines their changes into groups.
-// The ledger has each change once. Three exports, each after the head of the previous
-// one, form one file that verifies.
+// 64 concurrent callers change keys, and the store combines their changes into groups. The
+// ledger has each change once. Three exports, each after the head of the previous one, form
+// one file that Verify accepts.
 func TestLedgerOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -247,8 +247,8 @@ func TestLedgerOfGroups(t *testing.T) {
 	})
 }
 
-// If the writer of an export fails, Export returns a head that marks the progress: the
-// written part verifies up to this head, so that the next export can continue there.
+// If the writer of an export fails, Export returns a head that marks the progress. Verify
+// accepts the written part up to this head, so the next export can continue there.
 func TestInterruptedExport(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -287,7 +287,7 @@ func TestInterruptedExport(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// limited is a writer that accepts as many bytes as the field left says, and then fails.
+// limited is a writer that fails after as many bytes as its field left says.
 type limited struct {
 	bytes.Buffer
 	left int

@@ -78,9 +78,10 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Each transaction counts the operations, and does not see uncommitted operations of
-// concurrent transactions. Writers in many stores can therefore exceed the quota by the
-// operations of such transactions. On SQLite they never exceed the quota.
+// Before a transaction begins operations, it counts the unfinished operations of the scope.
+// On PostgreSQL the count omits operations that concurrent transactions have not committed
+// yet. Writers in many stores can therefore exceed the quota, here by at most one operation
+// for each writer. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, stores, writers = 40, 3, 4
@@ -112,8 +113,9 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// In a scope that has used its quota, a claim gets InProgress if another store has
-// claimed the key since this store looked it up. A claim of a new key gets OverQuota.
+// A store looks up a key that has no record. Then another store claims the key, and the
+// scope has used its quota. The first store's claim of this key gets InProgress, because it
+// begins no operation. Its claim of a new key gets OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
@@ -183,8 +185,9 @@ func TestQuotaRefused(t *testing.T) {
 	}
 }
 
-// The count of a scope scans only the index of unfinished operations, without a bitmap,
-// even if most operations of the table are unfinished operations of the scope.
+// The query that counts the unfinished operations of a scope reads only the index of
+// unfinished operations. The database's plan has neither a scan of the table nor a bitmap
+// scan, even if most operations in the table are unfinished operations of the scope.
 func TestQuotaPlan(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -260,8 +263,10 @@ func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...st
 	return strings.NewReplacer(replacements...).Replace(query)
 }
 
-// With a large quota a store does not count before each transaction. A single store still
-// observes its quota exactly, and completed operations make room immediately.
+// With a large quota, a store does not count the unfinished operations before each
+// transaction. After a count it keeps an allowance, the number of operations that it may
+// begin before it counts again. A single store still never exceeds the quota and refuses
+// nothing within it. When operations are completed, new operations may begin immediately.
 func TestLargeQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, rest = 700, 25
@@ -300,9 +305,11 @@ func TestLargeQuota(t *testing.T) {
 	})
 }
 
-// A store has counted, and does not count again while another store fills the scope. After
-// a claim in a caller's transaction, and after a failed transaction, the first store counts
-// at its next claim, so it does not exceed the quota.
+// The first store has an allowance: a number of operations that it may begin before it
+// counts the unfinished operations of the scope again. The second store then begins nearly
+// as many operations as the quota permits. A claim in a caller's transaction, or a failed
+// transaction, removes the first store's allowance. At its next claim the first store
+// therefore counts again, and the scope does not exceed the quota.
 func TestLargeQuotaCountsAgain(t *testing.T) {
 	for name, event := range map[string]func(*testing.T, *hooks, *sql.DB, *sqlstore.Store){
 		"ClaimTx": func(t *testing.T, _ *hooks, db *sql.DB, s *sqlstore.Store) {

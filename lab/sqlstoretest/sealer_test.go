@@ -17,9 +17,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// A seal is made while a transaction is open, after transactions with higher numbers have
-// committed. The seal ends before the entry of the open transaction. After its commit,
-// the next seal has the remaining entries in the order of transaction numbers.
+// A transaction with entries is open, and transactions with higher numbers have committed.
+// A seal made now covers only the entries before those of the open transaction. After the
+// transaction has committed, the next seal covers the remaining entries, in the order of
+// transaction numbers.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -64,9 +65,9 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The lease of the first sealer ends during its transaction. The transaction has
-	// locked the row of the table idempotency_sealer, so the second sealer cannot take
-	// over and does not wait.
+	// The first sealer's lease ends while the sealer's transaction has locked the row of
+	// the table idempotency_sealer. The second sealer skips the locked row, so it does not
+	// wait and gets ErrOtherSealer.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -91,7 +92,8 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The two sealers have different fences, and each seal has the fence of its sealer.
+	// Each sealer gets a fence, a new number, with its lease, and writes it into its seals.
+	// Seals of two sealers therefore have two different fences.
 	fences := map[int64]bool{}
 	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
 		if err != nil {
@@ -106,8 +108,9 @@ func TestTwoSealers(t *testing.T) {
 	}
 }
 
-// During a storm of claims, sealers run in sequence and concurrently. Each entry is
-// sealed once. The ledger verifies with each head that the sealers passed to Sink.
+// Three sealers run during many concurrent claims, and one sealer runs after them. Each
+// entry is sealed once. Verify accepts the ledger with all heads that the sealers have
+// passed to the function SealerConfig.Sink.
 func TestSealersInAStorm(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -145,7 +148,7 @@ func TestSealersInAStorm(t *testing.T) {
 				}
 			})
 		}
-		// A verification during the storm sees only complete seals.
+		// Verify, called during the claims, sees only complete seals.
 		sealers.Go(func() {
 			for n := 0; ctx.Err() == nil || n == 0; n++ {
 				time.Sleep(10 * time.Millisecond)
@@ -161,8 +164,8 @@ func TestSealersInAStorm(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 		sealers.Wait()
-		// The last sealer of the storm usually gave its lease back. If it was stopped
-		// while it took the lease, the new sealer must wait for the end of the lease.
+		// The last of the three sealers has usually given its lease back. If it was stopped
+		// while it took the lease, the new sealer must wait until the lease ends.
 		k := sealer(t, s.Ledger())
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if _, err := k.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
@@ -201,16 +204,18 @@ func TestSealsAreBounded(t *testing.T) {
 	})
 }
 
-// A database is restored into another server with lower transaction numbers. A store
-// opened after the restore begins a new epoch of the ledger, so its entries come after
-// all restored entries. A store opened before the restore refuses to write.
+// A database is restored into another server, where transaction numbers are lower. Entries
+// are ordered by epoch first and transaction number second. A store opened after the
+// restore begins a new epoch, so its entries come after all restored entries. A store
+// opened before the restore refuses to write.
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
 	claim(t, s, claimOf("before"), idempotency.New)
 	first := seal(t, sealer(t, s.Ledger()))
 	claim(t, s, claimOf("not sealed"), idempotency.New)
-	// Transaction numbers of this server are far below the other server's.
+	// Make the database look restored from another server: it stores the identity of the
+	// other server, and a transaction number far above the numbers of this server.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -232,7 +237,7 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	if report.Seals != 3 || last.N != 3 {
 		t.Errorf("%+v, want a seal of the old epoch and one of the new", report)
 	}
-	// Reopening starts no further epoch.
+	// A second store that is opened after the restore does not begin another epoch.
 	d.store(t, sqlstore.Config{Ledger: true})
 	var epoch int64
 	if err := db.QueryRow(`SELECT epoch FROM idempotency_sealer`).Scan(&epoch); err != nil || epoch != 2 {
@@ -240,8 +245,9 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	}
 }
 
-// Client processes with ledgers, one of them sealing, are killed during their calls: each
-// change has one entry, each entry one change, and the seals verify.
+// Client processes with a ledger are killed during their calls, and one of them at a time
+// is the sealer. Afterwards the ledger has one entry for each change of a record and no
+// other entry, and Verify accepts the seals.
 func TestLedgerOfKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -249,7 +255,7 @@ func TestLedgerOfKilledClients(t *testing.T) {
 		var heads []ledger.Head
 		killing := d.killing(true)
 		killing.Round = func() {
-			if d.dialect == sqlstore.PostgreSQL { // the sealers among the clients are dead
+			if d.dialect == sqlstore.PostgreSQL { // end the lease of a killed sealer
 				if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 					t.Fatal(err)
 				}
@@ -263,8 +269,9 @@ func TestLedgerOfKilledClients(t *testing.T) {
 	})
 }
 
-// untilSealed seals until no unsealed entry is left. Transactions of a killed client end
-// a little later than the client.
+// untilSealed makes seals until all entries are sealed, and returns the last head. On
+// PostgreSQL this can take several seals, because the transaction of a killed client may
+// end a little later than the client.
 func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger.Head {
 	t.Helper()
 	k := sealer(t, s.Ledger())

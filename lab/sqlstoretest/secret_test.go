@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// With a secret, no entry of the ledger shows a scope or the value of a key in clear
-// text. The ledger verifies, and an operator with the secret finds the entries of a key.
+// With a secret, no entry of the ledger shows a scope or the value of a key in clear text.
+// Verify accepts the ledger, and an operator with the secret finds the entries of a key.
 // Entries under two secrets have nothing in common.
 func TestLedgerSecret(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -63,7 +63,10 @@ func TestLedgerSecret(t *testing.T) {
 				t.Errorf("purged %d, want 4", n)
 			}
 			advance(-time.Hour)
-			claim(t, s, of("g"), idempotency.New) // the clock was set back, so c and f become unresolved
+			// The store notices that the clock was set back. The operations order-c and
+			// order-f are in doubt, so they become unresolved, and each gets one more
+			// entry.
+			claim(t, s, of("g"), idempotency.New)
 
 			head := seal(t, sealer(t, s.Ledger()))
 			report := verify(t, s.Ledger(), head)
@@ -90,7 +93,7 @@ func TestLedgerSecret(t *testing.T) {
 			if got := fmt.Sprint(found); got != "map[claimed:1 completed:1 masked:1 purged:1]" || report.Entries != 19 {
 				t.Errorf("found %s of %d entries", got, report.Entries)
 			}
-			do(s.Close()) // the store has no goroutines when its fields are formatted
+			do(s.Close()) // end the store's goroutines before formatting reads its fields
 			shown := file.String() + fmt.Sprintf("%v %+v %#v %+v %#v", s, s, s, *s.Ledger(), *s.Ledger())
 			for _, text := range []string{"tenant-7", "order-", secret, fmt.Sprint([]byte(secret)), fmt.Sprintf("%#v", []byte(secret))} {
 				if strings.Contains(shown, text) {

@@ -243,8 +243,9 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A renewal is another claim by the owner of the key. It waits for the lock on the
-	// key too, because the owner must not get InProgress. Another claimant gets
+	// If the owner of a claim repeats it, the store renews the claim. The renewal waits for
+	// the lock on the key, like the completion above: the owner must not get InProgress,
+	// because that means that another claimant has the key. Other claimants do get
 	// InProgress.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -430,11 +431,13 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("ClaimTx in a full store: got %v, %v, want full", out.Decision, err)
 		}
 		tx.Rollback()
-		for i := range 50 { // 50 duplicates of 50 keys: none was evicted
+		for i := range 50 { // the full store has not deleted any of its 50 keys
 			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.Duplicate)
 		}
 		advance(2 * time.Hour)
-		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.New) // the expired key still has its row
+		// Purge has not run, so the expired key still has its row. A claim of this key adds
+		// no row, so the full store accepts it.
+		claim(t, s, claimOf(fmt.Sprint(0, 0)), idempotency.New)
 		if n, err := s.Purge(t.Context()); err != nil || n != 9 {
 			t.Errorf("purged %d, %v, want 9", n, err)
 		}

@@ -35,7 +35,7 @@ func TestRetryStorm(t *testing.T) {
 		effects := make([]atomic.Int32, commands)
 		var originals, duplicates int64
 		var seconds float64
-		later := rand.Perm(commands)[:repeated/2] // repeated after the restart
+		later := rand.Perm(commands)[:repeated/2] // commands to repeat after the restart
 		for half := range 2 {
 			s := d.store(t, sqlstore.Config{Capacity: 129600})
 			g, err := idempotency.NewGuard(idempotency.GuardConfig{Store: s, Policy: policy})
@@ -58,7 +58,7 @@ func TestRetryStorm(t *testing.T) {
 				for i := range commands {
 					work <- i
 					if i*(repeated-len(later))/commands != (i+1)*(repeated-len(later))/commands {
-						work <- max(0, i-i%97) // one of the last hundred
+						work <- max(0, i-i%97) // repeat one of the last 97 commands
 					}
 				}
 			} else {

@@ -95,9 +95,6 @@ func TestLedgerTampering(t *testing.T) {
 		}
 		verify(t, s.Ledger(), heads...)
 
-		// tampered changes the tables with statements, checks that Verify returns the
-		// error want (nil if want is zero), and restores the tables. In a statement, {0}
-		// to {8} stand for the sequence numbers of the entries.
 		copies := []string{`idempotency_ledger`, `idempotency_seals`}
 		for _, table := range copies {
 			if _, err := db.Exec(fmt.Sprintf(`CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s`, table)); err != nil {
@@ -117,6 +114,9 @@ func TestLedgerTampering(t *testing.T) {
 				}
 			}
 		}
+		// tampered edits the tables with the statements, checks that Verify returns the error
+		// want (nil if want is zero), and restores the tables from their copies. In a
+		// statement, {0} to {8} stand for the sequence numbers of the ledger's 9 entries.
 		tampered := func(name string, want ledger.TamperError, anchors []ledger.Head, statements ...string) {
 			t.Helper()
 			for _, statement := range statements {
@@ -171,7 +171,7 @@ func TestLedgerTampering(t *testing.T) {
 				}
 				for _, v := range values {
 					if c.Name() == "response_hash" {
-						v = `hash` // the column is NULL before
+						v = `hash` // the column is NULL, so appending would not change it
 					}
 					name := fmt.Sprintf("%s.%s = %s", table, c.Name(), v)
 					switch c.Name() {
@@ -223,7 +223,7 @@ func tamperedPlace(t *testing.T, l *sqlstore.Ledger, name string, db *sql.DB, re
 	defer restore()
 	if _, err := db.Exec(statement); err != nil {
 		if strings.Contains(strings.ToUpper(err.Error()), "UNIQUE") || strings.Contains(err.Error(), "duplicate key") {
-			return // the place is occupied
+			return // another entry has this place, so the database refused the edit
 		}
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -243,9 +243,10 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash. On PostgreSQL the
-// entry's place is among the sealed entries. On SQLite its place is after the sealed
-// entries, because no sequence number between two sealed entries is free.
+// forge returns a statement that adds an entry with a valid hash. On PostgreSQL entries are
+// ordered by transaction number and then by sequence number, so the new entry can be among
+// the sealed entries. On SQLite they are ordered by sequence number alone. No number
+// between two sealed entries is free, so the new entry comes after the sealed entries.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {
 		return `INSERT INTO idempotency_ledger SELECT ` + forged(`{5} + 1000`) + ` FROM idempotency_ledger WHERE seq = {5}`

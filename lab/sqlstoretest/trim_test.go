@@ -14,7 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// remark appends n entries, seals them, and returns the head of the ledger.
+// remark appends n remarks to the ledger l as entries, seals them with k, and returns the
+// ledger's head.
 func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.Head {
 	t.Helper()
 	for n > 0 {
@@ -30,8 +31,8 @@ func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.
 	return seal(t, k)
 }
 
-// An exported ledger is trimmed to its last seal. Verification then reads only later
-// entries, and both exports form one ledger.
+// After an export, Trim deletes the entries up to the last seal. Verify then reads only
+// later entries. The export and a later export form one ledger together.
 func TestTrim(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		entries := 20_000
@@ -90,9 +91,10 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// Verify refuses a head with another hash than the seal to which the ledger was
-		// trimmed. A head stored elsewhere therefore shows whether the ledger was cut and
-		// restarted.
+		// The variable last holds the head to which the ledger was trimmed. Verify refuses
+		// a head with the same seal number and another hash. If the ledger is replaced by
+		// another one that claims to be trimmed, a head stored elsewhere therefore reveals
+		// this.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {
@@ -139,7 +141,9 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 			t.Errorf("the schema accepts replay_safe %d and hash %s", values.safe, values.hash)
 		}
 	}
-	if _, err := db.Exec(fmt.Sprintf(insert, 0, "hash")); err != nil { // the hash of another entry
+	// The row is a copy of another entry with a changed note. The copied hash does not
+	// match, but the schema cannot check this.
+	if _, err := db.Exec(fmt.Sprintf(insert, 0, "hash")); err != nil {
 		t.Fatal(err)
 	}
 	end := remark(t, l, k, 2)
@@ -153,8 +157,8 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	}
 }
 
-// The documented rights suffice for an application, even after a restore into another
-// server, when its store starts an epoch of the ledger.
+// A role with only the documented rights can use a store with a ledger. This includes the
+// first store after a restore into another server, which begins a new epoch of the ledger.
 func TestLeastPrivilege(t *testing.T) {
 	d := newPostgreSQL(t)
 	admin := d.open(t)

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// If a lookup did not find a key, the next claim of the key does not read the key again.
-// The decision still uses the state of the database at the claim.
+// A claim usually reads the key's record before its transaction. If a lookup has just found
+// no record, the next claim omits this read. The transaction still decides by the key's
+// record in the database, for example if another store has added it since the lookup.
 func TestClaimAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})
