@@ -193,8 +193,7 @@ func (c *checks) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // there is no change
-	//nolint:errcheck // nothing was changed
+	defer tx.Rollback() //nolint:errcheck // the UPDATE only tests whether writing is possible
 	if _, err := tx.ExecContext(ctx, `UPDATE `+c.schema.Meta+` SET value = value WHERE name = 'schema'`); err != nil {
 		return fmt.Errorf("the database refuses writes; open it without mode=ro or immutable, with the right to write to the file, its folder and the tables: %w", err)
 	}

@@ -164,8 +164,7 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // no effect after a commit
-	//nolint:errcheck // after a commit there is nothing to roll back
+	defer tx.Rollback() //nolint:errcheck // no effect after a commit
 	exec := func(statements ...string) error {
 		for _, statement := range statements {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
