@@ -59,7 +59,7 @@ func (s *settings) on(id string, severity lint.Severity) bool {
 	return severity != lint.Info || s.enable.has(id)
 }
 
-// ruleList is a flag with rule IDs.
+// ruleList is the value of a flag: IDs of rules, or "all".
 type ruleList []string
 
 func (l *ruleList) String() string { return strings.Join(*l, ",") }
@@ -82,7 +82,8 @@ func (l *ruleList) has(id string) bool {
 	return slices.Contains(*l, id) || slices.Contains(*l, "all")
 }
 
-// nameList is a flag with qualified functions.
+// nameList is the value of a flag: names of functions with their packages, such as
+// import/path.Func.
 type nameList []string
 
 func (l *nameList) String() string { return strings.Join(*l, ",") }

@@ -2,8 +2,18 @@ package rules
 
 // These constants limit the searches of the rules.
 const (
-	maxPassOn  = 4   // nested functions between a random source and an exported result
-	maxLift    = 3   // nested callers of a sending function, in the search for a retry
-	maxRelated = 10  // related positions in one finding
-	maxKept    = 200 // values visited in the search for a call that may store an ID
+	// maxPassOn is the largest number of functions that a random value passes through
+	// inside a package, from its source to the result of an exported function.
+	maxPassOn = 4
+
+	// maxLift is the largest number of nested calls between a function that retries and the
+	// function that sends.
+	maxLift = 3
+
+	// maxRelated is the largest number of related positions in one finding.
+	maxRelated = 10
+
+	// maxKept is the largest number of values that mayBeStored visits when it looks for a
+	// function that may store an ID.
+	maxKept = 200
 )

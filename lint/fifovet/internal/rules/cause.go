@@ -26,6 +26,6 @@ func (p *audit) causeOf(o flow.Origin) any {
 // valueCause is the cause of findings about the value at one position.
 type valueCause struct{ pos token.Pos }
 
-// identityCause is the cause of findings about a message whose body lacks the identity of
-// the event. The field of is equal for all findings about one message.
+// identityCause is the cause of findings about a message whose body does not identify the
+// event. The value in its only field is the same for all findings about one message.
 type identityCause struct{ of any }

@@ -58,10 +58,13 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports an ignore comment for each named rule without a finding on this line
-// or the next. Otherwise outdated comments would stay. reportUnused skips disabled rules,
-// because their findings are unknown. It skips SF020 (no compliance test), because only the
-// command sqsfifo vet checks SF020. It also skips comments in the form of another tool.
+// reportUnused reports the ignore comments without effect: a comment names a rule, but this
+// line and the next have no finding of the rule. Otherwise such comments would remain after
+// the code is corrected.
+//
+// Some comments are skipped. If a rule is disabled, it is unknown whether it would have a
+// finding. SF020 (no compliance test) is checked only by the command sqsfifo vet. Comments
+// with the syntax of other tools, such as nolint:sqsfifo, may be meant for these tools.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

@@ -12,18 +12,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// depth says which functions of a package must be analyzed.
+// depth says how much of a package must be analyzed.
 type depth uint8
 
 const (
-	nothing depth = iota // skip the package, without an SSA form
-	sources              // functions may return values of clocks or random sources
-	all
+	nothing depth = iota // skip the package and build no SSA form
+	sources              // export facts about functions, but check no rule
+	all                  // export facts and check the rules
 )
 
-// neededDepth returns which functions of a package must be analyzed, and the fact whether
-// the package can concern queues (reachFact). It decides by types and names whether the
-// package can have findings, or facts for importing packages.
+// neededDepth returns how much of a package must be analyzed. It looks only at types and
+// names: they show whether the package can have findings, or facts that importing packages
+// need. neededDepth also returns a reachFact, which describes the imports of the package.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -95,9 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A package whose path has no dot may be of the standard library or of a module without
-	// a host name, and some drivers leave pass.Module empty. Only a package outside of the
-	// standard library imports a path with a host name.
+	// The path of this package has no host name. It may still belong to a module, because
+	// some drivers leave pass.Module empty. The imports decide: a package of the standard
+	// library never imports a path with a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -122,10 +122,11 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether the bodies of a package must be analyzed because of an
-// exported function with one of two properties. The name of the function promises a new
-// ID, but the function may compute the ID from its arguments. Or the function may call a
-// function argument again after an error.
+// nameMisleads reports whether the functions of a package must be analyzed although they
+// call no clock or random source. There are two reasons. The name of an exported function
+// promises a new ID, such as NewID, but the function may compute the ID from its arguments.
+// Or an exported function has a function as parameter, and may call it again after an
+// error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -188,7 +189,9 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	var bodies []body
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
-			random[v] = true // possibly a source; a trace in the SSA form decides
+			// The variable may contain a source, as in var now = time.Now, so it counts as
+			// one. The analysis of the SSA form decides later.
+			random[v] = true
 		}
 	}
 	for _, file := range pass.Files {
@@ -250,11 +253,12 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package together with its direct and indirect imports. The
-// analyzer uses the fact to skip packages unrelated to queues.
+// reachFact describes a package together with its direct and indirect imports. Where a
+// reachFact shows that a package has nothing to do with queues, the analyzer skips the
+// package.
 type reachFact struct {
-	SDK   bool // imports this project's SDK, directly or indirectly
-	Facts bool // some function has a fact for importing packages
+	SDK   bool // one of them imports package sqsfifo
+	Facts bool // a function has a fact that importing packages need, such as SinkFact
 }
 
 func (*reachFact) AFact() {}

@@ -19,11 +19,11 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // severity of the rule, unless lower was called
+	severity lint.Severity // severity of the rule, or the severity passed to lower
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
-	arg      int // 1 + index of the argument, if pos is the position of a call
+	arg      int // number of the faulty argument, from 1, if pos is the position of a call
 	whole    bool
 	text     string
 	source   flow.Origin
@@ -33,7 +33,7 @@ type finding struct {
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// The field what is the name of the faulty field or attribute of the message.
+	// This is the name of the faulty field or attribute, such as MessageBody.
 	what string
 
 	// cause is equal for findings that one change of the code would fix. Only one of these
@@ -107,16 +107,17 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is the key of findings that are reported as one: the same cause in one function.
-// Another function gets a separate finding, because a change in one function does not
-// correct the other.
+// group is a key in reportAll. Findings with the same cause in one function have an equal
+// key and are reported as one. Another function gets a separate finding, because a change
+// in one function does not correct the other.
 type group struct {
 	cause any
 	fn    *ssa.Function
 }
 
-// reportAll reports one finding for each group, and every finding without a cause, in the
-// order of their positions.
+// reportAll reports the findings in the order of their positions. Of several findings with
+// the same cause in one function it reports only one. It reports every finding without a
+// cause.
 func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
@@ -168,9 +169,9 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence is the order of the rules. Of findings with the same cause and severity, only
-// the finding of the first rule in this order is reported, because it explains the cause
-// best.
+// precedence has the rules in the order of how well they explain a cause, best first. If
+// one cause has several findings of the same severity, only the finding of the first rule
+// in this order is reported.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

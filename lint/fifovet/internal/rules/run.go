@@ -53,7 +53,8 @@ func (p *audit) check() {
 	}
 }
 
-// raw returns the single messages and batch entries of the AWS SDKs, without batch inputs.
+// raw returns the messages that the package sends directly through the AWS SDKs. Each entry
+// of a batch is a message here; the inputs of batch calls are left out.
 func (p *audit) raw() []*message.Message {
 	return slices.DeleteFunc(slices.Clone(p.messages), func(m *message.Message) bool { return m.Shape.Sdk || m.Shape.Batch })
 }

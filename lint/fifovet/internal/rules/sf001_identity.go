@@ -26,8 +26,8 @@ func distinguishes(a message.Attribute) bool {
 	return slices.ContainsFunc(variable, func(o flow.Origin) bool { return !isSetting(o) })
 }
 
-// attrOnlyIdentity checks rule SF001: the identity of the event is in an attribute and not
-// in the body.
+// attrOnlyIdentity checks rule SF001. It reports an event whose identity is in an attribute
+// and not in the body.
 func (p *audit) attrOnlyIdentity() {
 	for _, l := range p.letters {
 		if l.Evidence != message.NotFIFO {

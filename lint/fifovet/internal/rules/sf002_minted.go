@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// nondetDedupID checks rule SF002: a clock reading or a random value becomes part of the
-// identity of an event. The identity is a deduplication ID, or a field EventID or Time of
-// this SDK's types.
+// nondetDedupID checks rule SF002. It reports an identity of an event that contains a clock
+// reading or a random value. The identity is a deduplication ID, or a field EventID or Time
+// of this SDK's types.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
@@ -31,8 +31,8 @@ func mintedIdentity(u *message.Use) (flow.Origin, bool) {
 	return u.Slice.Any(flow.FromSource)
 }
 
-// dedupIDs returns the deduplication IDs, of messages to a FIFO queue, without a value from
-// a clock or random source. SF002 reports the other IDs.
+// dedupIDs returns the deduplication IDs of messages to queues that are or may be FIFO. It
+// leaves out IDs with a value from a clock or random source, because SF002 reports them.
 func (p *audit) dedupIDs() []*message.Use {
 	var ids []*message.Use
 	for _, u := range p.uses {
@@ -43,11 +43,12 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// checkMinted reports SF002 for a value u of a message that comes from the clock or random
-// source o.
+// checkMinted reports SF002 for u, which is part of a message and has a value from the
+// clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
+	// For example, an hour of the day repeats, but an hour together with a date does not.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
-		return // an hour with a date in the same ID does not repeat
+		return
 	}
 	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o)}
 	switch {
@@ -91,15 +92,15 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	p.r.report(f)
 }
 
-// constantBeside reports whether a value has no parts except constants, and values of
+// constantBeside reports whether a value consists of nothing but constants and values from
 // clocks or random sources.
 func constantBeside(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other
 }
 
-// isFallback reports whether the random ID is a default: the message has another ID if the
-// caller gives one.
+// isFallback reports whether the minted ID is only a default, used if the caller gives no
+// ID.
 func (p *audit) isFallback(u *message.Use) bool {
 	if u.M != nil {
 		for _, s := range u.M.All(u.Role) {
@@ -148,8 +149,8 @@ func (p *audit) isFallback(u *message.Use) bool {
 	return false
 }
 
-// isInBody reports whether the body of the same message also contains the value from the
-// source o.
+// isInBody reports whether the body and u are in one message and contain the same value
+// from the clock or random source o.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
 		return false
@@ -157,17 +158,17 @@ func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// isInAttribute reports whether an attribute of the same message also contains the value
-// from the source o.
+// isInAttribute reports whether an attribute and u are in one message and contain the same
+// value from the clock or random source o.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 	})
 }
 
-// mayBeStored reports whether the program also passes the fresh ID from the source o to a
-// function that may store it. A retry can then use the stored ID again, so the ID
-// identifies the event.
+// mayBeStored reports whether the program passes the ID from the source o to a function
+// that may store it, for example in a database. If so, a retry may read the stored ID and
+// send it again, so checkMinted reports only an info.
 func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// constantDedupID checks rule SF003: a deduplication ID is a constant.
+// constantDedupID checks rule SF003. It reports a deduplication ID that is a constant.
 func (p *audit) constantDedupID() {
 	for _, u := range p.dedupIDs() {
 		if text, ok := u.Slice.Constant(); ok && u.Alone {

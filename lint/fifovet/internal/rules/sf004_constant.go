@@ -7,7 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// constantBody checks rule SF004: the body is a constant and there is no deduplication ID.
+// constantBody checks rule SF004. It reports a constant body of a message without a
+// deduplication ID.
 func (p *audit) constantBody() {
 	for _, u := range p.hashedBodies() {
 		if text, ok := u.Slice.Constant(); ok && u.Alone && !u.Payload {
@@ -19,8 +20,8 @@ func (p *audit) constantBody() {
 	}
 }
 
-// hashedBodies returns the bodies of messages without a deduplication ID. SQS hashes such a
-// body.
+// hashedBodies returns the bodies of messages that may be sent without a deduplication ID.
+// SQS decides by a hash of such a body whether the message is a duplicate.
 func (p *audit) hashedBodies() []*message.Use {
 	return slices.DeleteFunc(slices.Clone(p.uses), func(u *message.Use) bool {
 		return u.Role != message.RoleBody || !u.ContentBased || u.Evidence == message.NotFIFO

@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// entityKey checks rule SF005: the deduplication ID is the group ID.
+// entityKey checks rule SF005. It reports a deduplication ID that is equal to the group ID.
 func (p *audit) entityKey() {
 	for _, u := range p.dedupIDs() {
 		if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
@@ -26,9 +26,9 @@ func (p *audit) entityKey() {
 	}
 }
 
-// mintedByCaller reports whether a value is a parameter to which some call of this package
-// passes a fresh random ID. SF005 does not report such a value: it is about the name of an
-// entity, such as an account, in place of an event's ID.
+// mintedByCaller reports whether a value is a parameter, and a call in this package passes
+// a fresh random ID for it. Such an ID belongs to one event, so SF005 does not report it.
+// SF005 reports the ID of an entity, such as an account, that several events share.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -12,16 +12,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// remintedOnRetry checks rule SF006: a loop that retries a send makes a new ID for each
-// attempt.
+// remintedOnRetry checks rule SF006. It reports a retry that makes a new ID for each
+// attempt to send.
 func (p *audit) remintedOnRetry() {
 	for _, u := range p.uses {
 		p.checkRetry(u)
 	}
 }
 
-// checkRetry reports SF006 for the value u of a message if a clock or random source gives
-// the event another identity in the next attempt to send.
+// checkRetry reports SF006 if the code repeats a failed send, and calls a clock or random
+// source again for the value u. SQS then stores the second attempt as another event.
 func (p *audit) checkRetry(u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return
@@ -43,7 +43,9 @@ func (p *audit) checkRetry(u *message.Use) {
 				continue
 			}
 			once := "call it once, before the first attempt"
-			if u.Role == message.RoleBody { // even with a call before the loop, a retry by the caller has another body
+			if u.Role == message.RoleBody {
+				// A call of the source before the loop would not be enough: if a caller
+				// retries this function, the body still changes.
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -59,18 +61,19 @@ func (p *audit) checkRetry(u *message.Use) {
 	}
 }
 
-// attempt is one attempt to send a message: minted is the call of the clock or random
-// source, send is the sending call in the same function, and values are the values in the
-// message.
+// attempt describes code that mints a value and sends a message with it. The call minted
+// returns the value: it calls the clock or random source, directly or through a function.
+// The call send is in the same function, and values are the values in the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
 	values []ssa.Value
 }
 
-// attempts returns the attempts to send the message of a use. If the function that contains
-// minted returns the message, and its caller sends the message, then the attempt is in the
-// caller: its field minted is the call of the function.
+// attempts returns the attempts to send the message of u with the value from the call
+// minted. If the function that contains this call only returns the message, its caller
+// sends the message. The attempt is then in the caller, and the caller's call of the
+// function takes the place of minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -98,10 +101,15 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// isRetried reports whether a failed send is repeated with a new value from the source.
-// There are four forms: a loop, a function argument that the callee calls again, a
-// recursive call, and a retry by a caller, up to lift callers away. If the loop is around
-// the send itself, isRetried also returns the loop's position.
+// isRetried reports whether the code repeats a failed send with a new value from the clock
+// or random source. The repetition has one of four forms:
+//
+//   - a loop around the send and the call try.minted
+//   - a function that is passed to another function, which calls it again
+//   - a function that calls itself after an error
+//   - a caller that retries; the parameter lift limits the number of nested callers
+//
+// If the loop is around the send itself, isRetried also returns the loop's position.
 func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -186,8 +194,8 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	return same
 }
 
-// holdsParameter reports whether v is read from a variable to which the function has
-// assigned the parameter param.
+// holdsParameter reports whether v is read from a variable to which an assignment gives the
+// value of the parameter param.
 func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {

@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// randomGroupID checks rule SF007: a clock or a random source reaches the group ID.
-// A group of several messages, such as the messages of one call or session, is permitted,
-// and so is a group from a fixed set.
+// randomGroupID checks rule SF007. It reports a group ID from a clock or random source,
+// because each message would have its own group. A random group ID is permitted if several
+// messages share it, such as the messages of one session. It is also permitted if there is
+// only a fixed set of IDs, for example if a random number selects one of ten groups.
 func (p *audit) randomGroupID() {
 	type groupUse struct {
 		u *message.Use

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// rawSendBypass checks rule SF008: a module has a producer, and also sends to a FIFO queue
-// by a direct call of the AWS SDK (a raw send).
+// rawSendBypass checks rule SF008. It reports a direct call of the AWS SDK that sends to a
+// FIFO queue, in a module that has a producer of sqsfifo.
 func (p *audit) rawSendBypass() {
 	if !p.reach.SDK && !p.set.forbidRaw || message.IsSDKModule(p.Pass.Pkg.Path()) {
 		return

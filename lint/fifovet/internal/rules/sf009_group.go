@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// missingGroupID checks rule SF009: a message without a group, if the queue is FIFO or the
-// message has a deduplication ID.
+// missingGroupID checks rule SF009. It reports a message without a group ID if the queue is
+// FIFO or the message has a deduplication ID.
 func (p *audit) missingGroupID() {
 	for _, m := range p.raw() {
 		if !m.Absent(message.RoleGroup) {

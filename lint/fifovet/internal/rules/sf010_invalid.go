@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// invalidID checks rule SF010: a group ID or deduplication ID that SQS refuses.
+// invalidID checks rule SF010. It reports a group ID or deduplication ID that SQS refuses.
 func (p *audit) invalidID() {
 	for _, u := range p.dedupIDs() {
 		p.bodyAsID(u)
@@ -28,12 +28,14 @@ func (p *audit) invalidID() {
 	}
 }
 
-// legalParts checks an ID joined from several parts. It reports a constant part with a
-// character that SQS refuses. It also reports an ID that is too long, if the known lengths
-// of its parts show this.
+// legalParts checks an ID that is joined from several parts. It reports a constant part
+// with a character that SQS refuses. It also reports an ID that is too long: the known
+// lengths of its parts alone exceed the limit.
 func (p *audit) legalParts(u *message.Use) {
+	// The limits do not hold for a dedupe key of sqsfifo, because the key is sent in the
+	// body and not as an ID.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
-		return // a dedupe key may be longer, because it is not sent as an ID
+		return
 	}
 	parts := p.Text(u.Value)
 	if len(parts) < 2 {
@@ -63,8 +65,10 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
+	// The limits do not hold for a dedupe key of sqsfifo, because the key is sent in the
+	// body and not as an ID.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
-		return // a dedupe key may be longer, because it is not sent as an ID
+		return
 	}
 	o := u.Slice.Origins[0]
 	if o.Kind != flow.FromConst || o.Text == "" || o.Mixed || !u.Alone {
@@ -106,9 +110,8 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body are the same parameter or field. The
-// parameter or field must also look like a body: its type is a slice, or it has the
-// name of a body, such as payload.
+// sameText reports whether the ID and the body are the same parameter or field, and this is
+// probably a whole body: its type is a slice, or it has a name such as payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {
@@ -126,7 +129,8 @@ func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	return isBytes || bodyName.MatchString(name)
 }
 
-// encoder returns the Marshal call that returned a value, unchanged, or nil.
+// encoder returns the call of a function named Marshal... if v is the result of this call,
+// possibly converted or assigned to a variable. Otherwise it returns nil.
 func (p *audit) encoder(v ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := v.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// fifoDelay checks rule SF011: a message of a FIFO queue has its own delay.
+// fifoDelay checks rule SF011. It reports a delay of a single message to a FIFO queue.
 func (p *audit) fifoDelay() {
 	for _, u := range p.uses {
 		if u.Role != message.RoleDelay || u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || p.neverTogether(u.M, u.Instr)) {
@@ -56,9 +56,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether no path sets both the delay and the group, or both the
-// delay and the deduplication ID. The parameter assigned is the instruction that sets the
-// delay.
+// neverTogether reports whether a message with a delay never has a group ID, or never has a
+// deduplication ID, because the fields are set on paths that exclude each other. The
+// parameter assigned is the instruction that sets the delay.
 func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0

@@ -8,17 +8,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// volatileBody checks rule SF012: a retry has a different body from the first attempt, and
-// no deduplication ID identifies the retry.
+// volatileBody checks rule SF012. It reports a body that changes with each attempt to send,
+// if the message has no deduplication ID.
 func (p *audit) volatileBody() {
 	for _, u := range p.hashedBodies() {
 		p.checkBody(u)
 	}
 }
 
-// checkBody reports each value from a clock or random source in a body, and a body in the
-// random order of a map. A host name is permitted, because a retry comes from the same
-// host.
+// checkBody reports each value from a clock or random source that is in the body. It also
+// reports a body in which the order of the entries is the random order of a map. A host
+// name is permitted, because a retry comes from the same host.
 func (p *audit) checkBody(u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

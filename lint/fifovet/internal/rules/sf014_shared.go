@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// sharedConstantKey checks rule SF014: one constant dedupe key for several types of events.
-// It reports each event with a constant key that the code above gives to an event of
-// another type.
+// sharedConstantKey checks rule SF014. It reports a constant dedupe key if an earlier
+// message in the package has the same key and contains an event of another type.
 func (p *audit) sharedConstantKey() {
 	first := map[string]types.Type{}
 	for _, u := range p.uses {
@@ -48,9 +47,9 @@ func (p *audit) sharedConstantKey() {
 	}
 }
 
-// eventType returns the type of a message's event. For a message of the SDK it is the
-// type of the first parameter of the function that makes the message's identity. For
-// other messages it is the type encoded into the body. It is nil if unknown.
+// eventType returns the type of the event in a message, or nil if it is unknown. For a
+// message type of sqsfifo, it takes the first parameter of the function that sets the
+// dedupe key. For a message type of AWS, it takes the value that is encoded into the body.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {

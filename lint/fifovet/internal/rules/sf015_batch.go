@@ -15,8 +15,9 @@ var batchNames = []string{
 	"SendMessageBatch", "SendMessageBatchWithContext", "PublishBatch", "PublishBatchWithContext", "DeleteMessageBatch", "DeleteMessageBatchWithContext",
 }
 
-// unreadFailures checks rule SF015: no code reads the refused entries of a batch. The rule
-// also holds for standard queues, because their batches lose entries in the same way.
+// unreadFailures checks rule SF015. It reports a batch call if no code reads the entries
+// that SQS refused. It also reports batch calls for standard queues, because they lose
+// entries in the same way.
 func (p *audit) unreadFailures() {
 	for _, fn := range p.Fns {
 		for instr := range flow.Instructions(fn) {
@@ -64,8 +65,10 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
+			// Code that runs only after an error of the call does not see the refused
+			// entries of a call without an error.
 			if afterError(use, call) {
-				continue // after an error, the batch does not count as sent
+				continue
 			}
 			field, ok := use.(*ssa.FieldAddr)
 			if !ok {
@@ -101,9 +104,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// isCompared reports whether the code does more with a slice field than read its
-// elements: it compares the length, computes with the length, or passes the field out of
-// the function.
+// isCompared reports whether the code does more with a slice field than read its elements.
+// It may compute with the length of the slice or compare the length, except in the
+// condition of a loop. Or it may pass the slice to other code, which may do this.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
@@ -134,8 +137,9 @@ func isCompared(field *ssa.FieldAddr) bool {
 	return false
 }
 
-// endsLoop reports whether a comparison is part of a loop. Such a comparison normally only
-// ends the loop over the slice.
+// endsLoop reports whether a comparison is part of a loop. If a slice's length is compared
+// in a loop, the comparison usually is the loop's end condition and not a check of the
+// number.
 func endsLoop(b *ssa.BinOp) bool {
 	return flow.Cycle(b.Block())[b.Block()]
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// sent is one send with its deduplication ID, body and queue.
+// sent is one sending call with the deduplication ID, the body and the queue of its
+// message.
 type sent struct {
 	id, body, url *message.Use
 	at            ssa.CallInstruction
 }
 
-// oneIDTwoBodies checks rule SF016: two sends on one path have the same deduplication ID
-// and different bodies, so SQS drops the second message.
+// oneIDTwoBodies checks rule SF016. It reports two sends on one path with the same
+// deduplication ID and different bodies, because SQS drops the second message.
 func (p *audit) oneIDTwoBodies() {
 	byFunction := map[*ssa.Function][]sent{}
 	for _, s := range p.sends() {
@@ -38,7 +39,8 @@ func (p *audit) oneIDTwoBodies() {
 	}
 }
 
-// sends returns the sends of the package with a deduplication ID and a body.
+// sends returns the sending calls of the package whose message has a deduplication ID and a
+// body.
 func (p *audit) sends() []sent {
 	var found []sent
 	index := map[any]int{}
@@ -78,7 +80,7 @@ func (p *audit) collide(a, b sent) bool {
 		}
 	}
 	if _, constant := a.id.Slice.Constant(); constant {
-		return false // SF003 reports this case
+		return false // SF003 reports constant deduplication IDs
 	}
 	sameID, known := sameOrigins(a.id, b.id)
 	sameBody, alsoKnown := sameOrigins(a.body, b.body)
@@ -127,8 +129,12 @@ func follows(first, second ssa.CallInstruction) bool {
 		return false
 	}
 	loop := flow.Cycle(first.Block())
+	// In a loop, the second send may follow the first only in the next iteration, with
+	// another event.
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
-		return false // the second send follows only in a later round of the loop
+		return false
 	}
-	return !afterError(second, first) // after an error, the second send is another attempt
+	// A send that runs only after an error of the first send is another attempt for the
+	// same event.
+	return !afterError(second, first)
 }
