@@ -47,8 +47,9 @@ func readBody(text string) (body, []Finding) {
 
 func (b *body) checkForm() []Finding {
 	src := textview.Bytes(b.text)
-	// A canonical text breaks none of the rules about form, so for most bodies one pass
-	// over the text is enough.
+	// A canonical text satisfies all rules about the form of a body. Most bodies are
+	// canonical, so for them this one check of the text is enough, and CanonicalizeStrict
+	// is not called.
 	if b.canonical = canonicaljson.IsCanonical(src); b.canonical {
 		return nil
 	}

@@ -63,7 +63,7 @@ const (
 	key    = "landsat|LC09_L2SP_028033_20251204"
 )
 
-// none is the offset of a finding without a place in the body.
+// none is the Offset of a finding that names no position in the body.
 const none = -1
 
 type badCase struct {
@@ -80,8 +80,8 @@ type goodCase struct {
 	message lint.Message
 }
 
-// Each bad message breaks its rule in one place and breaks no other rule. The good
-// messages of a rule are as similar as possible to the bad messages.
+// Each bad message breaks the rule of its case in one place, and breaks no other rule. The
+// good messages of a rule are as similar as possible to the bad messages.
 var cases = []struct {
 	rule string
 	bad  []badCase

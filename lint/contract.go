@@ -22,8 +22,9 @@ func (c Contract) organization() string {
 	return c.Organization
 }
 
-// CheckOrganization returns nil if the name is a label of an event_source, else findings of
-// rule SF043 (event-source). The empty name stands for [KFM].
+// CheckOrganization checks whether c.Organization can be the first label of an
+// event_source. It returns nil if so, and findings of rule SF043 (event-source) if not. An
+// empty Organization stands for [KFM].
 func (c Contract) CheckOrganization() []Finding {
 	if fault := labelFault(c.organization()); fault != "" {
 		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.organization())+fault)}
@@ -31,9 +32,8 @@ func (c Contract) CheckOrganization() []Finding {
 	return nil
 }
 
-// CheckBody checks a body alone against the rules on bodies: form, characters and
-// envelope. Consumers use CheckBody because they no longer have the message as sent.
-// Otherwise CheckBody is like [Check].
+// CheckBody is like [Check] for a consumer, which has only the body of a message. It checks
+// the rules on bodies: form, characters and envelope.
 func (c Contract) CheckBody(body string) []Finding {
 	_, fs := c.checkBody(body)
 	sortFindings(fs)

@@ -1,5 +1,5 @@
 // Package lint has the rules for messages on an SQS FIFO queue with content-based
-// deduplication: a message within the rules is neither lost nor doubled.
+// deduplication. A message that breaks no rule is neither lost nor stored twice.
 //
 // # Problem
 //
@@ -37,7 +37,8 @@
 //
 // The rules SF001 to SF020 have a form on Go source, which package fifovet checks; some
 // of them also have a form on messages. [Rules] has severities, wordings, sources,
-// fixes and examples.
+// fixes and examples. After the ID and the name of each rule, the table describes code or
+// messages that break the rule.
 //
 //	SF001  attr-only-identity           the identity of the event is in an attribute and not in the body
 //	SF002  nondeterministic-dedup-id    a clock or a random source reaches the deduplication ID

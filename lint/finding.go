@@ -12,11 +12,11 @@ import (
 // Finding is one violation of one rule by one message. Its JSON form is stable like the
 // rule's ID: releases add members and never rename them.
 type Finding struct {
-	// Rule is the ID of the rule; [Lookup] returns the rule.
+	// Rule is the ID of the rule, such as "SF001". [Lookup] returns the rule.
 	Rule string `json:"rule"`
 
-	// Severity is usually the severity of the rule. The wording of the rule names the cases
-	// with another severity.
+	// Severity is usually the severity of the rule. Some findings of a rule have another
+	// severity; [Rule.Wording] describes them.
 	Severity Severity `json:"severity"`
 
 	// Field is the part of the message, under its name in the SQS API: "MessageBody",
@@ -107,9 +107,9 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt returns the start of a body for the text of a finding. It quotes the body only if
-// the body has unprintable characters, because quoting would escape each quotation mark in
-// JSON.
+// excerpt returns the start of a body for the text of a finding. Quotes would escape each
+// quotation mark of a JSON text, so excerpt adds quotes only to a body with unprintable
+// characters.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

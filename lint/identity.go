@@ -20,11 +20,11 @@ import (
 // such attributes are the same event: a retry may have other values.
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity searches the values of the body for the identities in the attributes.
-// It reads the body once.
+// checkIdentity checks each attribute with the name of an ID, such as event_id. It reports
+// the attribute if its value is not in the body. It reads the body once.
 func checkIdentity(m Message, b body) []Finding {
-	var carriers map[string][]string // possible texts of each attribute's value
-	var carried map[string]bool      // whether the body contains each text
+	var carriers map[string][]string // for each attribute: the possible texts of its value
+	var carried map[string]bool      // for each of these texts: whether the body contains it
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {
 			continue
@@ -73,8 +73,9 @@ func lostIdentity(m Message, name, value string) Finding {
 		holds, excerpt(m.Body), quote(name)))
 }
 
-// bodyHash returns the deduplication ID that SQS computes for a body with content-based
-// deduplication (F-011). The hash sent as an explicit ID is the same ID (F-014).
+// bodyHash returns the deduplication ID that SQS computes from a body with content-based
+// deduplication (F-011). SQS compares this ID also with explicit IDs: a message with the
+// hash as its explicit ID is a duplicate (F-014).
 func bodyHash(text string) string {
 	sum := sha256.Sum256(textview.Bytes(text))
 	return hex.EncodeToString(sum[:])

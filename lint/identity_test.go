@@ -50,9 +50,9 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// Check has no finding SF001 for the example message of KFM v11.2.3, section 6, because
-// dedupe_key in the body has the value of the attribute. The example is not a complete
-// envelope, so other rules report it.
+// The example message of KFM v11.2.3, section 6, has an attribute unique_key. Its value is
+// also in the body, as dedupe_key, so Check reports no lost identity (SF001). The example
+// is not a complete envelope, so Check reports rule SF040.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}
@@ -67,9 +67,10 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// Without an explicit ID, SF001 is an error. With an explicit ID, SF001 is an info,
-// because the ID overrides the content hash (F-013). An explicit ID equal to the hash
-// overrides nothing (F-014), so SF001 is an error.
+// An identity that is only in an attribute (SF001) is an error without an explicit
+// deduplication ID, because SQS hashes only the body. With an explicit ID, which replaces
+// the hash (F-013), SF001 is only an info. An explicit ID equal to the hash has no effect
+// (F-014), so SF001 is an error.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

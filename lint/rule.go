@@ -11,8 +11,8 @@ import (
 type Severity uint8
 
 const (
-	// Error: the message loses events, breaks the contract or is refused by SQS. A
-	// producer that enforces the rules does not send the message.
+	// Error: SQS refuses the message or drops an event, or the message breaks the
+	// contract. A producer that enforces the rules does not send the message.
 	Error Severity = iota
 
 	// Warning: the message can be sent, but a person should read the code.
@@ -79,12 +79,12 @@ type Rule struct {
 	// number of an observed fact about SQS (F-xxx).
 	Source string
 
-	// Fix is the general change that removes a violation; a finding may have a more
-	// specific one.
+	// Fix describes the change that removes a violation. The Fix of a [Finding] may be more
+	// specific.
 	Fix string
 
-	// Limits describe the Go source in which the pass over source misses violations, one
-	// sentence each.
+	// Limits describe the Go source in which the check of source code misses violations,
+	// one sentence each.
 	Limits []string
 
 	// Passes are the passes that check the rule.
@@ -102,14 +102,13 @@ type Rule struct {
 type Passes uint8
 
 const (
-	// OnMessage: [Check] checks the rule, on one outgoing message.
+	// OnMessage: [Check] applies the rule to each outgoing message.
 	OnMessage Passes = 1 << iota
 
-	// OnStream: [Stream] checks the rule, on a message and the earlier messages.
+	// OnStream: [Stream] applies the rule to each message and the earlier messages.
 	OnStream
 
-	// OnSource: the rule is about Go source. Package fifovet or the command "sqsfifo vet"
-	// checks it.
+	// OnSource: package fifovet or the command "sqsfifo vet" applies the rule to Go source.
 	OnSource
 )
 
@@ -164,10 +163,14 @@ func RefusedBySQS(id string) bool {
 	}
 }
 
-// The IDs of the rules are grouped by subject. Rules below SF020 are checked in Go source,
-// some of them also in messages. SF02x are about whole packages, SF03x about the bytes of
-// the body, SF04x about the envelope, SF05x about limits of SQS, and SF06x about the stream
-// of messages.
+// The IDs of the rules are grouped by subject:
+//
+//   - SF001 to SF019: Go source, and for some rules also messages
+//   - SF020 to SF029: whole packages
+//   - SF030 to SF039: the bytes of the body
+//   - SF040 to SF049: the envelope
+//   - SF050 to SF059: limits of SQS
+//   - SF060 to SF069: a message compared with earlier messages
 const (
 	attrOnlyIdentity   = "SF001"
 	nondeterministicID = "SF002"

@@ -14,14 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Stream checks the messages of one queue, in the order of their sends, against the rules
-// on a message and the earlier messages. Like SQS, a Stream remembers a message for five
-// minutes; an equal message does not extend this time. A message sent again unchanged keeps
-// these rules, however often.
+// Stream checks the messages of one queue, in the order of their sends. It applies the
+// rules on single messages, and rules SF060 to SF064, which compare a message with the
+// earlier ones. Like SQS, a Stream remembers a message for five minutes; an equal message
+// does not extend this time. If an unchanged message is sent again, however often, it does
+// not break rules SF060 to SF064.
 //
-// A Stream is safe for concurrent use; the order is the order of the calls. A Stream
-// keeps about 250 bytes of a message and none of its text. Create a Stream with
-// [NewStream].
+// A Stream is safe for concurrent use; the order is the order of the calls. For each
+// message, a Stream stores about 250 bytes and none of the message's text. Create a Stream
+// with [NewStream].
 type Stream struct {
 	mu     sync.Mutex
 	n      int // messages so far
@@ -94,8 +95,8 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	return fs
 }
 
-// Unseen returns the number of messages that the stream could not remember, because it
-// already remembered 33 million messages. Check compares no later message with them.
+// Unseen returns the number of messages that the stream did not store, because it already
+// remembered 33 million messages. Later messages are not compared with these messages.
 func (s *Stream) Unseen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,8 @@ func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is
 	return sighting{}, time.Time{}, false
 }
 
-// sameID compares two messages with one deduplication ID; SQS drops the second.
+// sameID compares the message m with an earlier message that has the same deduplication ID.
+// SQS drops m.
 func sameID(m Message, is, was sighting, since time.Time) []Finding {
 	if was.body != is.body {
 		return []Finding{found(dedupIDReused, "MessageDeduplicationId", fmt.Sprintf(

@@ -136,8 +136,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A stream forgets a message five minutes after the first of several equal messages. A
-// repeated message does not restart the interval.
+// A stream remembers equal messages until five minutes after the first of them. A
+// repetition does not extend this time.
 func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	s := lint.NewStream()
 	for _, at := range []time.Duration{0, 4 * time.Minute, 5*time.Minute - 1} {
@@ -147,7 +147,8 @@ func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	assert.NotEmpty(t, s.Check(start.Add(5*time.Minute), good()), "and remember this one")
 }
 
-// A stream agrees with a model made of maps and texts.
+// For random messages, a Stream has the same findings as a simple model of it: three maps
+// with the text of the earlier messages.
 func TestStreamAgainstAModel(t *testing.T) {
 	type seen struct {
 		at                        time.Time

@@ -18,8 +18,8 @@ import (
 
 var wanted = regexp.MustCompile("[`\"](SF[0-9]{3}): ")
 
-// TestEveryRuleHasACase compares the rule table with the test data: a rule without
-// breaking code is a rule that was never tested.
+// TestEveryRuleHasACase compares the rule table with the test data. For each rule, the test
+// data must have code that breaks the rule; otherwise the rule is never tested.
 func TestEveryRuleHasACase(t *testing.T) {
 	cases := map[string]int{}
 	err := filepath.WalkDir("testdata/src/example.com", func(path string, d fs.DirEntry, err error) error {

@@ -62,18 +62,20 @@
 //
 // # Reach and limits
 //
-// TestShapes measures the reach on generated call sites: combinations of value sources,
-// carriers, senders, paths and queues. docs/rules.md lists, under each rule, the shapes
+// TestShapes measures how much the analyzer finds in generated code. This code sends
+// values from various sources, such as a clock, and passes them to the send in various
+// ways, such as through a helper function. docs/rules.md lists, under each rule, the code
 // that the analyzer does not follow. The general limits are:
 //
-//   - An interface is followed if it has one implementation in its own package, in the
-//     package of the caller or in the imports of that package. Test doubles and
-//     decorators do not count as implementations. A clock or a generator of IDs is
-//     known by its name, as in now, newID and IDGenerator.NewID.
-//   - A function value is followed if a variable or a field has one value.
-//   - A functional option, and a message that a function gets by value and returns, is
-//     unknown. Elements of a slice count as one element, and so do attributes with
-//     names from a table.
+//   - A call of an interface method is followed if the interface has one implementation
+//     in its own package, in the package of the caller or in the imports of that package.
+//     Test doubles and decorators do not count as implementations. A clock or a generator
+//     of IDs is known by its name, as in now, newID and IDGenerator.NewID.
+//   - A call of a function value is followed if the variable or field with the function
+//     is assigned only one value.
+//   - A message that a functional option completes is unknown, and so is a message that a
+//     function gets by value and returns. All elements of a slice count as one element.
+//     All attributes whose names come from a table count as one attribute.
 //   - Paths through a function matter only for the question whether a field is set. An
 //     ID that is minted and then overwritten is reported as a fallback.
 //   - Functions of other packages are known by facts: functions that end in a send, that
@@ -81,9 +83,9 @@
 //     success. The encoders, hashes and formatters of the standard library are known by
 //     name.
 //   - A retry is a loop, a function that calls itself or its argument again, or a
-//     caller within the package, up to three calls away.
-//   - Files, databases, contexts, reflection and channels of other functions end the
-//     search.
+//     retry by a caller within the package, up to three calls away.
+//   - The search for the origin of a value ends at files, databases, contexts,
+//     reflection and channels made by other functions.
 //   - The analyzer cannot decide whether the fields in a deduplication ID identify an
 //     event. The rules on messages and the compliance tests check the messages
 //     themselves.

@@ -154,8 +154,8 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill expands a sender's text: it removes the parts for absent fields, and replaces
-// each other field by its expression.
+// fill replaces each %name in the code of a sender, such as %body, by the expression in
+// fields["name"]. It keeps a part of the form <name ...> only if fields has this name.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// shape is one generated call site: a function that sends a message. The call site is wrong
-// if it breaks the rule.
+// shape is one generated function that sends a message, called a call site. The call site
+// is wrong if it breaks the rule.
 type shape struct {
 	rule    string // the rule that a wrong site breaks and a right site keeps
 	wrong   bool
@@ -26,7 +26,8 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry puts the expression of a source into the texts of a carrier, in place of each "@".
+// carry returns the code of a carrier with the expression of the source s in place of each
+// "@". For example, the carrier "id := @" is code that assigns the source to a variable.
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -46,7 +47,9 @@ func (s sender) attributeMap(name, expr string) string {
 
 const jsonOrder = `encode(e)`
 
-// shapesOf generates every call site of TestShapes.
+// shapesOf generates the code for TestShapes: functions that send a message, some of which
+// break a rule. Most of them are in pairs: the first breaks the rule (wrong), and the
+// second does not (right).
 func shapesOf() []shape {
 	var all []shape
 	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w path, fields map[string]string, decl, pre string) {
@@ -69,8 +72,8 @@ func shapesOf() []shape {
 	for i, s := range senders {
 		for j, c := range carriers {
 			n++
-			// Call sites with a deduplication ID that is minted (wrong), or comes from the
-			// event (right).
+			// A deduplication ID breaks SF002 if it is minted (wrong). It does not if it
+			// comes from the event (right).
 			for k, src := range []source{mintedSources[(i+j)%len(mintedSources)], eventSources[(i+j)%len(eventSources)]} {
 				q, w := at(n)
 				decl, pre, expr := carry(c, src)
@@ -79,24 +82,28 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 || s.name == "another package" && false {
 				continue
 			}
-			// Call sites with a group ID that is minted (wrong), or an account (right).
+			// A group ID breaks SF007 if it is new for each message (wrong). It does not if
+			// it is the event's account (right).
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
 					w = ways[0]
 				}
+				// For the entries of a batch, one random group ID is right.
 				if s.name == "v2 batch by append" {
-					continue // one group is right for several entries of a batch
+					continue
 				}
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// Call sites with a deduplication ID that is a constant (wrong), or also has a
-			// field of the event (right).
+			// A deduplication ID breaks SF003 if it is a constant (wrong). It does not if
+			// it is a constant followed by a field of the event (right).
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
+				// The carrier "branch" selects one of two values, so the ID would not be a
+				// constant.
 				if c.name == "branch" {
-					continue // a choice between two constants is not a constant
+					continue
 				}
 				decl, pre, expr := carry(c, src)
 				add("SF003", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr}, decl, pre)
@@ -104,8 +111,8 @@ func shapesOf() []shape {
 		}
 	}
 
-	// Call sites without a deduplication ID, whose body changes with each attempt (wrong)
-	// or not (right).
+	// Without a deduplication ID, SQS hashes the body. The body breaks SF012 if it changes
+	// with each attempt (wrong). It does not if it comes from the event (right).
 	for i, s := range senders {
 		for j, b := range bodies {
 			n++
@@ -130,15 +137,15 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, ways[n%len(ways)], fields, decl, pre)
 			}
 		}
-		// Call sites without a deduplication ID, whose body is a constant (wrong) or a
-		// field of the event (right).
+		// Without a deduplication ID, the body breaks SF004 if it is a constant (wrong). It
+		// does not if it is a field of the event (right).
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
 			add("SF004", k == 0, src, c, s, certain(i), ways[i%len(ways)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// Call sites with the event's ID in an attribute. The body lacks the ID (wrong) or
-		// has it (right).
+		// An attribute contains the event's ID. This breaks SF001 if the body lacks the ID
+		// (wrong). It does not if the body has it too (right).
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -151,22 +158,23 @@ func shapesOf() []shape {
 					body = jsonOrder
 				}
 				fields := map[string]string{"body": body, "group": "e.Account", "attributes": s.attributeMap("event_id", expr)}
+				// The code of this sender cannot set attributes.
 				if s.name == "another package" {
-					continue // this sender has no attributes
+					continue
 				}
 				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
 			}
 		}
-		// Call sites with a character in the deduplication ID: one that SQS refuses
-		// (wrong), or a permitted one (right).
+		// A deduplication ID breaks SF010 if SQS refuses one of its characters (wrong). It
+		// does not if SQS permits them all (right).
 		for _, v := range []struct {
 			expr  string
 			wrong bool
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// Call sites with a retry. The deduplication ID is minted again (wrong) or a field
-		// of the event (right).
+		// The code retries a send. It breaks SF006 if it mints the deduplication ID again
+		// (wrong). It does not if the ID is a field of the event (right).
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -201,10 +209,11 @@ func shapesOf() []shape {
 	return all
 }
 
-// body is a way to encode the body of a message.
+// body is code that encodes an event as the body of a message. "@" stands for the
+// expression of a source.
 type body struct {
 	name, decl, pre, expr string
-	fixed                 string // expression for the same body without the fault
+	fixed                 string // expression with the same text in each attempt
 	clock                 bool   // the body contains a time
 	limit                 string
 }
@@ -241,8 +250,8 @@ var retryForms = []retryForm{
 	{"function of the program", `func untilDone$(f func() error) error { var err error; for range 3 { if err = f(); err == nil { return nil } }; return err }`, `return untilDone$(func() error { @send })`},
 }
 
-// batchShapes returns call sites that send a batch and ignore the refused entries (wrong)
-// or read them (right).
+// batchShapes returns call sites that send a batch. They break SF015 if they ignore the
+// refused entries (wrong); they do not if they read them (right).
 func batchShapes() []shape {
 	var all []shape
 	calls := []struct{ name, call string }{
@@ -281,8 +290,9 @@ func batchShapes() []shape {
 	return all
 }
 
-// pairShapes returns call sites with two sends on one path. The sends have one
-// deduplication ID and two bodies (wrong), or two IDs or one body (right).
+// pairShapes returns call sites that send two messages, one after the other. They break
+// SF016 if both messages have one deduplication ID and their bodies differ (wrong). They do
+// not if the IDs differ or the bodies are equal (right).
 func pairShapes() []shape {
 	var all []shape
 	forms := []struct {

@@ -16,12 +16,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// site is one call site of testdata/src/example.com/sites: the code from a comment
-// "site name: wrong SF001", or "site name: right", to the next such comment.
+// site is one call site in testdata/src/example.com/sites: code that sends a message. It
+// begins with a comment "site name: wrong SF001" (code that breaks a rule) or "site name:
+// right", and ends at the next such comment.
 type site struct {
 	name string
-	rule string // broken rule, or "" for a right site
-	in   string // function with the finding, if outside of the site
+	rule string // the rule that the code breaks, or "" if it breaks none
+	in   string // name of the function with the finding, if outside of this code
 
 	pos, end token.Pos
 }

@@ -118,8 +118,8 @@ issues:
 	assert.Equal(t, want, got)
 }
 
-// checkOut makes a git repository of golangci-lint's module, with the tag requested by
-// "golangci-lint custom".
+// checkOut makes a git repository of golangci-lint's module, with the tag that the command
+// "golangci-lint custom" requests.
 func checkOut(t *testing.T, dir string) {
 	t.Helper()
 	out := command(t, t.TempDir(), "go", "mod", "download", "-json", "github.com/golangci/golangci-lint/v2@"+golangciVersion)
@@ -142,10 +142,11 @@ func checkOut(t *testing.T, dir string) {
 	command(t, dir, "git", "tag", golangciVersion)
 }
 
-// command runs a program and returns its standard output.
+// command runs a program and returns its standard output. It fails the test if the program
+// fails.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...) // #nosec G204 -- the commands above
+	cmd := exec.CommandContext(t.Context(), name, args...) // #nosec G204 -- the tests of this file choose the program
 	cmd.Dir = dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -104,5 +104,6 @@ func counted(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// GetLoadMode makes golangci-lint load types, because the rules follow values.
+// GetLoadMode makes golangci-lint load the types of each package, because the analyzer
+// needs them to find where a value comes from.
 func (*plugin) GetLoadMode() string { return register.LoadModeTypesInfo }

@@ -79,7 +79,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// golangci-lint makes an issue of each related place, so the plugin removes the places.
+// golangci-lint would report each related position of a finding as a separate issue, so the
+// plugin removes the related positions.
 func TestAFindingIsOneIssue(t *testing.T) {
 	run := fifovet.Analyzer.Run
 	t.Cleanup(func() { fifovet.Analyzer.Run = run })
