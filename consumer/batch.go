@@ -59,9 +59,9 @@ func (e *engine) headOf(b *groupBatch) *item {
 	return b.items[0]
 }
 
-// handleHead handles the first message of a batch. It returns true if the message may be
-// deleted: it was handled, is a duplicate, was parked or is skipped. It returns false if
-// the message must not be deleted and the batch has to end.
+// handleHead handles the first message of a batch. It returns true for a message to
+// delete: handled, duplicate, parked or skipped. It returns false if the batch must end
+// without the delete.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
 		if deletable, again := e.giveUp(b, it, e.rules.Then, errDeliveries); !again {
@@ -180,10 +180,9 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch has to end.
-// One reason is that SQS did not confirm the delete: the message may come back, and a
-// later message of the group must not be handled before it. The other reason is a newer
-// batch: the consumer has received the group again.
+// remove deletes the first message of a batch. It returns false if the batch has to end:
+// SQS did not confirm the delete, so the message may come back before later messages of
+// the group; or a newer receive contains the group again.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)

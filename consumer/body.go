@@ -49,12 +49,11 @@ func unwrapSNS(body string) string {
 	return *n.Message
 }
 
-// payloadOf returns the part of a body that determines the handler's effect: the payload
-// of an envelope, or the whole of any other body. For an SNS notification, the body is
-// the message inside. JSON is returned in its canonical form. The fingerprint of an event
-// is made from this result. It is therefore the same with any JSON encoder, and with or
-// without an envelope. It does not depend on T, so recorded fingerprints stay valid after
-// a change of T.
+// payloadOf returns the part of a body that determines the handler's effect: an
+// envelope's payload, or any other body entirely. For an SNS notification, the body is
+// the message inside. The fingerprint of an event comes from this result. Canonical JSON
+// makes it independent of JSON encoders, envelopes and T, so recorded fingerprints stay
+// valid after a change of T.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

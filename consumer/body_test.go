@@ -67,9 +67,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// An event arrives twice: as an envelope, and as an SNS notification that contains the
-// envelope. The second message is a duplicate, because the fingerprint depends only on
-// the payload.
+// An event arrives twice: as an envelope, and inside an SNS notification. The second
+// message is a duplicate, because the fingerprint depends only on the payload.
 func TestNotificationIsDuplicate(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

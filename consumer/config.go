@@ -61,8 +61,8 @@ type Config[T any] struct {
 	// ASCII characters without a space. The default is "consume".
 	Effect string
 
-	// KeepKeys is the time for which the store keeps a key. It must be at least the time
-	// for which the queue and its dead-letter queue keep a message. The default is 30 days.
+	// KeepKeys is the store's retention time of keys: at least the message retention of
+	// the queue and of its dead-letter queue. The default is 30 days.
 	KeepKeys time.Duration
 
 	// Groups is the largest number of handlers that run concurrently. The default is 64.
@@ -175,10 +175,10 @@ func (a Action) String() string {
 
 // Failure decides the fate of failed messages.
 type Failure struct {
-	// Then is the action for a message that failed permanently or in all of its attempts.
-	// It is required, because no default suits every program. After parking or skipping,
-	// the group continues without the message, which breaks the order of the group at this
-	// message. Blocking stops the group.
+	// Then is the action for a message after a permanent failure or a failure of all
+	// attempts. Required, because no default suits every program. After parking or
+	// skipping, the group continues without the message, which breaks the group's order
+	// at this point. Blocking stops the group.
 	Then Action
 
 	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
@@ -188,21 +188,20 @@ type Failure struct {
 	// attributes and 1 MiB.
 	ParkingQueue string
 
-	// Attempts is the number of calls of the handler for one message. If the last of them
-	// fails, the action in the field Then applies to the message. The default is 5.
+	// Attempts is the maximum number of handler calls for one message. After a failure of
+	// the last call, the action Then applies. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count with which a message is still handled. A
-	// message with a larger count is not handled; the action in the field Then applies to
-	// it. This ends the crash loop of a handler that kills its process. Only the first
-	// message of a group in the answer to a receive is checked. Each crash also raises the
-	// counts of the later messages in the answer, although the handler was never called for
-	// them. The default is 8.
+	// Deliveries is the largest receive count of a handled message. Above it, the action
+	// Then applies without a call of the handler, which ends the crash loop of a handler
+	// that kills its process. Only the first message of a group in a receive's answer is
+	// checked: a crash also raises the counts of later messages, without any call of
+	// their handler. The default is 8.
 	Deliveries int
 
-	// Base and Most limit the wait before another attempt. The wait is random. It is at
-	// most Base after the first failed attempt; the limit doubles with each failure, up to
-	// Most. The defaults are 1 s and 1 min.
+	// Base and Most limit the random wait before another attempt: at most Base after the
+	// first failure, doubling with each failure up to Most. The defaults are 1 s and 1
+	// min.
 	Base, Most time.Duration
 
 	// Unresolved is for messages whose effect may have happened ([AtMostOnce]). The

@@ -44,15 +44,15 @@ func Permanent(err error) error { return wrap(err, failedForGood, 0) }
 func NotDone(err error) error { return wrap(err, failed, 0) }
 
 // Unresolved wraps an error after which the effect may have happened, for example a
-// timeout of a payment. With [AtMostOnce] the handler is not called again: see
-// Config.Probe and Failure.Unresolved. With [AtLeastOnce] the handler is called again, as
-// after an error that is not wrapped. Unresolved returns nil for a nil error.
+// timeout of a payment. With [AtMostOnce], the handler is not called again: see
+// Config.Probe and Failure.Unresolved. With [AtLeastOnce], it is called again, as after
+// an unwrapped error. Unresolved returns nil for a nil error.
 func Unresolved(err error) error { return wrap(err, unresolved, 0) }
 
-// Defer wraps an error so that the call of the handler does not count as an attempt. The
-// group pauses for the given duration, at least a millisecond, and the handler is called
-// again. Defer is for conditions that do not depend on the message: a service is closed,
-// a limit is reached. Defer returns nil for a nil error.
+// Defer wraps an error of a handler call that must not count as an attempt. The group
+// pauses for the given duration, at least a millisecond, before the next call. Use Defer
+// for conditions independent of the message: a closed service, a reached limit. Defer
+// returns nil for a nil error.
 func Defer(err error, d time.Duration) error { return wrap(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -111,9 +111,9 @@ func (e *DeniedError) Error() string {
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// ShutdownError reports that the shutdown was not complete at the end of its time. SQS
-// delivers the undeleted messages of the groups in Running and Unreleased again after
-// their visibility timeouts.
+// ShutdownError reports an incomplete shutdown at the end of its time. SQS delivers the
+// undeleted messages of groups in Running and Unreleased again after their visibility
+// timeouts.
 type ShutdownError struct {
 	// Running are the groups whose handlers have not returned, sorted.
 	Running []string

@@ -69,8 +69,8 @@ func TestUndecodable(t *testing.T) {
 	})
 }
 
-// A message with a body of 1 MiB has the largest size that SQS accepts. The reason does
-// not fit into this message, so the message is parked without a reason.
+// A message with a body of 1 MiB, the largest size for SQS, has no space for the reason,
+// and is parked without a reason.
 func TestParkFullMessage(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		body := strings.Repeat("x", 1<<20)

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a received message, until it is deleted or its batch ends. The batch has the
-// messages of one group from one receive (see groupBatch).
+// item is a received message until its delete or the end of its batch. A batch has one
+// group's messages of one receive (see groupBatch).
 type item struct {
 	raw      types.Message
 	group    string

@@ -75,8 +75,8 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 	}
 }
 
-// copyOf returns the copy of a message for the parking queue. If extra is true, it adds
-// the attributes that explain the failure, as far as they fit into the message.
+// copyOf returns a message's copy for the parking queue. With extra, it adds attributes
+// about the failure, as far as they fit.
 func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	body := it.raw.Body
 	attributes := map[string]types.MessageAttributeValue{}

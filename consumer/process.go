@@ -71,8 +71,8 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 	return o
 }
 
-// guarded calls f in a separate goroutine, so that a panic or a runtime.Goexit in f does
-// not end the goroutine of the consumer.
+// guarded calls f in a separate goroutine: a panic or runtime.Goexit in f must not end
+// the consumer's goroutine.
 func guarded(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -160,8 +160,8 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 	return outcome{kind: handled}
 }
 
-// acquireClaim claims the key of a message. If ok is false, the handler must not be
-// called, and the outcome has the reason.
+// acquireClaim claims a message's key. If ok is false, do not call the handler; the
+// outcome has the reason.
 func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
 	want := c.claimOf(it, m)
 	for range 2 {

@@ -65,8 +65,8 @@ func (e *engine) acquire(b *groupBatch, it *item) bool {
 	return false
 }
 
-// yield is called after the handler of a batch has returned. It sets the state of the
-// batch to next, and lets other batches call their handlers.
+// yield is called after a batch's handler has returned. It sets the batch's state to
+// next, and lets other batches call their handlers.
 func (e *engine) yield(b *groupBatch, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,10 +118,9 @@ func (e *engine) begin(t *waiter) {
 	close(t.granted)
 }
 
-// limitReceives makes the consumer receive fewer messages for a while if a received
-// message has a high receive count. The handler of such a message may have killed a
-// process. If it kills this process too, only few other messages were in hand and have to
-// be delivered again. The caller holds e.mu.
+// limitReceives reduces the number of received messages for a while, after a message with
+// a high receive count: its handler may have killed a process. If it kills this process
+// too, SQS delivers only few other messages again. The caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:

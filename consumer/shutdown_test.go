@@ -72,9 +72,8 @@ func TestShutdownWithStuckHandlers(t *testing.T) {
 	})
 }
 
-// A shutdown begins while the answer of a receive is under way. The consumer repeats the
-// receive with the same attempt ID and makes the messages of the answer visible to other
-// consumers.
+// A shutdown begins during a receive. The consumer repeats the receive with the same
+// attempt ID, and makes the answer's messages visible to other consumers.
 func TestShutdownSalvagesReceive(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// Client is the subset of *sqs.Client that a consumer calls. *sqs.Client implements it,
-// and so does the fake queue of package sqstest. A client that wraps an *sqs.Client must
-// pass on the options of each call, because they turn the SDK's retries off.
+// Client is the subset of *sqs.Client called by a consumer. *sqs.Client and the fake
+// queue of package sqstest implement it. A wrapper of *sqs.Client must pass on each
+// call's options, which turn the SDK's retries off.
 type Client interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)

@@ -31,9 +31,9 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// After an ordinary error the consumer keeps its claim of the key and calls the handler
-// again. A parked message is not a success in the store: if its event is sent again, the
-// handler is called.
+// After an ordinary error the consumer keeps its claim and calls the handler again.
+// Parking is not a success in the store: if the event is sent again, the handler is
+// called.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true

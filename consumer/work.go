@@ -49,8 +49,8 @@ func (e *engine) work(ctx context.Context) error {
 	return errors.Join(failure, incomplete)
 }
 
-// drain waits until all messages are deleted or visible to other consumers. When the time
-// of the shutdown is over, it returns a [*ShutdownError].
+// drain waits until all messages are deleted or visible to other consumers. At the end of
+// the shutdown's time it returns a [*ShutdownError].
 func (e *engine) drain() error {
 	handlers := time.NewTimer(e.stop * 4 / 5)
 	defer handlers.Stop()
@@ -76,8 +76,8 @@ func (e *engine) drain() error {
 	}
 }
 
-// awaitCalls waits until the calls of SQS and of the store have returned, but at most a
-// second: a client may ignore the end of its context.
+// awaitCalls waits for running calls of SQS and of the store, at most a second: a client
+// may ignore the end of its context.
 func (e *engine) awaitCalls() {
 	done := make(chan struct{})
 	go func() {

@@ -46,8 +46,8 @@ type ArchivedRow struct {
 	// answer.
 	MessageID, SequenceNumber string
 
-	// Added is the time of the call of Add, and Left the time at which the message left
-	// the outbox. If SQS accepted the message, it did so between these times.
+	// Added is the time of Add, and Left the time of leaving the outbox. If SQS accepted
+	// the message, it did so between these times.
 	Added, Left time.Time
 }
 

@@ -37,11 +37,10 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds. If the
-// database's clock was set back (a step), the result is the time that remained before the
-// step. After a step of more than five seconds, shortenLease also moves the end of the
-// lease in the database back. Otherwise a relay that waits for the end of the lease would
-// wait longer, by the length of the step.
+// shortenLease returns the remaining time of the leader's lease in microseconds, as
+// before a step of the database's clock. After a backward step of more than five seconds,
+// it also moves the lease's end in the database back: relays waiting for this end would
+// otherwise wait longer by the step.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -93,10 +93,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded in spite of the error, and then new rows are
-		// marked as possibly sent. The relay does not send them, so its next commit
-		// removes these marks. ErrBadConn makes package sql close the connection, which
-		// may still be in the transaction.
+		// The commit may have succeeded in spite of the error, so new rows may be marked
+		// as possibly sent. The relay does not send these rows, and its next commit
+		// removes the marks. ErrBadConn makes package sql close the connection, which may
+		// still be in the transaction.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, b := range p.batches {
 			if b.untried {
@@ -181,9 +181,9 @@ type plans struct {
 	bytes       int         // total size of the messages in the field batches
 }
 
-// plan decides what to do with the rows of each group. The rows are sorted by group and
-// position. now is the database's time, and requestedAt is the time on the relay's clock
-// when the relay asked the database for now.
+// plan decides about the rows of each group, which are sorted by group and position. now
+// is the database's time; requestedAt is the relay's time just before the request for
+// now.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]

@@ -29,10 +29,10 @@ type GroupStats struct {
 	// outbox.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first attempt to send the first message, if the
-	// message was possibly sent and is not confirmed. Otherwise it is zero. LateIn is the
-	// time until the message is late, that is, until SQS may have forgotten the first
-	// attempt. If LateIn is 0 and FirstAttempt is set, the message is late now.
+	// FirstAttempt is the start of the first message's first attempt, if the message was
+	// possibly sent and is unconfirmed; otherwise zero. LateIn is the time until SQS may
+	// have forgotten this attempt (late). With FirstAttempt set and LateIn 0, the message
+	// is late now.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }

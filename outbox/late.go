@@ -39,14 +39,14 @@ type LateRow struct {
 	Added        time.Time
 }
 
-// Late returns the late messages ordered by group and position: messages that were
-// possibly sent so long ago that SQS may not recognise another attempt. Each of them may
-// be in the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
-// database and needs no relay.
+// Late returns the late messages ordered by group and position: messages possibly sent so
+// long ago that SQS may not recognise another attempt. Each may be in the queue; only
+// [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the database and needs no
+// relay.
 //
-// One commit may record several messages of a group as possibly sent, with one time. When
-// this time is too long ago, all of these messages are late. Some of them may never have
-// been sent: the database does not record that.
+// One commit records several messages of a group as possibly sent, with one time, so all
+// of them become late together. Some may never have been sent: the database does not
+// record that.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.each(ctx, func(rows *sql.Rows) error {

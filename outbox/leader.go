@@ -9,10 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// awaitLeadership waits until this relay leads. It returns an error only if the relay
-// must end. It returns the fence (the number of the takeover) and the end of the lease on
-// the relay's clock. The lease begins at the relay's time just before the request to the
-// database, so it ends no later than the lease in the database.
+// awaitLeadership waits until this relay leads. It returns the fence (the number of the
+// takeover) and the lease's end on the relay's clock, or an error if the relay must end.
+// The lease counts from just before the request to the database, so it ends no later than
+// in the database.
 func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := r.pause(ctx, wait); err != nil {

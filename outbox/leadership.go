@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// leadership is the state of this relay while it leads: from the takeover until the lease
-// ends or Run returns. Only the goroutine of Run changes the fields. A separate goroutine
-// calls Sender.SendMessageAsync for all messages. That call may block until the sender's
-// buffer has room, and would otherwise block Run or a callback of the sender.
+// leadership is the state of a leading relay, from the takeover until the lease ends or
+// Run returns. Only Run's goroutine changes the fields. A separate goroutine makes all
+// calls of Sender.SendMessageAsync, which may block until the sender's buffer has room
+// and must block neither Run nor a callback of the sender.
 type leadership struct {
 	*Relay
 	fence int64
@@ -81,8 +81,8 @@ func (t *leadership) busy() []string {
 	return out
 }
 
-// A stopped group waits firstPause after its first failure, then twice as long each
-// time. The wait is at most maxPause and at most an eighth of ResendFor.
+// A stopped group waits firstPause after its first failure, then twice as long each time,
+// at most maxPause and at most an eighth of ResendFor.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second

@@ -40,9 +40,9 @@ type Config struct {
 	AllowLoss bool
 }
 
-// LatePolicy selects what the relay does with late messages. A message is late if it was
-// possibly sent, and its first attempt was at least [Config].ResendFor ago. It may be in
-// the queue, and if the relay sent it again, SQS might deliver it twice.
+// LatePolicy selects the relay's action for late messages: possibly sent, with a first
+// attempt at least [Config].ResendFor ago. A late message may be in the queue, and a
+// resend might deliver it twice.
 type LatePolicy uint8
 
 const (

@@ -33,11 +33,10 @@ type RelayConfig struct {
 	// machine's name and the process ID.
 	Holder string
 
-	// Lease is the time for which a relay leads after each renewal of its lease. If the
-	// leader does not renew it, for example after a crash, another relay takes over when the
-	// lease has ended. Zero means 15 s. Lease is 500 ms to 60 s and at most half of
-	// [Config].ResendFor, so that a new leader can send the messages in flight again before
-	// they are late.
+	// Lease is the relay's time as leader after each renewal. Without a renewal, for
+	// example after a crash, another relay takes over at its end. Zero means 15 s. Lease
+	// is 500 ms to 60 s and at most half of [Config].ResendFor, so a new leader can
+	// resend the messages in flight before they are late.
 	Lease time.Duration
 
 	// Poll is the interval at which an idle relay looks for messages. A relay that does
@@ -49,8 +48,8 @@ type RelayConfig struct {
 	Groups int
 
 	// GroupRows is the number of messages of one group that one commit records as
-	// possibly sent. The relay then sends them in sequence. Zero means 10. After a crash,
-	// up to GroupRows messages of each group may be sent again.
+	// possibly sent, to be sent in sequence. Zero means 10. A crash may cause up to
+	// GroupRows resends in each group.
 	GroupRows int
 
 	// Logger records the start and end of leadership, database errors, and each message

@@ -29,14 +29,13 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if this batch is the first one that marked its rows as possibly
-	// sent. When the batch ends, the relay then removes the marks of rows that were
-	// certainly not stored. A row with an older mark keeps it, because the earlier
-	// attempt may have stored the row.
+	// untried is true for the first batch that marked its rows as possibly sent. At the
+	// end of this batch the relay removes the marks of rows certainly not stored. An
+	// older mark stays, because the earlier attempt may have stored the row.
 	untried bool
 
-	// receipts has the receipts of the rows confirmed so far, in order. err is the error of
-	// the next row, or nil if that row was not tried yet.
+	// receipts has the receipts of the confirmed rows, in order. err is the next row's
+	// error, or nil before its attempt.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row

@@ -49,9 +49,9 @@ var schema = &sqldb.Schema{
 }
 
 // Positions begin at 1 in each group. Times are microseconds since 1970. A row of
-// outbox_attempts belongs to a group: the group's messages from from_position to
-// to_position may have been sent, and first_attempt is the time of the first attempt. If
-// to_position is less than from_position, no message of the group may have been sent.
+// outbox_attempts belongs to a group: its messages from from_position to to_position were
+// possibly sent, the first attempt at first_attempt. With to_position below
+// from_position, no message was possibly sent.
 const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL

@@ -48,8 +48,8 @@ func (t *leadership) serve(ctx context.Context) {
 	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
 }
 
-// finish waits for all messages in flight, but only until the context of Close ends. Then
-// it cancels the sends still in flight, and waits for their outcomes.
+// finish waits for all messages in flight until the context of Close ends. It then
+// cancels the remaining sends and waits for their outcomes.
 func (t *leadership) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
@@ -130,9 +130,8 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather records the outcomes of the batches that have ended. If there are confirmed
-// rows, which the next commit deletes, gather waits up to gatherTime for more, so that
-// one commit deletes the rows of several groups.
+// gather records the outcomes of ended batches. With confirmed rows, gather waits up to
+// gatherTime for more, so one commit deletes rows of several groups.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {

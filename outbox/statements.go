@@ -13,9 +13,9 @@ type statements struct {
 	archivedAfter, archivedAt string
 }
 
-// heads finds up to ?3 message groups in the index, in order, starting after the group
-// ?1. The query jumps from one group to the next, so its cost depends on the number of
-// groups and not on the number of rows.
+// heads finds up to ?3 message groups in the index, in order, starting after group ?1.
+// The query jumps from group to group: its cost depends on the number of groups, not of
+// rows.
 const heads = `WITH RECURSIVE heads (message_group, n) AS (
   SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
   UNION ALL
@@ -52,8 +52,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
-		// If the answer to a takeover was lost, the relay repeats the takeover, and its
-		// token in the row shows that the first takeover succeeded.
+		// After a takeover without an answer, the relay repeats the takeover; its token
+		// in the row shows that the first one succeeded.
 		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 
@@ -69,8 +69,8 @@ func newStatements(d Dialect) statements {
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
-		// The statement reads up to ?5 rows of each group in the query available. It leaves out
-		// a row if the rows before it have ?6 bytes or more in all.
+		// Read up to ?5 rows of each group in query available, without rows after the
+		// first ?6 bytes of the group.
 		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

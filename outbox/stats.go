@@ -75,9 +75,9 @@ type RelayStats struct {
 	Stopped []Stopped
 }
 
-// Stopped is a message group that waits because its first message failed or is held. At the
-// time in the field Until, the relay reads the message's row again, and sends the message
-// again if a resend is permitted.
+// Stopped is a message group waiting because its first message failed or is held. At the
+// time Until, the relay reads the message's row again, and resends the message if a
+// resend is permitted.
 type Stopped struct {
 	Group     string
 	Position  int64

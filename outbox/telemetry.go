@@ -25,8 +25,8 @@ type gauges struct {
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/outbox"
 
-// newMeters creates the instruments. At each collection only the leader reads the
-// values of the gauges from the database, so each value is reported once.
+// newMeters creates the instruments. Only the leader reads gauge values from the
+// database, so each value is reported once.
 func newMeters(provider metric.MeterProvider, read func(context.Context) (g gauges, leading bool, err error)) (r meters, err error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()

@@ -23,8 +23,8 @@ type attempt struct {
 	tagged   bool // the message has the replay attribute
 }
 
-// fits reports whether the next item may be sent now: if no message is in flight, or if
-// the item and the messages in flight have at most BytesInFlight bytes.
+// fits reports whether the next item may be sent now: without messages in flight, or up
+// to BytesInFlight bytes together with them.
 func (r *runner) fits() bool {
 	if len(r.ready) == 0 || r.inFlight == 0 {
 		return true
@@ -62,8 +62,8 @@ func (r *runner) commit(ctx context.Context, n int) error {
 	return nil
 }
 
-// nextAttempt decides, by the time now, what to do with the first item of a group. If the
-// item is to be sent, it returns the attempt. Otherwise it returns nil.
+// nextAttempt decides about a group's first item at the time now. It returns the attempt
+// to make, or nil.
 func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
 	return r.apply(l, item, p.decide(r.plan.Options, item, now))
@@ -91,9 +91,9 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	return nil
 }
 
-// load reads the messages of the attempts from the source. It removes an attempt in three
-// cases: the message is missing; the message differs from the plan, or from what the
-// source recorded about it; or the message need not be sent any more (see recheck).
+// load reads the attempts' messages from the source. It removes an attempt in three
+// cases: a missing message; a message different from the plan or from the source's
+// record; a message with no further need of a send (see recheck).
 func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
 	if len(attempts) == 0 {
 		return nil, nil

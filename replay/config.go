@@ -22,8 +22,8 @@ type Sender interface {
 
 // Config configures [Run]. Source, Sender and Journal are required.
 type Config struct {
-	// Source has the messages of the plan. It is the source of NewPlan, or another source
-	// with the same Name, for example the same file opened again.
+	// Source has the plan's messages: the source of NewPlan, or another with the same
+	// Name, for example the same file opened again.
 	Source  Source
 	Sender  Sender
 	Journal *Journal

@@ -33,8 +33,8 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// decideNow returns the decision about an item that no run has tried. It depends on the
-// options, the item's record and the time.
+// decideNow returns the decision about an item without an attempt, from the options, the
+// item's record and the time.
 func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.actionFor(o, d.label)
@@ -55,12 +55,11 @@ type Step struct {
 	Resend bool
 }
 
-// DryRun returns the steps of a run that begins at the given time. It makes no request
-// and does not read the source. The steps are the items to send, in plan order, up to and
-// including the item that stops each group. The journal may be nil before the first run.
+// DryRun returns the steps of a run at the given time: the items to send, in plan order,
+// each group up to and including the item that stops it. It makes no request and does not
+// read the source. The journal may be nil before the first run.
 //
-// If the run begins later than the dry run assumed, the items may have other labels. An
-// item that the plan skips is still not sent.
+// A later run may give other labels. Items skipped by the plan are still not sent.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

@@ -59,7 +59,7 @@ var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt
 
 func (p *PlannedItem) join(other *PlannedItem) {
 	// The joined Sent is the time range in which SQS may have accepted the message. A
-	// pending item adds nothing to it, because it was never sent.
+	// pending item was never sent and adds nothing.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status

@@ -43,14 +43,14 @@ type Item struct {
 	// keep it stable while a plan is used.
 	Position string
 
-	// Message is the message to send, with the original Body and Group. It is nil if the
-	// record is unreadable; Err has the reason.
+	// Message is the message to send, with the original Body and Group. It is nil for an
+	// unreadable record; Err has the reason.
 	Message *sqsfifo.Message
 	Err     error
 
-	// Group, DedupeKey and BodyHash (in hexadecimal) come from a record that is separate
-	// from the message. If the message differs from them, the item has drifted and is not
-	// sent. A field that the record lacks is empty and is not compared.
+	// Group, DedupeKey and BodyHash (in hexadecimal) come from a record separate from the
+	// message. An item whose message differs has drifted and is not sent. Empty fields
+	// are not compared.
 	Group, DedupeKey, BodyHash string
 
 	Status Status
@@ -77,8 +77,8 @@ type Source interface {
 	// after the first error.
 	Scan(ctx context.Context) iter.Seq2[Item, error]
 
-	// Fetch returns one item for each position, in the order of the positions. If the source
-	// does not have an item any more, the returned item has neither a Message nor an Err.
+	// Fetch returns one item for each position, in the order of positions. An item gone
+	// from the source has neither Message nor Err.
 	Fetch(ctx context.Context, positions []string) ([]Item, error)
 }
 
@@ -98,8 +98,8 @@ func parseEnvelope(body string) (envelope, error) {
 	return e, nil
 }
 
-// messageOf returns the message to send for a body and a group, for sources that do not
-// store whole messages. It reads the other fields from the body.
+// messageOf builds a message from a body and a group, for sources without whole messages.
+// The body has the other fields.
 func messageOf(body, group string) (*sqsfifo.Message, error) {
 	e, err := parseEnvelope(body)
 	if err != nil {
@@ -113,9 +113,9 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drift says why the message of an item must not be sent: there is no message, it differs
-// from the values that the source recorded separately, or its dedupe key is not the one
-// in its body. If none of these is the case, drift returns "".
+// drift returns the reason against sending an item's message: no message, a difference
+// from the source's separate record, or a dedupe key different from its body's. Without a
+// reason, drift returns "".
 func (it *Item) drift() string {
 	switch {
 	case it.Message == nil:

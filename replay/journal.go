@@ -16,10 +16,11 @@ import (
 	"syscall"
 )
 
-// Journal is the file with the entries of all runs of one plan. An entry is one line with
-// a checksum. Entries written together take one write and one fsync. A crash may cut off the last write, and then [OpenJournal]
-// removes the incomplete write. Nothing was sent after an incomplete write, because a run
-// sends a message only after a complete write. A Journal is for one goroutine at a time.
+// Journal is the file with the entries of all runs of one plan, one line with a checksum
+// each. Entries written together take one write and one fsync. After a crash,
+// [OpenJournal] removes an incomplete last write. Nothing was sent after it, because a
+// run sends a message only after a complete write. A Journal is for one goroutine at a
+// time.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only
@@ -80,8 +81,8 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may append to the file at the same time. The journal is therefore read only
-	// up to the file's present size. The bytes after it may end with half a line.
+	// A run may be appending to the file. Read only up to the file's present size; the
+	// bytes after it may end with half a line.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

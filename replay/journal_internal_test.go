@@ -256,8 +256,8 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	require.ErrorContains(t, j.append(t.Context(), someEntries()[0]), "cannot be appended to")
 }
 
-// A journal is refused if its entries do not fit the plan, come before the begin of any
-// run, or have an unknown kind.
+// A journal is refused if its entries do not fit the plan, precede the begin of any run,
+// or have an unknown kind.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
 	begin := journalEntry{Kind: entryBegin, Plan: plan.ID, Run: "r"}

@@ -25,8 +25,7 @@ const maxJournalLine = 64 << 10
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // linePlace is the position of a line in the journal. A commit is one write of one or
-// more lines. The field commit is the number of the line's commit, and following is the
-// number of later lines in that commit.
+// more lines: commit is its number, and following the number of later lines in it.
 type linePlace struct{ commit, following uint64 }
 
 // follows reports whether q is the place of the next line after a line at p.

@@ -61,8 +61,8 @@ func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 // Name implements [Source].
 func (s *JSONLines) Name() string { return s.name }
 
-// Scan implements [Source]. The position of an item is the offset of its line. If the
-// first line is not a message, the file has another format, and Scan ends with an error.
+// Scan implements [Source]. An item's position is the offset of its line. If the first
+// line is not a message, the file has another format, and Scan ends with an error.
 func (s *JSONLines) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		lines := messageline.NewReader(io.NewSectionReader(s.r, 0, s.size), 1<<20)

@@ -6,10 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Interval is the deduplication interval of SQS: the time for which SQS suppresses a copy
-// of a message. Margin allows for the time that a request takes and for differences
-// between clocks. If an item is sent less than Margin before or after the end of
-// Interval, SQS may or may not suppress it ([LabelEdge]).
+// Interval is the deduplication interval of SQS. Margin allows for the duration of a
+// request and for differences between clocks. Within Margin around the end of Interval,
+// SQS may or may not suppress an item ([LabelEdge]).
 const (
 	Interval = window.Interval
 	Margin   = Interval - ResendFor
@@ -33,8 +32,8 @@ const (
 
 var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
 
-// Sent is a range of time in which SQS accepted a message: not before From and not after
-// To. A zero From means that there is no lower bound.
+// Sent is the range of time in which SQS accepted a message: not before From, not after
+// To. A zero From sets no lower bound.
 type Sent struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`

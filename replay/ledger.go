@@ -13,9 +13,9 @@ const (
 	ledgerEnded     = "replay_ended"
 )
 
-// LedgerEntry is an entry for an audit, without payload. Kind is "replay_started" before
-// the first send, "replay_triggered" for each tried item, with its outcome, and
-// "replay_ended" with the report. Only replay_triggered has the fields of an item.
+// LedgerEntry is an audit entry without payload. Kind is "replay_started" before the
+// first send, "replay_triggered" for each tried item with its outcome, and "replay_ended"
+// with the report. Only replay_triggered has an item's fields.
 type LedgerEntry struct {
 	Time   time.Time `json:"time"`
 	Kind   string    `json:"kind"`

@@ -34,8 +34,8 @@ var windowPolicies = []WindowPolicy{WindowSkip, WindowSend, WindowWait}
 
 // Filter selects items. Zero fields select all.
 type Filter struct {
-	// From and Before limit the time of the item's last send. If the source has no such
-	// time, they limit the item's event_time.
+	// From and Before limit the time of the item's last send, or else the item's
+	// event_time.
 	From   time.Time `json:"from,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 
@@ -79,17 +79,17 @@ const (
 	// ActionSkip does not send the item. Its group continues.
 	ActionSkip Action = "skip"
 
-	// ActionUnresolved does not send the item, because it may have been stored and SQS
-	// may have forgotten it. An operator resolves the item.
+	// ActionUnresolved does not send the item: it may have been stored, and SQS may have
+	// forgotten it. An operator resolves the item.
 	ActionUnresolved Action = "unresolved"
 
 	// ActionConflict does not send the item, because another message of the source has the
 	// same dedupe key.
 	ActionConflict Action = "conflict"
 
-	// ActionDrift is for an item whose message differs from what the source recorded
-	// about it, for example the hash of the body. The run reads the item again, and sends
-	// it only if the message now equals the record.
+	// ActionDrift is for an item whose message differs from the source's record about it,
+	// for example the hash of the body. The run reads the item again, and sends it only
+	// if message and record now agree.
 	ActionDrift Action = "drift"
 )
 
@@ -115,9 +115,8 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the SHA-256 of the body in hexadecimal. It is the hash that the source
-	// recorded or, if there is none, the hash of the body when the plan was made. A run
-	// sends only a body with this hash.
+	// BodyHash is the SHA-256 of the body in hexadecimal: recorded by the source, or else
+	// computed when the plan was made. A run sends only a body with this hash.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
@@ -229,16 +228,14 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// planItem converts an item of the source to an item of a plan. If the message differs
-// from what the source recorded about it, planItem sets ActionDrift. It sets no other
-// action, and no label.
+// planItem converts an item of the source to an item of a plan. For a message different
+// from the source's record, it sets ActionDrift. It sets no other action and no label.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Values that the source recorded separately take precedence over the values in the
-		// message. If the message is changed after the plan was made, a run finds that it
-		// differs from the plan.
+		// Values recorded separately take precedence over values in the message. If the
+		// message changes after the plan, a run finds the difference.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -280,8 +277,8 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// A drift replaces every other action, except for an item that was delivered or
-	// discarded: it is skipped anyway, so its body does not matter.
+	// A drift replaces every other action, except for a delivered or discarded item: it
+	// is skipped anyway.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

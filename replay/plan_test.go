@@ -151,8 +151,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All lines with the same message are joined before the filter excludes items. If an
-// event has two different messages, one of them is a conflict.
+// All lines of one message are joined before the filter. Of two different messages of one
+// event, one is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})
@@ -248,8 +248,8 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// A plan is made even from lines that are not messages, and with texts that are too long
-// or not valid UTF-8.
+// A plan is made even from lines that are not messages, and from texts too long or not
+// UTF-8.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`
 	s := replay.NewJSONLines("x", strings.NewReader(text), int64(len(text)))

@@ -26,9 +26,9 @@ type provenance struct {
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
-// [ProvenanceLines]), in the order in which the producer reported them. The records have
-// no bodies; the function bodies returns them. The messages have no attributes. All
-// records of one message are one item, in the position of the first record.
+// [ProvenanceLines]), in reported order. Function bodies returns the bodies, which the
+// records lack. The messages have no attributes. All records of one message are one item,
+// at the position of the first.
 //
 // A record has the time of the outcome, but not the earliest time at which SQS may have
 // accepted the message. A plan therefore never has [LabelInside] for an item: SQS may

@@ -31,10 +31,10 @@ type QueueConfig struct {
 	// sends, and the producer then sends nothing.
 	Sender Sender
 
-	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run has
-	// the same ID. A message that this run has sent may fail in its consumer again and
-	// return to the source queue. It then carries this ID, and the run does not send it a
-	// second time. A run with another ID sends it.
+	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
+	// has the same ID. A message of this run may fail in its consumer and return to the
+	// source queue; the run recognises its ID and does not send it a second time. A run
+	// with another ID sends it.
 	ID string
 
 	// Wait is the time that must pass between a message's last send and the replay, because
@@ -57,8 +57,8 @@ type QueueConfig struct {
 	// of them.
 	DryRun bool
 
-	// Progress is called for each message with an outcome, before the message is deleted.
-	// Calls may be concurrent and must return quickly. A nil Progress is not called.
+	// Progress is called for each message with an outcome, before the message's delete.
+	// Calls may be concurrent and must return quickly. Nil for none.
 	Progress func(QueueResult)
 
 	// Logger gets log records: those of the consumer that receives the messages, and one for
@@ -97,8 +97,8 @@ type QueueReport struct {
 	// Stopped are the messages that stopped their groups, one for each group.
 	Stopped []QueueResult
 
-	// Remaining are received messages that stay in the source: the messages after a stopped
-	// message of their group, and the messages that an interrupted run did not reach.
+	// Remaining are received messages left in the source: after a stopped message of
+	// their group, or not reached by an interrupted run.
 	Remaining int
 
 	Deleted int
@@ -107,8 +107,8 @@ type QueueReport struct {
 	Left int
 }
 
-// errCameBack is for a message in the source queue that this run has already sent: its
-// consumer failed again, and the message returned to the source queue.
+// errCameBack is for a message sent by this run and returned to the source queue after
+// another failure of its consumer.
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,

@@ -18,8 +18,8 @@ type Report struct {
 	Run    string `json:"run"` // the last run
 	Runs   int    `json:"runs"`
 
-	// Planned is the number of items in the plan. Each item is in exactly one of the
-	// fields from Sent to Remaining.
+	// Planned is the number of items in the plan. Each item counts in exactly one field
+	// from Sent to Remaining.
 	Planned int `json:"planned"`
 
 	Sent       int `json:"sent"`
@@ -182,8 +182,8 @@ func (r *Report) count(o Outcome) *int {
 	return &r.Remaining
 }
 
-// judge returns the outcome of an item and the reason. It ignores the other items of the
-// group, one of which may have stopped the group.
+// judge returns an item's outcome and reason, without regard to other items of the group,
+// which may have stopped it.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
 	case p.groupContinues():

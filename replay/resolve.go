@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ErrNotStopped is wrapped by an error of [Resolve]: the item has no outcome that an
-// operator must resolve, because its message group did not stop at this item.
+// ErrNotStopped is wrapped by an error of [Resolve]: the item needs no operator, because
+// its message group did not stop there.
 var ErrNotStopped = errors.New("the item did not stop its group")
 
 // Resolve records an operator's decision about an unresolved, conflicting, drifted or

@@ -72,8 +72,7 @@ func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]strin
 }
 
 // With WindowWait a run sends an item only after SQS has forgotten it. The report then
-// has two labels of the item: LabelInside or LabelEdge from the plan, and LabelOutside
-// from the time of the send.
+// has two labels: LabelInside or LabelEdge from the plan, LabelOutside from the send.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)

@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, q.Suppressed())
 }
 
-// The journal records each item before the item is sent. In each group at most one
-// recorded item has no outcome yet.
+// The journal records each item before its send. In each group at most one recorded item
+// has no outcome yet.
 func TestRecordedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
@@ -205,8 +205,8 @@ func TestAltered(t *testing.T) {
 	assert.EqualValues(t, 2, n.Load())
 }
 
-// Before the send, a run compares the body, group and key of an item with the plan. An item
-// that differs, or has gone from the source, is not sent and stops its group.
+// Before the send, a run compares an item's body, group and key with the plan. A
+// different or missing item is not sent and stops its group.
 func TestDrift(t *testing.T) {
 	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
 	for name, change := range map[string]func(*replay.Line){

@@ -162,8 +162,8 @@ func (r *runner) advance(l *groupQueue) {
 	}
 }
 
-// work sends items until no item can be sent and no send is in flight. After the end of ctx
-// it sends nothing and only waits for the answers to the sends in flight.
+// work sends items until none can be sent and no send is in flight. After the end of ctx
+// it only waits for answers to the sends in flight.
 func (r *runner) work(ctx context.Context) error {
 	for {
 		ended := ctx.Err() != nil // after the end of ctx, only answers are collected
@@ -223,8 +223,8 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 }
 
-// gatherTime is the longest wait for more answers before the outcomes are written to the
-// journal. One write and one fsync then serve all these answers.
+// gatherTime is the longest wait for more answers before a write to the journal: one
+// write and one fsync then serve all of them.
 const gatherTime = 2 * time.Millisecond
 
 // collect handles all available answers. If there was one, it waits up to gatherTime for

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fakeDB is an in-memory database. It stores the effects of handlers and the claims of
-// keys. A transaction makes both visible when it commits. The text of a statement is not
-// SQL, but the name of an effect.
+// fakeDB is an in-memory database for handlers' effects and claims of keys. Both become
+// visible when a transaction commits. A statement's text is the name of an effect instead
+// of SQL.
 type fakeDB struct {
 	s *simulation
 

@@ -168,8 +168,8 @@ func (s *simulation) result() (out simulated) {
 	return out
 }
 
-// maybeKill kills a process with a probability of 1 in 400. The simulation calls it at
-// each step of a process. It does nothing unless the field deadly is set.
+// maybeKill kills a process with a probability of 1 in 400, if the simulation is deadly.
+// Each step of a process calls it.
 func (s *simulation) maybeKill(p *process, _ string) {
 	s.mu.Lock()
 	deadly := s.deadly

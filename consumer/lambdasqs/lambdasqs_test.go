@@ -121,8 +121,8 @@ func check(t *testing.T, groups []int, first [3]int) {
 	}
 }
 
-// On a standard queue the messages have no order, even with the same group ID. After a
-// failure of one message the others are handled, and the answer has only the failed one.
+// On a standard queue the messages have no order, even with equal group IDs: after one
+// failure the others are handled, and the answer names only the failed message.
 func TestStandardQueue(t *testing.T) {
 	f := &failing{}
 	f.fails[0] = true

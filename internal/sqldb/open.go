@@ -14,11 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Open checks a database before a program writes to it: the settings, the version, the
-// columns, the durability of the tables, and whether writes are accepted. The error is an
-// [*idempotency.InvalidError] or an error of the database. The result weak has one error
-// for each setting under which an acknowledged commit may be lost. Unless allowLoss is
-// set, Open returns the first of these errors as err instead.
+// Open checks a database before a program writes to it: settings, version, columns,
+// durable tables, and a test write. The error is an [*idempotency.InvalidError] or a
+// database error. weak has an error for each setting under which an acknowledged commit
+// may be lost. Without allowLoss, Open returns the first of these as err instead.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})
@@ -187,7 +186,7 @@ func (c *checks) tables(ctx context.Context) error {
 }
 
 // write makes a change and rolls it back. A SQLite database may be read-only without a
-// visible setting, for example by the mode of a connection or the rights of a file.
+// visible setting, for example by a connection's mode or a file's rights.
 func (c *checks) write(ctx context.Context) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {

@@ -21,10 +21,10 @@ type Queryer interface {
 //
 // # Old processes
 //
-// An old program is compatible with a database of a later version if no step between the
-// two versions has [Step].StopsOlder. The program may then continue and may be started
-// again, so processes can be replaced one after another. After a step with StopsOlder,
-// each write of an older process fails: see [Schema.CheckOldest].
+// An old program is compatible with a later schema version if no step between the two
+// versions has [Step].StopsOlder. Such a program may continue and start again, which
+// permits rolling updates. After a step with StopsOlder, each write of an older process
+// fails: see [Schema.CheckOldest].
 type Schema struct {
 	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string
@@ -45,9 +45,9 @@ type Schema struct {
 	Tables map[string]string
 }
 
-// Step is one change of a schema: statements separated by a semicolon and an empty line,
-// in the form of [Dialect.Render]. The statements in the field Both are executed in both
-// databases, and before the statements in the field SQLite or PostgreSQL.
+// Step is one schema change: statements separated by a semicolon and an empty line, in
+// the form of [Dialect.Render]. Both databases execute the statements in Both first, then
+// those in SQLite or PostgreSQL.
 type Step struct {
 	Both, SQLite, PostgreSQL string
 
@@ -129,10 +129,9 @@ func (s *Schema) CheckOldest(oldest int64) error {
 	})
 }
 
-// Migrate brings the database to the latest version, in one transaction. It does
-// nothing if the database has this version or a later, compatible version. Processes
-// may call Migrate concurrently. If the SQLite database was empty, only its owner can
-// then read and write the file.
+// Migrate brings the database to the latest version, in one transaction. It changes
+// nothing in a database with this version or a later, compatible version. Processes may
+// call Migrate concurrently. A SQLite file that was empty gets rights for its owner only.
 func (s *Schema) Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("%s: migrate: %w", s.Name, err)
@@ -153,9 +152,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if err := protectNewFile(ctx, conn); err != nil {
 			return err
 		}
-		// Create the table outside of the transaction, because the first statement of the
-		// transaction must write to the table: a transaction that begins with a read
-		// cannot write after another writer.
+		// Create the table before the transaction: the transaction must begin with a
+		// write to this table, because a transaction that begins with a read cannot write
+		// after another writer.
 		if _, err := conn.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}
@@ -191,9 +190,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Wait for the transactions that have read the oldest permitted version, because they
-		// may still write. Later transactions wait for this lock, and then read the value that
-		// this migration writes.
+		// Wait for transactions that have read the old value, because they may still
+		// write. Later transactions wait for this lock, and then read this migration's
+		// value.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}
@@ -212,8 +211,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	return tx.Commit()
 }
 
-// CheckVersion returns an error unless this program may use the database: an
-// [*idempotency.InvalidError] for a version that is too old or too new.
+// CheckVersion returns an [*idempotency.InvalidError] for a database version too old or
+// too new for this program.
 func (s *Schema) CheckVersion(ctx context.Context, q Queryer) error {
 	version, oldest, err := s.versions(ctx, q)
 	switch {

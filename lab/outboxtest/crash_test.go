@@ -54,8 +54,8 @@ const (
 	childHolder   = "OUTBOX_TEST_HOLDER"
 )
 
-// With -short the tests of this folder send fewer events, so that they can run with the
-// tests of all other packages.
+// With -short the tests of this folder send fewer events, to run beside the tests of all
+// other packages.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
@@ -151,9 +151,9 @@ func newCrashTest(t *testing.T, d database) *crashTest {
 }
 
 // write commits transactions of random length until all events are written. Each
-// transaction also writes the order of its events into the table facts. It increases the
-// version of a group after Add, which locks the group until the end of the transaction.
-// The versions of a group therefore have the order of the commits.
+// transaction also writes its events' order into the table facts: after Add, which locks
+// the group until the transaction ends, it increases the group's version. Versions of a
+// group therefore follow the order of commits.
 func (s *crashTest) write(writer int, rng *rand.Rand) error {
 	total := int64(*crashEvents)
 	for n := 0; ; n++ {

@@ -179,8 +179,8 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	})
 }
 
-// After a crash, a relay first sends the rows again that were possibly sent before. Only
-// then does it send other rows.
+// After a crash, a relay first resends the rows possibly sent before, and then sends
+// other rows.
 func TestResendsBeforeLaterRows(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -72,7 +72,7 @@ func TestArchived(t *testing.T) {
 }
 
 // An archive is replayed after an hour: the queue gets the sent messages again, byte for
-// byte and in order. A row that was changed in the archive stops its group.
+// byte and in order. A changed row stops its group.
 func TestReplayOfAnArchive(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d := archive(t, d)
