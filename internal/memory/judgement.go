@@ -21,7 +21,7 @@ const (
 	// ended.
 	Go
 
-	// Known: the event is stored. Record.Knowledge has the result.
+	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
 	// Late: a new attempt must not start. One possible reason is that SQS may have
@@ -45,8 +45,8 @@ const (
 	// Refuse: the event cannot be sent. See Judgement.Err.
 	Refuse
 
-	// Hold: the attempt must not start, because the request contains an earlier event of
-	// the same message group, and Admit has not permitted this event.
+	// Hold: the attempt must not start, because the attempt before it in the request has
+	// the same message group and does not start either.
 	Hold
 )
 
@@ -60,7 +60,7 @@ type Judgement struct {
 	Collision Collision
 
 	// Again reports that the event was sent before this submission. It is used if Kind is
-	// Go or Known.
+	// Known, and also if Kind is Go and this is the first attempt of the submission.
 	Again bool
 
 	// Drift reports that the store's record of the event has other bytes than the
@@ -97,7 +97,9 @@ const (
 type Collision struct {
 	Reuse Reuse
 
-	// First is the time at which the other event was sent for the first time.
+	// First is the time at which the other event was sent for the first time. If the
+	// store reported the collision, it is the time at which the other event was first
+	// claimed.
 	First time.Time
 }
 
@@ -209,10 +211,11 @@ func (m *Memory) collision(v process.Judgement) Collision {
 }
 
 // Admit sets the Kind of each attempt of a planned request, in the order of the request.
-// It does not change a Kind that is already set. If the Kind is Go, the event is in doubt
-// until the call of Attempted. Admit returns the time at which the attempts start. With a
-// store, Admit takes at most as long as [store.Claimant.Ask], normally at most twice the
-// store timeout.
+// It does not change a Kind that is already set, with one exception: if an attempt does
+// not start, the next attempt gets the Kind Hold if it has the same message group. If the
+// Kind is Go, the event is in doubt until the call of Attempted. Admit returns the time
+// at which the attempts start. With a store, Admit takes at most as long as
+// [store.Claimant.Ask], normally at most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -268,9 +271,10 @@ func mustHold(attempts []Attempt, i int) bool {
 }
 
 // judgeInProcess sets the Kind of an attempt to Collide or Late if the earlier events of
-// this process already forbid the attempt. Such an attempt needs no claim in the store. If
-// this process sent the event with other bytes (process.Drift), Kind stays None: the store
-// may have the original bytes, so the attempt needs a claim.
+// this process already forbid the attempt. Such an attempt needs no claim in the store.
+// If this process sent the event with another body or in another group (process.Drift and
+// process.OtherGroup), Kind stays None: the store may have the original message, so the
+// attempt needs a claim.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.submission); v.Kind {
 	case process.Conflict, process.OtherAttributes:

@@ -74,10 +74,11 @@ func (k *Knowledge) Fate() attempt.Fate {
 	}
 }
 
-// Times returns wall-clock times of an event in the State InDoubt. since is the start of
-// the first attempt in doubt. resendBefore is the latest time at which a resend may start.
-// forgotten is the time at which SQS has certainly forgotten the event. In the State
-// Unanswered all times are zero, because no attempt is known.
+// Times returns wall-clock times of an event in the State InDoubt or Altered. since is
+// the start of the first attempt by which SQS may have stored a message. resendBefore is
+// the latest time at which a resend of an event in doubt may start. forgotten is the time
+// at which SQS has certainly forgotten the event. In the State Unanswered all times are
+// zero, because no attempt is known.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -147,10 +148,10 @@ func (r *Record) Knowledge() *Knowledge {
 }
 
 // Release ends a submission. No attempt of the submission may be under way. Release
-// returns the knowledge about the event. For an event in doubt, the result forgotten is
-// the time at which SQS has certainly forgotten the event. If no attempt of this process
-// is in doubt and the store never answered, the State is Clear and not Unanswered, because
-// the attempts of this submission stored nothing.
+// returns the knowledge about the event. For an event in doubt or altered, the result
+// forgotten is the time at which SQS has certainly forgotten the event. If no attempt of
+// this process is in doubt and the store never answered, the State is Clear and not
+// Unanswered, because the attempts of this submission stored nothing.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten

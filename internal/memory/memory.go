@@ -45,7 +45,7 @@ type Options struct {
 	// AcceptTimes permits a second proof that an event is a duplicate, in addition to
 	// SQS's message IDs and the order of sequence numbers: a sequence number contains the
 	// time at which SQS accepted the message. If SQS accepted the message before the
-	// submission, another process sent it.
+	// submission, another process sent it, or this process before a restart.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the memory of this process; 0 means

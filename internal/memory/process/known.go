@@ -78,13 +78,18 @@ func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
 // keptUntil returns the instant until which the memory certainly knows the event as
-// InDoubt or Stored, unless an answer of SQS proves that the event was not stored.
+// InDoubt, Stored or Altered, unless an answer of SQS proves that the event was not
+// stored.
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		return k.Since.Add(memorySpan) // if SQS refuses the current request, the earlier request is still in doubt
+		// Attempts end after Since. The request that may be under way does not count: if
+		// SQS refuses it, only the earlier requests are in doubt.
+		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		return k.forgottenAt.Add(-window.Request) // the earliest possible ForgottenAt, if the request ends now and remains in doubt
+		// This is the earliest possible ForgottenAt, if the request ends now and remains
+		// in doubt.
+		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
 	}

@@ -38,8 +38,9 @@ type history struct {
 
 	state process.State // Stored or Altered, or else Unknown: the state then follows from tries
 	id    string
-	// Set if state is Stored or Altered; from is also the start of the last attempt if SQS
-	// refused all attempts.
+	// Set if state is Stored or Altered: from is the start of the first attempt by which
+	// SQS may have stored a message, and to is the end of the last. If SQS refused all
+	// attempts, from is the start of the last attempt.
 	from, to process.Instant
 }
 

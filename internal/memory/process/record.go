@@ -72,11 +72,11 @@ type record struct {
 	key    window.Key
 	at     window.Place // position of key in the window
 
-	// firstStart is the start of the first attempt that SQS may have stored. lastEnd is
-	// the end of the last such attempt. If it is unknown whether SQS stored the last
-	// attempt, lastEnd is the latest instant at which its request can arrive at SQS.
-	// lastEnd is zero while an attempt is under way, and if SQS cannot have stored any
-	// attempt.
+	// firstStart is the start of the first attempt that SQS may have stored, or of the
+	// last attempt if SQS refused all attempts. lastEnd is the end of the last attempt
+	// that SQS may have stored. If it is unknown whether SQS stored the last attempt,
+	// lastEnd is the latest instant at which its request can arrive at SQS. lastEnd is
+	// zero while an attempt is under way, and if SQS cannot have stored any attempt.
 	firstStart, lastEnd Instant
 	value               remembered
 }
@@ -242,8 +242,9 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	case was != 0 && duplicate:
 		r.lastEnd = now // the first copy may be older than now, but it is safe to remember the event for longer
 	case was != 0 || !r.exists:
-		// SQS did not recognise a duplicate and stored another copy, by an attempt of this
-		// submission.
+		// SQS did not recognise a duplicate and stored another copy, or the memory has
+		// freed the record of the event. The attempts of this submission count. For a
+		// duplicate, Record may move firstStart back to the acceptance of the first copy.
 		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
@@ -251,9 +252,9 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	r.exists, r.value.summary = true, id|storedFlag
 }
 
-// alter records that something changed the event on its way and SQS stored the changed
-// message. If an earlier answer proves that SQS has the event itself, alter changes
-// nothing and returns false.
+// alter records that something changed the event on its way, that SQS stored the changed
+// message, and that SQS would drop a resend of the event as its duplicate. If an earlier
+// answer proves that SQS has the event itself, alter changes nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
 	if r.state() == Stored {
 		return false
