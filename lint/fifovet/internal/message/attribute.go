@@ -16,15 +16,17 @@ type Attribute struct {
 	Value *flow.Tracer
 	Fn    *ssa.Function // function that sets the attribute
 	Pos   token.Pos
-	Arg   int // number of the argument, if Pos is the position of a call
+	// If the value is an argument of a function that makes the message, Pos is the position
+	// of the call and Arg is the number of the argument, from 1. Otherwise Arg is 0.
+	Arg int
 }
 
 // AttributeSet has the known attributes of a message.
 type AttributeSet struct {
 	Known []Attribute
 
-	// params are the function's parameters, or parts of them, that are maps with attributes
-	// of the message.
+	// params has the maps with attributes that the function gets from its callers. Each is
+	// a parameter or a part of one, such as the field opts.Attributes.
 	params []flow.Origin
 }
 
@@ -34,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry that no program sets. A trace finds a map's entry at
-// the statement that sets it. With noEntry there is no such statement, so the trace goes on
-// to the maps: the parameters and variables with the message's attributes.
+// noEntry is the path to a map entry with a key that no program uses. A trace of any other
+// entry ends at the statement that sets this entry. No statement sets the entry of noEntry,
+// so its trace ends at the whole map: a parameter or a variable.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -57,8 +59,9 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	return found
 }
 
-// CollectAttributes collects the attributes of one map in the set found. The map is the
-// part of the value v that path selects.
+// CollectAttributes adds the attributes of one map to *found. The map is v itself if path
+// is empty, or else the part of v at this path, such as a field. Entries that are set after
+// the calls in the parameter until do not count.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
@@ -97,9 +100,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds to found the attributes set by statements of the form m[key] = value.
-// Without fields, m is the value at the given place. With fields, this value is a struct,
-// and m is any of these fields.
+// collectUpdates adds an attribute to *found for each assignment to an entry of the map m.
+// If fields is empty, m is the value at the place at. Otherwise this value is a struct, and
+// m is any of its fields with a name in fields.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until
@@ -123,7 +126,9 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 			p.addAttribute(found, name, update, f)
 			continue
 		}
-		if fn := update.Parent(); f == nil && fn.Parent() != nil { // in a function literal for adding attributes
+		if fn := update.Parent(); f == nil && fn.Parent() != nil {
+			// The update is in a function literal, such as set := func(key, value string).
+			// Its calls may pass constant keys.
 			for _, c := range p.Direct[fn] {
 				inner := t.Enter(c, fn, nil)
 				if name, ok := p.constantKey(update.Key, inner); ok {
@@ -138,7 +143,9 @@ func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction,
 	}
 }
 
-// addAttribute adds the attribute with a name, whose value the map update stores.
+// addAttribute adds the attribute with the given name to *found. Its value is the value
+// that the map update stores. The frame f has the calls through which the analysis reached
+// the update.
 func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
 	value := p.NewTracer()
 	value.Inputs = true
@@ -149,8 +156,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// If the attribute's name is a parameter of a helper function, the attribute belongs to
-	// the caller of the helper.
+	// A helper function may get the attribute's name as an argument. The position of the
+	// attribute is then the call of the helper.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)
@@ -182,8 +189,8 @@ func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	return "", false
 }
 
-// copiedFrom returns the map over which a loop ranges, if the update copies an entry of
-// that map. Otherwise it returns nil.
+// copiedFrom returns the map src if the update is dst[k] = ... in a loop over src, such as
+// for k, v := range src. For any other update it returns nil.
 func copiedFrom(update *ssa.MapUpdate) ssa.Value {
 	if key, ok := update.Key.(*ssa.Extract); ok && key.Index == 1 {
 		if next, ok := key.Tuple.(*ssa.Next); ok {

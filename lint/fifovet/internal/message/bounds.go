@@ -1,10 +1,24 @@
 package message
 
-// These constants limit the searches for messages. A value beyond a limit is unknown.
+// These constants limit the analysis of messages. Beyond a limit, the analysis finds
+// nothing more.
 const (
-	maxSinkPath   = 4    // fields from a parameter to the part used in a message
-	maxSinks      = 24   // parameters, or parts of parameters, of one function in messages
-	maxMaps       = 4    // maps of attributes, each copied from the next
-	maxRoot       = 8    // variables between a pointer and the message
-	maxPathBlocks = 2000 // basic blocks visited in one pathSearch
+	// maxSinkPath is the largest number of field names after a parameter, for example two
+	// in opts.Message.ID, if that part of the parameter goes into a message.
+	maxSinkPath = 4
+
+	// maxSinks is the largest number of parameters, or parts of parameters, that the
+	// analysis records for one function because they go into messages.
+	maxSinks = 24
+
+	// maxMaps is the largest number of copies that the analysis follows from one map with
+	// attributes to another.
+	maxMaps = 4
+
+	// maxRoot is the largest number of steps that rootOf takes from a pointer to the value
+	// that made the message, such as one step from a variable to the value assigned to it.
+	maxRoot = 8
+
+	// maxPathBlocks is the largest number of basic blocks that one pathSearch visits.
+	maxPathBlocks = 2000
 )

@@ -26,8 +26,9 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage reports whether the body contains the value of the attribute. It returns
-// carriedByBody or NotCarried, or notKnown if the analysis cannot decide this.
+// Carriage reports whether the body contains the value of the attribute, or at least one of
+// the values from which it is computed. It returns carriedByBody if so, NotCarried if not,
+// and notKnown if the analysis cannot decide.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {
@@ -45,7 +46,8 @@ func (l *Letter) Carriage(a Attribute) carriageKind {
 	return result
 }
 
-// carriageKind says whether a body contains the value of an attribute.
+// carriageKind is a result of [Letter.Carriage]: whether a body contains the value of an
+// attribute.
 type carriageKind uint8
 
 const (
@@ -74,7 +76,8 @@ func carriage(o flow.Origin, body []flow.Origin) carriageKind {
 				continue
 			}
 			if !b.Mixed && o.Kind == flow.FromPath {
-				// The body contains text encoded elsewhere, with unknown contents.
+				// The body is text that other code encoded, such as a string parameter. The
+				// analysis does not know what the text contains.
 				result = notKnown
 			}
 		}
@@ -82,17 +85,18 @@ func carriage(o flow.Origin, body []flow.Origin) carriageKind {
 	return result
 }
 
-// ownKind is the kind of identifier in a body.
+// ownKind is a result of [Letter.OwnID]: whether a body contains the ID of its event,
+// another ID, or no ID.
 type ownKind uint8
 
 const (
 	NoID     ownKind = iota
-	entityID         // the ID of the event's subject, such as an account
-	EventID          // the ID of the event itself
+	entityID         // the ID of something else, such as an account
+	EventID          // the ID of the event, different for each event
 )
 
-// OwnID returns EventID if a member of the body is the ID of the event, else entityID if a
-// member is another ID, else NoID.
+// OwnID returns EventID if a member of the body has the name of an event's ID. Otherwise it
+// returns entityID if a member has the name of another ID, else NoID.
 func (l *Letter) OwnID() ownKind {
 	own := NoID
 	see := func(owner, name string) {
@@ -139,7 +143,9 @@ func (l *Letter) OwnID() ownKind {
 	return own
 }
 
-// Member returns the value of the body member with the name of the attribute, or nil.
+// Member returns the value of the body's JSON member with the same name as the attribute,
+// or nil if the body has no such member. Names may differ in case and separators: event_id
+// and EventID are the same name.
 func (l *Letter) Member(p *Index, a Attribute) ssa.Value {
 	want := plain(a.Name)
 	for _, v := range l.made {

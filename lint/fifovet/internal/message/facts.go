@@ -8,42 +8,45 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// SinkFact describes a function that puts its arguments into messages.
+// SinkFact describes a function whose arguments become parts of messages, such as a wrapper
+// of SendMessage. The analyzer exports SinkFact for the analysis of other packages.
 type SinkFact struct {
 	Params []paramSink
 }
 
-// paramSink describes a parameter whose argument becomes part of a message. The
-// receiver of a method has index 0.
+// paramSink describes one parameter whose argument becomes part of a message. Index counts
+// the parameters from 0; a method's receiver has index 0.
 type paramSink struct {
 	Index int
-	Path  flow.AccessPath // used part of the argument
+	Path  flow.AccessPath // part of the argument in the message; empty for the whole argument
 	Role  Role
-	Field string // field in the SQS API, or name of the attribute
+	Field string // name of the field in the SQS API, or of the attribute
 
-	// Evidence says whether the queue is FIFO, as far as the function shows. If the
-	// function gets the queue's name as an argument, the name at each call counts as well.
+	// Evidence is the evidence in the function that the queue is FIFO. If the queue's URL
+	// is also an argument, and a call passes a known URL, this URL decides instead.
 	Evidence evidence
 
-	// Alone is true if the field consists only of this argument and constants.
+	// Alone is true if the message's field consists only of this argument and constants.
 	Alone bool
 
-	// ContentBased matters only for a body. It is true if the function sends the message
-	// without a deduplication ID, so SQS compares messages by their bodies.
+	// ContentBased is true if the function may send the message without a deduplication ID,
+	// so that SQS compares messages by their bodies. It has a use only if the argument
+	// becomes a body or an attribute.
 	ContentBased bool
 
-	// Unless is the parameter for the deduplication ID. If a caller passes an ID to this
-	// parameter, ContentBased does not hold.
+	// Unless is the parameter for the deduplication ID. If a call passes an ID to this
+	// parameter, ContentBased is not true of the call.
 	Unless given
 
 	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup can be true only for a URL. It is true if the messages have no message
-	// group.
+	// NoGroup is true if the argument is the URL of a queue, and the function sends
+	// messages to this queue without a message group.
 	NoGroup bool
 
-	// Encoded is true if the function encodes the argument as JSON.
+	// Encoded is true if the function encodes the argument as JSON before it becomes part
+	// of the message.
 	Encoded bool
 }
 
@@ -61,7 +64,7 @@ func (f *SinkFact) String() string {
 	return "sink " + strings.Join(parts, " ")
 }
 
-// SinksOf returns the parameters of a function whose arguments become parts of messages.
+// SinksOf returns the parameters of the function obj that become parts of messages.
 func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	if obj.Pkg() == p.Pass.Pkg {
 		return p.sinks[obj]
@@ -73,7 +76,8 @@ func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	return nil
 }
 
-// ExportSinks exports a fact for each function whose arguments become parts of messages.
+// ExportSinks exports a [SinkFact] for each function with a parameter that becomes part of
+// a message.
 func (p *Index) ExportSinks() {
 	for obj := range p.Exported() {
 		if sinks := p.sinks[obj]; len(sinks) > 0 {

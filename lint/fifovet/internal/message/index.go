@@ -9,17 +9,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Index holds the messages of a package, and the functions of the package whose
-// arguments become parts of messages.
+// Index holds the messages of a package, and the parameters of its functions that become
+// parts of messages.
 type Index struct {
 	*flow.Program
 
 	byRoot map[ssa.Value]*Message
-	sinks  map[any][]paramSink // parameters whose arguments become parts of messages, by function
+	sinks  map[any][]paramSink // by function: the parameters that become parts of messages
 }
 
-// target returns the key of a function in Index.sinks: the types object of a declared
-// function, or the function itself for a function literal.
+// target returns the key for fn in the map Index.sinks. For a declared function the key is
+// its *types.Func, for a function literal it is fn itself.
 func target(fn *ssa.Function) any {
 	if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil {
 		return obj
@@ -27,8 +27,7 @@ func target(fn *ssa.Function) any {
 	return fn
 }
 
-// sinksAt returns the parameters of the called function whose arguments become parts of
-// messages.
+// sinksAt returns the parameters of the called function that become parts of messages.
 func (p *Index) sinksAt(c flow.Call) []paramSink {
 	if c.Callee == nil {
 		return p.sinks[c.Body]

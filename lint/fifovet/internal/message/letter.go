@@ -8,19 +8,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is a body with its attributes: a message, or the arguments of a call that
-// makes a message.
+// Letter is the body of one message together with its attributes, so that rules can compare
+// the two. A Letter comes either from a message (the field m), or from a call whose
+// arguments become the body and attributes of a message (the field call).
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
 
 	Evidence     evidence
-	ContentBased bool // may be sent without a deduplication ID
+	ContentBased bool // the message may be sent without a deduplication ID
 	unless       given
 
 	Attributes AttributeSet
 	body       []flow.Origin
-	made       []ssa.Value // values that the body is made from
+	made       []ssa.Value // values from which the body is made
 }
 
 // Key identifies the letter: all findings about one letter have an equal Key.
@@ -31,9 +32,9 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns a letter for each message with attributes, and for each call with an
-// argument that becomes an attribute. It also records the parameters whose values become
-// attributes.
+// Letters returns a [Letter], a body with its attributes, for each message with attributes
+// and for each call whose arguments become a body and attributes. It also records the
+// parameters that become attributes.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {
@@ -42,8 +43,9 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// A letter at a call may show that parameters of the calling function become attributes
-	// too. The next round then makes letters of that function's calls.
+	// A call may show that parameters of the calling function become attributes too, as in
+	// a wrapper of a wrapper. The next round of the loop then includes the calls of that
+	// function.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -73,9 +75,10 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a message as a letter. It returns nil for a batch, and for a message
-// without a body or without attributes. It also returns nil if no evidence shows a FIFO
-// queue, unless the callers name the queue.
+// letterOf returns a Letter (a body with its attributes) for the message m. It returns nil
+// for a batch, and for a message without a body or without attributes. It also returns nil
+// if no evidence shows a FIFO queue, unless the queue's name is a parameter: callers may
+// then pass the name of a FIFO queue.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -110,8 +113,9 @@ func (p *Index) namedByCaller(m *Message) bool {
 	return false
 }
 
-// letterAt returns a call as a letter, or nil if no argument of the call becomes an
-// attribute of a message.
+// letterAt returns a Letter (a body with its attributes) for a call. It returns nil unless
+// arguments of the call become both the body and attributes of a message. It also returns
+// nil if no evidence shows a FIFO queue.
 func (p *Index) letterAt(c flow.Call) *Letter {
 	l := &Letter{call: c.Instr}
 	until := []ssa.CallInstruction{c.Instr}
@@ -155,8 +159,9 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 	return l
 }
 
-// raiseAttributes records the parameters that become attributes of the letter. The rules
-// then also check the arguments in the calls of this function.
+// raiseAttributes records the parameters of the function that become attributes of the
+// letter l. Because of this record, the rules also check the arguments that callers pass
+// for these parameters.
 func (p *Index) raiseAttributes(l *Letter) {
 	sink := paramSink{
 		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless,
@@ -166,8 +171,10 @@ func (p *Index) raiseAttributes(l *Letter) {
 		p.raise(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
+		// If it is known here whether the body has the attribute's value, the arguments
+		// that callers pass need no check.
 		if l.Carriage(a) != notKnown {
-			continue // this function shows whether the body has the attribute, so its callers need no check
+			continue
 		}
 		variable, _ := a.Variable()
 		for _, o := range variable {
@@ -177,9 +184,13 @@ func (p *Index) raiseAttributes(l *Letter) {
 	}
 }
 
-// raise records the parameter that is the origin o: its arguments become parts of messages,
-// as the sink s says. It returns the parameter's function and the completed sink, and false
-// if the origin is not such a parameter or is recorded already.
+// raise records the parameter that the origin o comes from, because arguments for this
+// parameter become part of a message. The caller describes that part in s; raise sets
+// s.Index and s.Path. raise returns the parameter's function and the complete s.
+//
+// It returns false if o does not come from a parameter, if the parameter is recorded
+// already, or if a limit is reached. It also returns false if the function is exempt from
+// the rules.
 func (p *Index) raise(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

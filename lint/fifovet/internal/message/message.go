@@ -30,26 +30,29 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields connect a message with the same message in other functions. bases are in
-	// called functions that return it. Derived are in callers of this function. callees are
-	// in called functions that get it as an argument.
+	// These fields have the same message in other functions of the package. If this message
+	// is the result of a call, bases are the messages that the called function makes and
+	// returns. Derived is the opposite: the results of calls that return this message.
+	// callees are the parameters of called functions that get this message as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
 	// copied is true if an assignment copies the whole message from another value.
 	copied bool
 
-	// later has the roles of the fields that a later copy of the message sets, or may
-	// set. For example, the copy is a slice element that changes after the append.
+	// later has the roles of fields, such as RoleDedup, that code sets, or may set, in a
+	// later copy of the message. For example, code sets the field of a slice element after
+	// it appended the message to the slice.
 	later map[Role]bool
 
 	evidence *evidence // evidence about the queue, computed once
 
-	batches []*Message // the batch inputs with this entry
+	batches []*Message // the batch inputs that contain this message as an entry
 	sends   []ssa.CallInstruction
 }
 
-// passing is a call with a message as argument, and the callee's parameter.
+// passing is a call that passes a message as an argument. param is the parameter of the
+// called function that gets the message.
 type passing struct {
 	call  ssa.CallInstruction
 	param *ssa.Parameter
@@ -88,13 +91,14 @@ func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 
 func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
 
-// complete reports whether the analysis knows every use of the message, so that a field
-// without an assignment is not set.
+// complete reports whether the analysis knows every place that may set a field of the
+// message. If so, a field for which it found no assignment is certainly unset.
 func (m *Message) complete() bool {
 	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
 }
 
-// Absent reports whether a field is never set, or set only to nil or an empty constant.
+// Absent reports whether the fields with the role r are certainly never set, or set only to
+// nil or an empty constant.
 func (m *Message) Absent(r Role) bool {
 	for _, s := range m.All(r) {
 		if !IsEmptyText(s.Value) {
@@ -125,7 +129,8 @@ func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	return found
 }
 
-// Collect returns a package's messages with field assignments.
+// Collect finds the messages that the functions of the package make or use. For each
+// message it finds the assignments to its fields and the calls that send it.
 func (p *Index) Collect() []*Message {
 	byRoot := p.byRoot
 	var messages []*Message
@@ -213,7 +218,8 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	for _, arg := range c.Args { // records messages that are results of helper functions
+	// An argument may be a message that a helper function returned: at adds this message.
+	for _, arg := range c.Args {
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
 			at(arg, fn)
@@ -231,10 +237,10 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets the fields open and copied if the same message has them in a function
-// that returns it or gets it. Messages that are parameters do not count, because a
-// parameter is always open. inheritMarks also adds m to the field Derived of each message
-// in m.bases.
+// inheritMarks sets m.open or m.copied if this field is set in a related message, such as
+// the message inside a helper function that returns m. It ignores related messages that are
+// parameters, because a parameter is always open. inheritMarks also adds m to the field
+// Derived of each message in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -252,8 +258,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends counts a call as a send of a message if the called function sends its message
-// argument.
+// spreadSends adds calls to the field sends of messages. If a function sends a message that
+// it gets as an argument, each call of this function counts as a send of the argument.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {
@@ -266,10 +272,11 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message. Another message value of the same
-// type may be a copy of message m if its origin is unknown (open or copied). This is so if
-// it is in the same function as m, including function literals. If m's function returns m
-// by value or in a slice, a copy may be in any function.
+// setLaterFields sets the field later of each message m: the roles of fields that a copy of
+// m may set. Another message counts as a possible copy of m if it has the same type and its
+// origin is unknown (open or copied). It must also be in the same function as m, including
+// function literals. If the function of m returns m by value or in a slice, the possible
+// copy may be in any function.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {

@@ -3,10 +3,11 @@ package message
 import "regexp"
 
 var (
-	// memberName matches names of members with a different value in each body, such as an
-	// ID or a key.
+	// memberName matches names of struct fields and JSON members that contain an ID or a
+	// key, such as id, orderID and event-key.
 	memberName = regexp.MustCompile(`^(id|ID|Id|uid|key|Key)$|(?i:^(u|g|ul)uid$|ulid$|[_.-](id|key|uuid|guid)$)|[a-z](ID|Id|UUID|Uuid|Key)$`)
 
-	// eventType matches types whose own ID is the ID of the event.
+	// eventType matches names of types for events and messages, such as OrderEvent. A
+	// member that memberName matches is the ID of the event if it belongs to such a type.
 	eventType = regexp.MustCompile(`(?i)(event|message|msg|envelope|job|command|notification|record)$`)
 )

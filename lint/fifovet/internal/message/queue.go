@@ -12,12 +12,20 @@ import (
 type evidence uint8
 
 const (
-	NotFIFO    evidence = iota // no evidence, or a constant name of a standard queue
-	MaybeFIFO                  // a group ID, also allowed on standard queues (F-149)
-	SurelyFIFO                 // a constant name ending in .fifo, a deduplication ID, a type of this SDK
+	// NotFIFO means that there is no evidence, or that the queue has the constant name of a
+	// standard queue.
+	NotFIFO evidence = iota
+
+	// MaybeFIFO means that the message has a group ID, which standard queues also accept
+	// (F-149), or has a deduplication ID on some paths only.
+	MaybeFIFO
+
+	// SurelyFIFO means that the queue has a constant name ending in .fifo, that the message
+	// has a deduplication ID on every path, or that its type belongs to package sqsfifo.
+	SurelyFIFO
 )
 
-// queueName is the kind of queue in a message's URL or ARN.
+// queueName is the kind of a queue, standard or FIFO, as shown by its URL, ARN or name.
 type queueName uint8
 
 const (
@@ -26,9 +34,10 @@ const (
 	FifoName
 )
 
-// nameIn returns the kind and the name of a queue from the origins of its URL. Empty
-// constants do not count. The kind is unknown unless every other origin is a complete URL
-// or name: for example, code may append ".fifo" for some queues only.
+// nameIn returns the kind and the name of a queue from the origins of its URL. It ignores
+// empty constants. The kind is known only if every other origin is a constant with a
+// complete URL or name, and all are of one kind. It is unknown, for example, if the code
+// appends ".fifo" to a variable.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -126,7 +135,9 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				if name.Kind != flow.FromUnknown || name.Root != arg { // leave out writes by GetQueueUrl itself: it does not change its input
+				// The unknown origin arg means that GetQueueUrl itself may change its
+				// input. It never does, so this origin does not count.
+				if name.Kind != flow.FromUnknown || name.Root != arg {
 					names = append(names, name)
 				}
 			}
@@ -162,9 +173,9 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the evidence that the queue of a message is FIFO. The message sets
-// a field of the role r. If r is RoleDedup, MaybeFIFO becomes SurelyFIFO, because only
-// FIFO queues accept a deduplication ID.
+// evidenceFor returns the evidence that the queue of m is FIFO, if m sets a field of the
+// role r. For RoleDedup it returns SurelyFIFO in place of MaybeFIFO, because only FIFO
+// queues accept a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	if e := p.EvidenceOf(m); r != RoleDedup || e != MaybeFIFO {
 		return e
@@ -172,7 +183,8 @@ func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	return SurelyFIFO
 }
 
-// isAlwaysSet reports whether a field is set on every path to the send.
+// isAlwaysSet reports whether every path to the send sets a field of the role r to a value
+// that is neither nil nor empty.
 func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	given := false
 	for _, s := range m.All(r) {
@@ -182,8 +194,8 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 }
 
 // contentBased reports whether some path sends the message without a deduplication ID to a
-// queue that is or may be FIFO. If it is not certainly FIFO, the path must set a message
-// group. Only the body then distinguishes the message.
+// FIFO queue, so that SQS compares it with other messages by its body. If the evidence is
+// only MaybeFIFO, the same path must set a message group.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -202,8 +214,10 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send sets a field of the role with, but no
-// field of the role r. If with is RoleNone, any path without a field of the role r counts.
+// leavesOut reports whether there is a path to the send without an assignment to a field of
+// the role r. The parameter with may be another role, such as RoleGroup: the path must then
+// also contain an assignment to a field of that role. For RoleNone, any path without r
+// counts.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -244,8 +258,10 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	if with != RoleNone && !inherited {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
+			// An empty value does not count. If the values for both roles may be nil, they
+			// are probably nil in the same cases, so a message with one also has the other.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
-				continue // this assignment sets both fields
+				continue
 			}
 			if s.Instr != nil && s.Instr.Parent() == w.start.Parent() {
 				w.need[s.Instr.Block()] = true
@@ -310,8 +326,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. Two results of one call may be
-// nil in different cases, so they say nothing about each other.
+// isResult reports whether a value is a result of a call. If two results may each be nil,
+// they need not be nil in the same cases.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -39,8 +39,9 @@ func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// followUses sets the fields open, copied, leaves and byValue of a message, from all uses
-// of ref, a reference to the message.
+// followUses sets fields of the message m (open, copied, leaves, byValue, bases, passed and
+// callees) according to the uses of ref. The value ref is one reference to the message,
+// such as a pointer.
 func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	if seen[ref] {
 		return
@@ -55,7 +56,9 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			m.open = m.open || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		m.open = m.open || ref == m.Root // the message comes from other code
+		// If m.Root is a parameter or a variable, m was made by code that the analysis does
+		// not know.
+		m.open = m.open || ref == m.Root
 	case *ssa.IndexAddr:
 		m.open = m.open || !isLiteral(ref)
 	default:
@@ -164,8 +167,9 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns the messages that a call returns, if every return statement of the
-// called function returns a message made there.
+// madeBy returns the messages that v may be, if v is the result of a call of a function in
+// this package. It returns false if the function returns any value that is not such a
+// message, or that is one of its parameters. Empty results, such as nil, do not count.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -194,15 +198,16 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 }
 
 // isOwn reports whether a call is a direct call of a function or method outside of AWS's
-// SDKs. Such a function may set further fields of the message, even if it has the name of a
-// send.
+// SDKs. Such a function may set fields of the message, even if its name is the name of an
+// AWS call, such as SendMessage.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// isLiteral reports whether the first value of a slice element is known: the slice is a
-// literal or a local array, or the code stores an empty value in the element.
+// isLiteral reports whether the analysis knows the initial value of a slice element. It
+// does if the element belongs to a slice literal or a local array, or if the code stores an
+// empty value in the element.
 func isLiteral(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

@@ -17,8 +17,8 @@ const (
 	snsV2Types = snsV2 + "/types"
 )
 
-// Role is the use of a field in SQS. Fields of different types with different names may
-// have the same role.
+// Role is the meaning of a field in a message, such as RoleBody. Fields with different
+// names in different types may have the same role.
 type Role string
 
 const (
@@ -29,19 +29,20 @@ const (
 	roleAttributes Role = "attributes"
 	RoleURL        Role = "url"
 	RoleDelay      Role = "delay"
-	roleAttribute  Role = "attribute" // value of an attribute; Set.field has the attribute's name
+	roleAttribute  Role = "attribute" // value of one attribute; paramSink.Field has its name
 	roleEntries    Role = "entries"
 	RoleTime       Role = "time"
 	RoleEventID    Role = "event id"
 )
 
-// shape is a struct type for a message or a part of a message.
+// shape describes one struct type, such as sqs.SendMessageInput: the roles of its fields in
+// a message.
 type shape struct {
 	Pkg, Name string
 	Fields    map[string]Role
-	Sdk       bool // a type of this project's SDK, always for FIFO queues
-	Batch     bool // has entries, which are separate messages
-	entry     bool // the type of such an entry
+	Sdk       bool // the type belongs to package sqsfifo, which sends only to FIFO queues
+	Batch     bool // the type is the input of a batch call; each of its entries is a message
+	entry     bool // the type is an entry of a batch input
 }
 
 var (
@@ -90,13 +91,13 @@ func (s *shape) fieldsOf(r Role) []string {
 	return names
 }
 
-// ShapeOf returns the shape of a struct type or of a pointer to a struct, or nil for
-// other types.
+// ShapeOf returns the shape (the roles of the fields) of a struct type or of a pointer to a
+// struct. It returns nil for types that are not in Shapes.
 func ShapeOf(t types.Type) *shape {
 	return ShapeNamed(flow.PackagePath(t), flow.TypeName(t))
 }
 
-// ShapeNamed returns the shape of the type with a name in the package at path, or nil.
+// ShapeNamed returns the element of Shapes with this package path and type name, or nil.
 func ShapeNamed(path, name string) *shape {
 	for _, s := range Shapes {
 		if s.Name == name && s.Pkg == path {
@@ -106,7 +107,8 @@ func ShapeNamed(path, name string) *shape {
 	return nil
 }
 
-// IsMessaging reports whether the package at path has shapes.
+// IsMessaging reports whether the package at path declares a type for messages, such as
+// SendMessageInput (see Shapes).
 func IsMessaging(path string) bool {
 	switch path {
 	case sqsV1, snsV1, sqsV2, snsV2, sqsV2Types, snsV2Types, flow.SDKPath:

@@ -20,25 +20,26 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // number of the argument, from 1; for a Pos at a call
+	Arg   int // if a call passes Value as an argument: its number, from 1
 	Instr ssa.Instruction
 
 	M   *Message    // nil for arguments
-	via *types.Func // the function with the argument; nil for a field
+	via *types.Func // the function called with Value as an argument; nil without such a call
 
 	Evidence     evidence
-	Alone        bool // the field has only this value and constants
-	ContentBased bool // for a body: the message has no deduplication ID
+	Alone        bool // the field consists only of Value and constants
+	ContentBased bool // the message may be sent without a deduplication ID
 	unless       given
-	many         bool // the value is in several messages
-	NoGroup      bool // for a URL: the messages have no message group
-	Payload      bool // for a body: the value is the event of a call to Producer.Send
+	many         bool // several messages contain Value
+	NoGroup      bool // Value is a queue URL, and messages to this queue have no group
+	Payload      bool // Value is an event passed to a Producer of package sqsfifo
 	encoded      bool // the called function encodes the value as JSON
 
 	Slice *flow.Tracer
 }
 
-// Key identifies the message: all uses of one message in this function have an equal Key.
+// Key identifies the message of u: two uses in one function belong to the same message if
+// their keys are equal.
 func (u *Use) Key() any {
 	if u.M != nil {
 		return u.M.Root
@@ -103,7 +104,8 @@ func (p *Index) groupless(m *Message, messages []*Message) bool {
 	return found
 }
 
-// Queue returns the kind and the name of the queue in a URL.
+// Queue returns the kind and the name of a queue. The value of u must be the URL of the
+// queue.
 func (p *Index) Queue(u *Use) (queueName, string) {
 	var whole []ssa.Value
 	if len(u.Path) == 0 && u.Alone {
@@ -112,9 +114,10 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 	return p.kindAndName(u.Slice.Origins, whole)
 }
 
-// given identifies the parameter, or the part of a parameter, that contains the
-// deduplication ID of a message. Param is 1 + the parameter's index, or 0 without such a
-// parameter. If a caller passes an empty text, the message has no deduplication ID.
+// given identifies a parameter that contains the deduplication ID of a message. Param is
+// the index of the parameter plus 1, or 0 if there is no such parameter. If the ID is in a
+// part of the parameter, Path selects this part. A call that passes an empty ID sends the
+// message without a deduplication ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -130,7 +133,8 @@ func (p *Index) dedupParameter(m *Message) given {
 	return ParameterOf(p.Trace(sets[0].Value, nil, false).Origins)
 }
 
-// ParameterOf returns the parameter that is the only origin of a value.
+// ParameterOf returns the parameter that is the only origin of a value. Without such a
+// parameter it returns the zero value.
 func ParameterOf(origins []flow.Origin) given {
 	if len(origins) != 1 || origins[0].Kind != flow.FromPath || origins[0].Mixed || !origins[0].Top || len(origins[0].Path) > maxSinkPath {
 		return given{}
@@ -142,10 +146,10 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the calls of this function must be checked for a missing
-// deduplication ID too. This is so if the function sets no ID, or if the ID is one of its
-// parameters. For an ID of any other origin it returns false, because the origin may depend
-// on the caller in an unknown way.
+// concernsCallers reports whether the calls of this function must also be checked for a
+// missing deduplication ID. They must if the function sets no ID, or if the ID is one of
+// its parameters. If the ID is anything else, such as a hash, the arguments of a call do
+// not show whether the ID is empty.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -160,8 +164,9 @@ func (p *Index) repeated(m *Message) bool {
 	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
 }
 
-// usesOfArguments returns a use for each argument of the call c that a function of another
-// package puts into a message.
+// usesOfArguments returns a Use for each argument of the call c that becomes part of a
+// message, if the called function is in another package. An event passed to a Producer of
+// package sqsfifo is such an argument.
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
@@ -208,9 +213,9 @@ func isAlwaysEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns the evidence that the queue of a call's message is FIFO. If the call
-// passes a queue's known name, the name decides. Otherwise evidenceAt returns s.Evidence,
-// from the called function.
+// evidenceAt returns the evidence that the call c sends to a FIFO queue. If an argument is
+// the URL of a queue with a known name, the name decides. Otherwise evidenceAt returns
+// s.Evidence, which was found in the body of the called function.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -238,9 +243,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter that is an origin of u's value: its arguments
-// become parts of messages. It returns a use for each such argument in the calls of this
-// package.
+// raiseParameters records each parameter that the value of u comes from, because arguments
+// for this parameter become part of a message. It returns a Use for each such argument in
+// the calls of this package.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -264,7 +269,7 @@ func (p *Index) raiseParameters(u *Use) []*Use {
 	return more
 }
 
-// isOnlyFrom reports whether a value consists of the value root and constants.
+// isOnlyFrom reports whether a value has no origins except the value root and constants.
 func isOnlyFrom(origins []flow.Origin, root ssa.Value) bool {
 	return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Root != root })
 }
@@ -301,8 +306,8 @@ func (u *Use) Written(o flow.Origin) bool {
 	return flow.JSONVisible(flow.TypeAt(flow.EncodedType(u.Value), u.Path), o.Under)
 }
 
-// SentInRange reports whether the origin o is a range over a map, and the loop over this
-// range makes a separate message in each round.
+// SentInRange reports whether the origin o is a range loop over a map, and each iteration
+// of the loop makes a separate message.
 func SentInRange(u *Use, o flow.Origin) bool {
 	r, ok := o.Root.(*ssa.Range)
 	if !ok || u.Instr == nil {
@@ -325,14 +330,17 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether several messages contain the same value of a clock or random
-// source, such as one fresh UUID. This is so if the source is called outside of the loop
-// that makes or sends the messages, or outside of the function literal that makes a
-// message. A value of the whole process, such as a seed, is also shared.
+// Shared reports whether several messages contain the same value from one call of the clock
+// or random source o. For example, the call is before a loop, and each iteration of the
+// loop sends a message with the value. Or the call is outside of the function literal that
+// makes a message. A value that is made once in each process, such as a seed, is also
+// shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
+	// The function does not call the source: the value is, for example, a package-level
+	// variable.
 	if at == nil || at.Block() == nil {
-		return true // no call in this package, for example a seed of the process
+		return true
 	}
 	if u.M == nil {
 		if u.many {
@@ -342,7 +350,9 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		return at.Parent() != u.Fn && o.Frame == nil // the source is called outside of the message's function literal
+		// The message may be made in a function literal, and the source called outside of
+		// it.
+		return at.Parent() != u.Fn && o.Frame == nil
 	}
 	made, ok := u.M.Root.(ssa.Instruction)
 	if !ok || at.Parent() != made.Parent() {

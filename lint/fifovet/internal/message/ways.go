@@ -15,7 +15,7 @@ import (
 type pathSearch struct {
 	p     *Index
 	m     *Message
-	role  Role // the field without an assignment on the path
+	role  Role // the path must not set a field with this role
 	start *ssa.BasicBlock
 	made  *ssa.BasicBlock // block that makes the message
 	avoid map[*ssa.BasicBlock]bool
@@ -27,8 +27,9 @@ type pathSearch struct {
 	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
 }
 
-// stage is a block on a path. A path may pass a block twice: before and after the block
-// that makes the message.
+// stage is a block on a path. The field made is true if the path has passed the block that
+// makes the message. In a loop, a path may pass a block twice: before the message is made
+// and afterwards.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool
@@ -74,9 +75,9 @@ func (w *pathSearch) find() bool {
 	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// searchFrom continues the search at block b and reports whether there is a path. A path
-// may contain a block before and also after the creation of the message, because the
-// creation may be in a loop.
+// searchFrom continues a path at block b, and reports whether the path can reach the send.
+// A path may pass b twice, before the message is made and afterwards, because the message
+// may be made in a loop. The parameter passed is true if the path has a block of w.need.
 func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
 	passed = passed || w.need == nil || w.need[b]
@@ -92,7 +93,9 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 	}
 	w.on[at] = true
 	was, again := w.came[b]
-	if again { // next round of a loop: conditions in this block may have another result
+	if again {
+		// In the next iteration of a loop, conditions in b are computed again and may have
+		// other results, so their earlier results are dropped.
 		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b
@@ -196,9 +199,10 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. A path of this
-// search does not set the message's field of the role w.role, so a value read from this
-// field is empty. A default that replaces an empty text is not empty.
+// isEmpty reports whether a text or a pointer is empty on the current path. The paths of
+// this search leave the message's field with the role w.role unset, so a value read from
+// this field is empty. If the path replaces an empty text by a default, the result is not
+// empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
