@@ -58,9 +58,9 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and earlier are tokens of the same owner (see [NewTokenOf]),
-// and t is from a process of this owner that started later. If so, and t claims a key, a
-// store treats the lease of the claimant with the token earlier as ended.
+// Succeeds reports whether t and the token in the parameter earlier belong to the same
+// owner (see [NewTokenOf]), and the process of t started later. When t claims a key, a
+// store then treats a lease of the other token as ended.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }

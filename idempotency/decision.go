@@ -73,11 +73,11 @@ func (d Decision) Granted() bool { return d == New || d == Renewed || d == Recla
 
 // Decide returns the decision on the claim c at the time now. The parameter found is the
 // store's record, or the zero Record if the store has no record. Decide is the only
-// definition of the rules for claims: every store decides like Decide. Decide is pure, and
-// never returns [Full] or [OverQuota].
+// definition of the rules for claims: every store decides like Decide. Decide is pure,
+// and never returns [Full] or [OverQuota].
 //
-// All end times are exclusive: at LeaseUntil the lease is over. If an earlier process of
-// the claimant's owner has the lease, the lease is over immediately: see [NewTokenOf].
+// All end times are exclusive: at LeaseUntil the lease is over. A lease is over earlier
+// if c comes from a later process of the lease's owner: see [NewTokenOf].
 func Decide(found Record, c Claim, now time.Time) Decision {
 	switch {
 	case found.Status == Absent || found.Expired(now):
@@ -129,8 +129,8 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		// Absent with a generation: a claim was released. Its grant has already increased
-		// Generation.
+		// The record is absent but has a generation, so its last claim was released. That
+		// claim has already increased Generation.
 		case found.Status == Absent && found.Generation > 0:
 		default:
 			r.Generation++

@@ -67,9 +67,9 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// The test makes random sequences of claims and of endings of claims, and checks the
-// rules after each. A running operation, or an operation with an unknown outcome, never
-// begins again as New. Each fence is greater than the one before. A later claim does not
+// The test makes random claims and random calls of Finish. After each call it checks
+// these rules. A running operation, or an operation with an unknown outcome, never begins
+// again as New. Fences grow; only a renewed claim keeps its fence. A later claim does not
 // change the body in the record. If an attempt took effect and no call of Finish reported
 // that, the record keeps an unknown outcome.
 func TestRulesKeepTheirInvariants(t *testing.T) {
@@ -133,7 +133,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				tr = idempotency.Released()
 			case 2:
 				if effect && r.Prior.Status != idempotency.Running {
-					continue // ProvenForClaim would be untrue: this claim had the side effect
+					continue // ProvenForClaim would deny the effect of this claim
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:

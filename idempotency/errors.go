@@ -28,7 +28,7 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Place identifies a key in an error without its value. Errors contain no key value,
+// Place identifies a key in an error, without Key.Value. Errors contain no key value,
 // payload or result of the caller.
 type Place struct {
 	Scope, Operation string
@@ -103,12 +103,12 @@ func (e *UnresolvedError) Error() string {
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the key's record has a fingerprint that was computed by another method
-// than the claim's (another [Fingerprint].Spec), so the two cannot be compared. The
-// operation did not run.
+// UnjudgedError: the fingerprints in the key's record and in the claim have different
+// values of [Fingerprint].Spec. They were computed by different methods and cannot be
+// compared. The operation did not run.
 type UnjudgedError struct {
 	Place
-	Stored string // Fingerprint.Spec of the record, the name of its method
+	Stored string // Fingerprint.Spec in the key's record
 }
 
 func (e *UnjudgedError) Error() string {

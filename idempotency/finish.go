@@ -130,19 +130,18 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the new length of the lease and true if t was made by [Extended].
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish returns the record as it is after the claim ref ended at the time now in the way
-// t (completed, failed, released; or extended instead of ended). The parameter found is
-// the record in the store, or the zero Record if the store has none. Finish is the only
-// definition of the rules for ending claims, as [Decide] is for making them.
+// Finish ends or extends a claim: it applies the ending t to the claim ref at the time
+// now, and returns the resulting record. The parameter found is the record in the store,
+// or the zero Record if the store has none. Finish is the only definition of the rules
+// for endings, as [Decide] is for claims.
 //
 // Finish returns a [*StaleClaimError] and the record found, if the store has granted a
-// later claim of the key, or if the claim ref already ended in another way. If the claim
-// already ended in the way t, for example because the caller did not get the answer and
+// later claim of the key, or if the claim already ended in another way. If the claim
+// already ended in this way, for example because the caller did not get the answer and
 // repeats the call, Finish returns the record found and nil. In these cases the returned
 // record differs from found only in ReadAt.
 //
-// A claim can be ended after its lease, too: what its caller knows about the operation is
-// valid until another claimant is granted a claim.
+// A claim can be ended after its lease, too, until another claimant is granted a claim.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found
@@ -165,8 +164,8 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 		r.Reason = t.failure.Reason
 		switch {
 		case t.failure.Proof == NoProof:
-			// The claim has not ended: its claimant keeps the token and may still
-			// complete or fail.
+			// Only the lease ends. The claimant keeps the token, so it may still complete
+			// or fail the claim.
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
 		case t.failure.Proof == ProvenForClaim && found.Prior.Status == Running:
 			r.LeaseUntil = earlier(r.LeaseUntil, now)
@@ -196,9 +195,9 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether the record found may be the result of an earlier call of
-// [Finish] with the same ending t. The caller has checked that the last claim of found
-// has ended.
+// madeBefore reports whether an earlier call of [Finish] with the ending t may have
+// produced the stored record, which is the parameter found. The caller has checked that
+// the record's last claim has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

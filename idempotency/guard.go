@@ -105,10 +105,10 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns err without the markers of NotDone in it. All other errors
-// wrapped by err stay, and so does the text. [Guard.Do] removes the markers because its
-// caller may be the function of another Do, which may have had an effect of its own
-// before it returns err.
+// withoutMarker returns err without the markers of NotDone. All other wrapped errors
+// stay, and so does the text. [Guard.Do] removes the markers because one call of Do may
+// be part of the operation of another Do. This outer operation may have had other
+// effects.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -129,8 +129,8 @@ func (e *unmarkedError) Is(target error) bool {
 	return !marker && errors.Is(e.err, target)
 }
 
-// As sets target to one of the wrapped errors with its type. It never finds a
-// *notDoneError, which is the marker of [NotDone].
+// As is like [errors.As] for the wrapped errors. It never finds a *notDoneError, which is
+// the marker of [NotDone].
 func (e *unmarkedError) As(target any) bool {
 	_, marker := target.(**notDoneError)
 	return !marker && errors.As(e.err, target)
@@ -157,7 +157,8 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // f gets the outcome of the claim as the argument claimed. If its decision is
 // [Reclaimed], f must use the body in the record, and an earlier run may have taken
 // effect. If its decision is [Renewed], the store did not confirm the claim at first, and
-// Do repeated it; no earlier run exists in this call.
+// Do repeated it. This call of Do has not run f before, but an earlier call may have:
+// again, f must use the body in the record.
 //
 // If f did not run, Do returns a [*ConflictError], [*InProgressError],
 // [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError] or

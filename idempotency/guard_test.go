@@ -329,8 +329,9 @@ func (s *sequence) Claim(context.Context, idempotency.Claim) (idempotency.Outcom
 	return idempotency.Outcome{}, err
 }
 
-// If the store does not answer, the operation does not run. With FailOpen the operation
-// runs after a successful call of FailOpen, and Guard.Stats counts the run in FailedOpen.
+// If the store does not answer, the operation does not run. If the function
+// GuardConfig.FailOpen is set and returns nil, the operation runs, and Guard.Stats counts
+// the run in FailedOpen.
 func TestGuardWithoutItsStore(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	store.down.Store(true)
@@ -414,8 +415,8 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 }
 
-// Errors name the scope and the operation and say that it did not run. They do not contain
-// key or payload.
+// Errors name the scope and the operation, and say that the operation did not run. They
+// contain neither key nor payload.
 func TestErrorsKeepSecrets(t *testing.T) {
 	const secret = "s3cret"
 	store := &flaky{Store: &idempotency.Memory{Capacity: 1}}

@@ -19,9 +19,10 @@ const (
 // operation or a conflict; requests with different keys never affect each other. A Key is
 // comparable.
 type Key struct {
-	// Scope is the tenant, client or queue within which keys may collide. It holds 1 to
-	// [MaxScope] bytes, any bytes. Use [JoinScope] for a scope of several parts. Take the
-	// scope from an authenticated identity, never from the request itself.
+	// Scope is the tenant, client or queue of the key. Equal values in different scopes
+	// are different keys. Scope holds 1 to [MaxScope] bytes, any bytes. Use [JoinScope]
+	// for a scope of several parts. Take the scope from an authenticated identity, never
+	// from the request itself.
 	Scope string
 
 	// Operation names the kind of operation, for example "payments.create". It holds 1 to

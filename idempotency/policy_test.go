@@ -82,7 +82,6 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// The collision probability matches the definition for few keys.
 func TestCollisionProbability(t *testing.T) {
 	for _, tc := range []struct {
 		n    int64

@@ -134,8 +134,8 @@ type Record struct {
 
 	Fingerprint Fingerprint
 
-	// Seal, Group and Body come from the last [New] claim. They take precedence over the
-	// values of later claims.
+	// Seal, Group and Body come from the last claim granted as [New]. Later claims
+	// granted as [Renewed] or [Reclaimed] do not change them.
 	Seal  Seal
 	Group string
 	Body  []byte
@@ -179,8 +179,9 @@ type Record struct {
 
 	Dataset Dataset
 
-	// Prior is the status and, for a failed record, the times of this record before the
-	// last New or Reclaimed claim. If that claim ends with [Released], they are restored.
+	// Prior keeps what the last New or Reclaimed claim replaced in this record: the
+	// status and, for a failed record, the times. An ending with [Released] restores
+	// them.
 	Prior Prior
 
 	// ReadAt is the time of the store's read or write of the record.

@@ -73,7 +73,7 @@ func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if out.Decision == Reclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
 		return s.Finish(ctx, out.Ref(), t)
 	}
-	if out.Decision.Granted() { // another attempt was made after found was read
+	if out.Decision.Granted() { // another attempt began after the caller had read the record
 		err = s.Finish(ctx, out.Ref(), Released())
 		return errors.Join(stale(out.Record, Ref{Key: found.Key, Fence: found.Fence}), err)
 	}

@@ -63,8 +63,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// If another claimant runs the operation after its record was read, Resolve with this
-// record refuses to end the operation.
+// Resolve refuses to end an operation that another claimant began again after the caller
+// of Resolve had read the record.
 func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()

@@ -43,12 +43,12 @@ type Store interface {
 	// way, Finish returns [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
-	// Extend makes the lease of a granted claim longer, if the claim has not ended:
-	// afterwards the lease ends no earlier than the time of the call plus the argument
-	// lease, which must be at least a millisecond. Extend never shortens a lease and does
-	// not count as an attempt. If the lease has already ended, Extend still succeeds
-	// unless a later claim of the key was granted; it then returns [ErrStaleClaim]. The
-	// caller should count the lease from a time before the call.
+	// Extend makes the lease of a granted claim longer: afterwards the lease ends no
+	// earlier than the time of the call plus the argument lease, which must be at least a
+	// millisecond. Extend never shortens a lease and does not count as an attempt. It
+	// succeeds even after the lease has ended. If the claim was ended, or a later claim
+	// of the key was granted, Extend returns [ErrStaleClaim]. The caller should count the
+	// lease from a time before the call.
 	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
 	// Lookup returns the records of the keys, in the order of the keys, without a claim.

@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// suspendingStore suspends the machine after it has granted a claim.
+// suspendingStore simulates that the machine is suspended after each claim.
 type suspendingStore struct {
 	*idempotency.Memory
 	suspend func(time.Duration)

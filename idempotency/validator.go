@@ -127,11 +127,12 @@ type Judgement struct {
 // Check verifies the supplied key and looks it up without a claim, for gates and reports.
 // If Judgement.Proceed is true, the run may start at the time of the call; because
 // another caller may start it next, use [Validator.Run] to run. The error is a
-// [*KeyViolationError], an [*InvalidError], an error of Formula or a [*StoreError]. If
-// the key has been claimed and the outcome is not recorded, the error is an
-// [*InProgressError] during the lease. After the lease it is an [*UnresolvedError],
-// unless the policy permits a second run: before Record.ResendUntil, or at any time with
-// PolicyConfig.Resend. Proceed is then true.
+// [*KeyViolationError], an [*InvalidError], an error of Formula or a [*StoreError].
+//
+// If the key has been claimed and the outcome is not recorded, the error is an
+// [*InProgressError] during the lease. After the lease, Proceed is true if the policy
+// permits a second run: before Record.ResendUntil, or at any time with
+// PolicyConfig.Resend. Otherwise the error is an [*UnresolvedError].
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
@@ -166,7 +167,8 @@ func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(
 	return judgement, answer, err
 }
 
-// request recomputes the key and compares it with the supplied key.
+// request recomputes the key from the dataset, and returns the request for the guard. If
+// the supplied key is different, request returns a [*KeyViolationError].
 func (v *Validator) request(supplied string, d Dataset) (Request, error) {
 	if err := d.Check(); err != nil {
 		return Request{}, err

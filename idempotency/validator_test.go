@@ -145,8 +145,8 @@ func TestValidatorNeedsForever(t *testing.T) {
 	}
 }
 
-// After a run with an unknown outcome, Check proceeds exactly if Run runs: with
-// PolicyConfig.Resend.
+// After a run with an unknown outcome, a second run is permitted only with
+// PolicyConfig.Resend. Check and Run agree on this.
 func TestCheckAgreesWithRun(t *testing.T) {
 	for _, resend := range []bool{false, true} {
 		now := time.Now()

@@ -15,12 +15,12 @@
 //
 // # Limits
 //
-// DynamoDB has no clock. The clients' clocks decide when leases and records end; they must
-// not differ by more than [Config.Slack]. The store therefore adds the slack to each lease
-// and subtracts it from each resend time. A client with a larger clock error may take over
-// a claim with a running lease. A client with a clock that was set back by more than the
-// slack may reclaim an operation after the resend time. The store cannot tell a clock step
-// from the difference between two clients, so it does not detect either.
+// DynamoDB has no clock. The clients' clocks decide when leases and records end; they
+// must not differ by more than [Config.Slack]. The store therefore adds the slack to each
+// lease and subtracts it from ResendFor of [idempotency.Terms]. If two clocks differ by
+// more than the slack, a client may take over a claim during its lease, or reclaim an
+// operation after ResendFor. The same may happen after a client's clock was set back by
+// more than the slack. The store detects neither error.
 //
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest/producertest"
 )
 
-// A producer that uses this store keeps its promises across restarts and crashes, after
-// more than five minutes, and while the table is unreachable.
+// TestProducer runs the tests of package producertest with this store, for example
+// restarts, crashes, repetitions after more than five minutes, and an unreachable table.
 func TestProducer(t *testing.T) {
 	producertest.Run(t, func(t *testing.T) producertest.Storage {
 		client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)

@@ -16,7 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// MaxBytes is the size limit for a record's body, and for its response.
+// MaxBytes is the size limit for a record's body. A response has a separate limit of the
+// same size.
 const MaxBytes = 180 << 10
 
 // Config configures a [Store].
@@ -115,8 +116,8 @@ func checkSize(field string, b []byte) error {
 const attempts = 10
 
 // claim reads the record, decides, and writes the granted record unless another call has
-// changed the record. It takes the new fence after the read: the fence of the record was
-// taken earlier, and a later fence of the same counter is greater.
+// changed the record. It takes the new fence after reading the record, so that the new
+// fence is greater than the fence in the record.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
 	version := idempotency.NewToken() // version of each record that this call writes
@@ -167,10 +168,10 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adds the slack to the lease of a claim and subtracts it from ResendFor. A
-// client whose clock is ahead by up to the slack then does not take over before the
-// claimant's lease ends; a client whose clock is behind does not run the operation again
-// after ResendFor.
+// slacken adds the slack to the lease of a claim, so that a client whose clock is ahead
+// by up to the slack does not take over too early. It subtracts the slack from ResendFor,
+// so that a client whose clock is behind by up to the slack does not run the operation
+// again too late.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -267,9 +268,9 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// The SDK repeats a put whose answer was lost. The refused put may be such a
-			// repetition: its first try succeeded, and another claim may have been
-			// granted since.
+			// An earlier put of this call was refused, but may have ended the claim: if
+			// the answer to a put is lost, the SDK repeats the put, and DynamoDB refuses
+			// the repetition. Another claim may have been granted since.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -324,8 +325,9 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is a number of bits. The first bucketBits of a key ID choose the key's fence
-// counter. Each fence ends with these bits, so that fences of different counters differ.
+// bucketBits is the length of a bucket. A key's bucket is the first bits of its ID, and
+// has a fence counter. Each fence ends with the bucket, so that fences of different
+// counters differ.
 const bucketBits = 12
 
 // draw returns a new fence. Its upper bits are a number from the counter of the key's

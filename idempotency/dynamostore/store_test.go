@@ -56,8 +56,8 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 }
 
 // Config.Slack is 2 s. A client whose clock is 2 s ahead does not take over a claim
-// before its lease has ended by the clock of the claimant. A client whose clock is 2 s
-// behind does not run an operation again when the claimant's ResendFor has passed.
+// before its lease has ended by the claimant's clock. A client whose clock is 2 s behind
+// does not reclaim an operation after ResendFor has ended by the claimant's clock.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -77,7 +77,9 @@ func TestSlack(t *testing.T) {
 	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
-	c.Terms.ResendFor = time.Second // less than the slack of 2 s: a second run is never safe
+	// The store subtracts the slack of 2 s, so ResendFor becomes 0: a second run is never
+	// safe.
+	c.Terms.ResendFor = time.Second
 	claim(t, at(0), c, idempotency.New)
 	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
 }

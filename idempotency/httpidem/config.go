@@ -103,10 +103,10 @@ type Limits struct {
 	// requests, at least RequestBody + ResponseBody. Before its claim, each request
 	// reserves the length of its body plus ResponseBody; if that much memory is not free,
 	// the request is refused with 503. An answer larger than ResponseBody uses further
-	// memory if it is free. If no more is free, the body of the answer is dropped, and
-	// the client gets a [NotRetained] document in its place, even for the request that
-	// ran. Buffered excludes the fixed overhead of a request, stored headers, and copies
-	// made by a store.
+	// memory if it is free. If no more is free, the body of the answer is dropped: all
+	// clients get a [NotRetained] document in its place, even the client whose request
+	// ran the handler. Buffered excludes the fixed overhead of a request, stored headers,
+	// and copies made by a store.
 	Buffered int64
 }
 

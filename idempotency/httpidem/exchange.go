@@ -92,8 +92,8 @@ func (e *exchange) readForm() (_ problem, err error) {
 // fingerprintSpec names the method of computing a fingerprint, with a version.
 const fingerprintSpec = "httpidem/1"
 
-// fingerprint covers all identifying parts of the request, byte for byte as sent, except
-// that the case of the host does not count.
+// fingerprint covers all identifying parts of the request, byte for byte as sent. Only
+// the host is compared without regard to upper and lower case.
 func (e *exchange) fingerprint() idempotency.Fingerprint {
 	// RequestURI is the path as the client sent it: http.StripPrefix does not change it.
 	// Requests with the same key whose paths differ only in the stripped prefix therefore

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// parsedForm returns a hash of the request's form if the form was parsed before the
-// middleware, for example by r.PostFormValue in an outer handler, and nil otherwise. The
-// parser consumed the body, so the body's bytes no longer describe the request.
+// parsedForm returns a hash of the request's form, or nil if the form has not been
+// parsed. An outer handler may have parsed the form, for example by r.PostFormValue. The
+// fingerprint then needs this hash, because the parser consumed the body.
 func parsedForm(r *http.Request) ([]byte, error) {
 	form := r.MultipartForm
 	if form == nil {

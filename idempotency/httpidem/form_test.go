@@ -109,7 +109,7 @@ func TestBodyReadOutside(t *testing.T) {
 	}
 }
 
-// The host, in any case of letters, is part of the request: one shop never gets the
+// The host, in upper or lower case, is part of the request: one shop never gets the
 // answer of another shop with the same key.
 func TestHostIsPartOfTheRequest(t *testing.T) {
 	g := newRig(nil)

@@ -40,7 +40,7 @@ func parseKey(values []string) (string, error) {
 }
 
 // unquote returns the text of a quoted key. The parameter s begins after the opening
-// quote; positions in errors count from this quote, at 0.
+// quote. Errors count positions from 0, the opening quote.
 func unquote(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -63,8 +63,8 @@ func unquote(s string) (string, error) {
 	return "", errors.New("the closing quote is missing")
 }
 
-// checkBare refuses the special characters of structured fields. If they were accepted, a
-// key could contain parameters, or a list that a proxy merged from two headers.
+// checkBare refuses special characters in a key without quotes. A semicolon would begin
+// parameters, and a comma may separate two keys that a proxy merged from two headers.
 func checkBare(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {

@@ -102,8 +102,9 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// An answer above the limit reaches the first client completely; repetitions get its
-// status and a NotRetained document.
+// An answer above the limit reaches the first client completely if memory is free. Later
+// requests with the same key get the status of this answer, and a NotRetained document as
+// the body.
 func TestAnswerBeyondTheBound(t *testing.T) {
 	small := &smallStore{Store: new(idempotency.Memory), limit: 400 << 10}
 	for _, tc := range []struct {

@@ -106,7 +106,7 @@ type session struct {
 	completeCalled bool  // Transaction.Complete was called and must not be called again
 	rolledBack     bool  // Transaction.Rollback was called
 	completeErr    error // error of Transaction.Complete, or nil
-	finishErr      error // error of the last Store.Finish that recorded a failure or a release
+	finishErr      error // error of the last Store.Finish for a failure or a release, or nil
 }
 
 // Claim implements idempotency.Store.
@@ -132,7 +132,9 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		return s.completeErr // Guard repeats an unconfirmed Finish, but a commit can be tried only once
+		// Guard repeats an unconfirmed Finish. A commit cannot be repeated, so return its
+		// first error again.
+		return s.completeErr
 	}
 	complete := func(r idempotency.Result) error {
 		if s.tx != nil {

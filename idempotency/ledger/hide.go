@@ -40,8 +40,8 @@ func Hide(secret []byte, k idempotency.Key) idempotency.Key {
 	}
 }
 
-// HideScope returns the scope of [Hide]. Use HideScope to find all entries of a known
-// scope.
+// HideScope returns the text that [Hide] puts in place of a scope. Use HideScope to find
+// all entries of a known scope.
 func HideScope(secret []byte, scope string) string {
 	return hidden(secret, "sqsfifo ledger scope 1", scope)
 }

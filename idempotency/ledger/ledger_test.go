@@ -311,7 +311,7 @@ func TestVerifyGoesOn(t *testing.T) {
 		e.Note += "edited"
 		lines[i].Entry = &e
 	}
-	lines = slices.Delete(lines, 6, 7) // the last entry of seal 2
+	lines = slices.Delete(lines, 6, 7) // delete the last entry sealed by seal 2
 	report, err := ledger.Verify(each(lines))
 	var first *ledger.TamperError
 	if !errors.As(err, &first) || first.Seq != lines[1].Entry.Seq {

@@ -15,8 +15,8 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the entry was added to a sealed part of the ledger, because the seal of
-	// this part does not list it, or the entry occurs twice.
+	// Inserted: the entry is in a sealed part of the ledger, but the seal of this part
+	// does not list it, or the entry occurs twice.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.

@@ -17,16 +17,16 @@ type Report struct {
 	Seals, Entries int64
 
 	// Trimmed is the number of the last seal whose entries were exported and deleted, or
-	// 0 if the ledger is complete. If the caller passes the head of this seal or of a
-	// later one, and Verify confirms it, the rest of the ledger continues the exported
-	// part, because the hash of each seal depends on all earlier seals.
+	// 0 if the ledger is complete. To verify that the rest of the ledger continues the
+	// exported part, pass the head of this seal or of a later seal. One head is enough,
+	// because the hash of each seal depends on all earlier seals.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Anchored is the largest number of a seal whose head was passed to Verify and
+	// Anchored is the number of the last seal whose head was passed to Verify and
 	// confirmed, or 0. Up to this seal the ledger is unchanged since the caller read the
 	// head; later seals are only consistent with each other.
 	Anchored int64
@@ -44,19 +44,19 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify], but the lines begin after the seal with the head after.
-// Use it for example for a second export that continues a first. The zero Head means that
-// the lines begin with the first seal.
+// VerifyAfter is like [Verify], but checks only the part of a ledger after one seal, for
+// example a second export that continues a first. The parameter after is the head of this
+// seal. The zero Head means that the lines begin with the first seal.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	v.compareKeptHeads(0) // a kept head may be that of the seal before the first line
+	v.compareKeptHeads(0) // keptHeads may contain the head of the seal before the first line
 	for l, err := range lines {
 		var fault *TamperError
 		switch {
 		case err == nil:
 			err = v.readLine(l)
-		case errors.As(err, &fault) && l.Entry != nil: // not a valid entry, from a store's rows
+		case errors.As(err, &fault) && l.Entry != nil: // a row of a store is not a valid entry
 			v.add(fault)
 			v.malformed[l.Entry.Place] = true
 			err = v.readLine(l)
@@ -100,13 +100,13 @@ func (v *verifier) first() error {
 
 type verifier struct {
 	report      Report
-	keptHeads   []Head // heads to compare, not compared so far, by seal number
+	keptHeads   []Head // heads passed by the caller and not yet compared, by seal number
 	last        *Seal  // last seal whose entries were checked
 	current     *Seal  // seal whose entries are being read, or nil
 	currentLine int    // line number of current
-	skipEntries bool   // current is altered, so its entries are not checked
+	skipEntries bool   // the current seal is faulty, so its entries are not checked
 	rows        []Line // entries read after current
-	leaves      []Leaf // Leaves of current; if an entry is missing, its leaf is removed
+	leaves      []Leaf // leaves of the current seal, without those of missing entries
 
 	malformed map[Place]bool // places of invalid rows, whose faults were already reported
 }
@@ -168,8 +168,8 @@ func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 	return 0, 0, ""
 }
 
-// checkEntries compares the rows read so far with the leaves of the seal v.current, which
-// list its entries. If partial is true, more entries of the seal may follow.
+// checkEntries compares the entries read so far with the list of entries in the current
+// seal (its leaves). If partial is true, more entries of the seal may follow.
 func (v *verifier) checkEntries(partial bool) {
 	if v.current == nil {
 		return

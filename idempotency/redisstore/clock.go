@@ -22,7 +22,8 @@ type clocks struct {
 
 func (c *clocks) of(bucket int64) *clock.Largest { return &c.largest[bucket%int64(len(c.largest))] }
 
-// seen returns the largest time of the bucket's server in the scripts' format, or "".
+// seen returns the largest time read so far from the server of a bucket (see bucketOf),
+// as text for the scripts, or "" if no time was read.
 func (c *clocks) seen(bucket int64) string {
 	if us := c.of(bucket).Load(); us > 0 {
 		return microsText(us)
@@ -53,7 +54,8 @@ func (s *Store) watchClocks(ctx context.Context) error {
 	return nil
 }
 
-// clockName returns the Redis key of the clock record of a bucket.
+// clockName returns the name of the Redis hash with the largest time of a server. In a
+// cluster each bucket has such a hash, and the tag names the bucket; see bucketOf.
 func (s *Store) clockName(tag string) string {
 	if len(s.clocks.largest) == 1 {
 		return s.prefix + "idempotency-clock"
@@ -61,8 +63,9 @@ func (s *Store) clockName(tag string) string {
 	return s.prefix + "idempotency-clock:{" + tag + "}"
 }
 
-// watchClock notes the server's time in a, the answer to a claim. If the claim detected a
-// backward clock step, watchClock counts and logs the step.
+// watchClock compares the server's time in a script's answer with the largest time so
+// far, and keeps the larger one. If the script detected a backward clock step, watchClock
+// counts and logs the step.
 func (s *Store) watchClock(n names, a answer) {
 	s.clocks.saw(n.bucket, a.record.ReadAt)
 	if a.stepped.IsZero() {
@@ -76,8 +79,8 @@ func (s *Store) watchClock(n names, a answer) {
 // Stats counts what happened to a store since [Open].
 type Stats struct {
 	// ClockSteps counts how often a claim of this store found that a server's clock had
-	// been set back. In a cluster, one step of a clock counts once for each bucket with a
-	// claim after the step. See Limits in the package documentation.
+	// been set back. A cluster detects a step separately in each bucket of keys, so one
+	// step may count several times. See Limits in the package documentation.
 	ClockSteps int64
 }
 

@@ -13,11 +13,10 @@ import (
 
 // The server's clock is set back while operations are in progress, so the time since
 // their first attempts is unknown. The operations are unresolved from then on, even after
-// the clock has caught up, unless a second run is always safe. Their claimants can still
-// finish them. Operations claimed after the clock was set back are not affected. The test
-// has three cases: the same store before and after, a store opened after the clock was
-// set back, and a store that compares times for each bucket of keys separately, as in a
-// cluster.
+// the clock has caught up. Their claimants can still finish them. Operations with
+// ResendFor Forever, and operations claimed later, are not affected. The test has three
+// cases: the same store before and after, a store opened after the clock was set back,
+// and a store that detects steps separately for each bucket of keys, as in a cluster.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -90,12 +89,12 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In the case of a cluster, this is the first claim in the bucket of this key
-			// since the clock was set back, so it finds that out.
+			// In a cluster, the first claim in each bucket of keys after the step detects
+			// the step. This is the first claim in its bucket.
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
-			if name != "a bucket of a cluster" { // a cluster counts a step once for each bucket
+			if name != "a bucket of a cluster" { // in a cluster each bucket counts the step
 				if n := s.Stats().ClockSteps; n != 1 || strings.Count(log.String(), "set back") != 1 {
 					t.Errorf("%d steps of the clock, want 1; the log is %s", n, log.String())
 				}
@@ -108,7 +107,7 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// The lease of the claim recent ends. If the clock had not been set back, the
+			// The lease of the key "recent" ends. If the clock had not been set back, the
 			// operation could now run again.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)

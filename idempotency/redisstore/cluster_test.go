@@ -82,7 +82,7 @@ func TestCluster(t *testing.T) {
 	})
 
 	// All primaries of the cluster hold records, and no two primaries use the same fence.
-	// Open reports a setting that may lose writes even if only one primary has it.
+	// If a setting of only one primary may lose writes, Open reports it.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,8 @@ func TestCluster(t *testing.T) {
 		var batch []idempotency.Claim
 		for j := range idempotency.MaxBatch {
 			c := claimOf(fmt.Sprintf("%d-%d", i, j))
-			c.Key.Operation = "a{b}c%" // these braces must not choose the slot
+			// Braces in a Redis key choose its cluster slot. The store must escape these.
+			c.Key.Operation = "a{b}c%"
 			batch = append(batch, c)
 		}
 		outs, err := s.ClaimBatch(t.Context(), batch)

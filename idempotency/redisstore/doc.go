@@ -28,16 +28,18 @@
 // time in milliseconds if larger. After a failover with lost fences, fences still grow if
 // the new primary's clock lags by no more than the duration of the failover.
 //
-// The server's clock determines leases and resend times. After a backward clock step of
-// more than five seconds, the time since the first attempt of an operation is unknown.
-// All operations in progress therefore become unresolved, unless their claimants finish
-// them: only an operator can permit a resend. Leases last longer by the length of the
-// step. To detect a step, each claim compares the clock with the largest time so far: the
-// time in the server's clock record, and the times that this store read in earlier calls.
-// Claims write the clock record about once a second. A step remains undetected if no
-// claim is made until the clock has passed the largest time again. A failover may lose
-// the clock record; a step is then compared with an older time. [Config.Logger] and
-// [Store.Stats] report steps.
+// The server's clock decides when leases end, and until when a second run is safe
+// (ResendUntil of [idempotency.Record]). After the clock was set back by more than five
+// seconds (a step), the time since the first attempt of an operation is unknown. All
+// operations in progress therefore become unresolved, unless their claimants finish them:
+// only an operator can permit a resend. Their leases end at the same clock time as
+// before, so they last longer by the length of the step. To detect a step, each claim
+// compares the clock with the largest time so far: the time in the server's clock record,
+// or a later time that this store read in an earlier call. Claims write the clock record
+// about once a second. A step remains undetected if no claim is made until the clock has
+// passed the largest time again. A failover may lose the last writes of the clock record,
+// so that a short step remains undetected. [Config.Logger] and [Store.Stats] report
+// steps.
 //
 // In a cluster a script sees one bucket (see above), and the servers have different
 // clocks. The store then compares the times of each bucket. It detects a step only in a

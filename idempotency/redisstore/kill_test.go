@@ -58,7 +58,7 @@ func TestKilledServer(t *testing.T) {
 		s := newStore(t, server, redisstore.Config{Client: client, Prefix: "kill:"})
 		var wg sync.WaitGroup
 		for caller := range 16 {
-			wg.Go(func() { _ = told.Call(s, strconv.Itoa(round), caller) }) // returns after the server was killed
+			wg.Go(func() { _ = told.Call(s, strconv.Itoa(round), caller) }) // runs until the server is killed
 		}
 		time.Sleep(time.Duration(50+rng.IntN(150)) * time.Millisecond)
 		server.kill()

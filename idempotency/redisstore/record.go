@@ -66,9 +66,9 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the upper bits of a fence, which are a number counted within the
-// bucket. If the lowest bits name another bucket, the fence cannot be of this record;
-// sequence then returns "0", which no fence has, so that the script finds no such claim.
+// sequence returns the number in the upper bits of a fence. The lower bits must name the
+// bucket of this record. Otherwise the fence is not from this record, and sequence
+// returns "0"; no fence has this number, so the script finds no claim with the fence.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -78,9 +78,10 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer. The answer is either a single word or this list:
-// a word, the server's time, the fields of a record, and the largest time that the server
-// had shown before its clock was set back (empty if it was not set back).
+// parseAnswer parses a script's answer. The answer is a single word or a list. The list
+// has a word, the server's time, the fields of one record, and a last element: if the
+// script detected that the clock was set back, the largest time before that, and
+// otherwise "".
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

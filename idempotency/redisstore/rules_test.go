@@ -74,9 +74,9 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// Finish may set LeaseUntil to the server's time at that moment. The test
-				// knows this time only roughly, so the model takes over the value from
-				// Lookup.
+				// Finish may set LeaseUntil to the server's time. The test does not know
+				// this time exactly, so the model takes LeaseUntil from the record that
+				// Lookup returned.
 				now := records[0].ReadAt
 				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {

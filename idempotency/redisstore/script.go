@@ -149,7 +149,7 @@ func (s *Store) endingCall(ref idempotency.Ref, t idempotency.Ending) call {
 	return c
 }
 
-// distantFuture is package idempotency's stored time for Forever.
+// distantFuture is the time that package idempotency stores for the duration Forever.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // timeText returns t in the scripts' format.

@@ -169,8 +169,8 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 			return nil, err
 		}
 	}
-	// The caller stopped waiting for this claim. It may have made the same claim again,
-	// so this one must not be sent after that.
+	// If ctx has ended, the caller may have repeated this claim. Do not send it: it could
+	// arrive after the repetition.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

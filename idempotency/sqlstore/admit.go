@@ -7,11 +7,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims that Capacity and Quota allow; firsts has at most one claim of
-// each key. For each other claim, admit sets the field refused of the key's state in
-// known. These states were read before the transaction. Therefore, before it refuses a
-// claim because of the quota, admit reads the key's record again: a claim that begins no
-// new operation is allowed. If own is true, the store began tx; otherwise a caller did.
+// admit returns the claims that Capacity and Quota allow. The parameter firsts has at
+// most one claim of each key; known has the states of the keys. For a claim that it
+// refuses, admit sets the field refused of the key's state. The states were read earlier
+// and may be outdated. Before it refuses a claim because of the quota, admit therefore
+// reads the key's record again: a claim that begins no new operation is allowed. If own
+// is true, the store began tx; otherwise a caller did.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -95,9 +96,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 
 // quotas returns, for each scope, the number of operations that may begin. The map has
 // only the scopes in which one of the claims begins an operation. Without a quota the map
-// is nil. In a transaction begun by the store (own is true), quotas uses the allowance of
-// a scope if it has a valid one. Otherwise it counts the unfinished operations in the
-// database.
+// is nil. If the store began the transaction (own is true) and the scope has a valid
+// allowance, quotas uses it: a number of operations that may begin without another count
+// (see allowances). Otherwise quotas counts the unfinished operations in the database.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
@@ -112,8 +113,9 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// A caller began tx, and may commit or roll back at any later time. The
-			// allowance would miss these operations until then, so drop it.
+			// A caller began tx, and may commit or roll back at any later time. Drop the
+			// scope's allowance, because it does not include the operations that begin in
+			// tx.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining

@@ -27,17 +27,17 @@ type allowances struct {
 
 type allowance struct {
 	remaining int64         // operations that this store may still begin
-	full      bool          // no operation could begin after the transaction that counted
-	endsAt    time.Duration // end of the allowance, as a time since the store was opened
+	full      bool          // at the last count, the scope had used up its quota
+	endsAt    time.Duration // end of validity, as a time since the store was opened
 }
 
 const (
-	allowanceDivisor = 16  // an allowance is a sixteenth of what the quota leaves
+	allowanceDivisor = 16  // an allowance is a sixteenth of the operations that may still begin
 	minAllowance     = 32  // smallest allowance that is valid for a whole second
 	slowCount        = 500 // from this number of unfinished operations on, counting is slow
 
-	// maxAllowances is the maximum number of allowances kept. When setAfterCount reaches
-	// it, all allowances are dropped.
+	// maxAllowances is the maximum number of scopes with an allowance. At the maximum,
+	// setAfterCount drops all allowances before it adds one.
 	maxAllowances = 8192
 )
 
@@ -59,10 +59,11 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 	return n, true
 }
 
-// setAfterCount sets the allowance of a scope after its unfinished operations were
-// counted. The parameter count is their number. After the claims of the counting
-// transaction, mayBegin further operations may begin within the quota. The count ended at
-// the given age of the store and took the time took.
+// setAfterCount sets the allowance of a scope after a transaction counted the unfinished
+// operations of the scope. The parameter count is their number. After the claims of this
+// transaction, mayBegin further operations may begin within the quota. The parameter age
+// is the time from opening the store to the end of counting; took is the duration of
+// counting.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
@@ -81,8 +82,9 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted adds each operation that this store completes to the allowance of its
-// scope. An allowance never exceeds a sixteenth of the quota.
+// addCompleted adds 1 to the allowance of a scope for each operation of the scope that
+// this store completes, up to a sixteenth of the quota. Scopes without an allowance get
+// none.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,8 +107,9 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll drops all allowances. The store calls it after a failed transaction, which
-// may have changed the allowances for operations that did not begin or end.
+// removeAll drops all allowances, so that the store counts again. The store calls it
+// after a failed transaction, which may have changed allowances for operations that did
+// not begin or end.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

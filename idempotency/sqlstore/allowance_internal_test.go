@@ -56,9 +56,9 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An allowance of at least minAllowance is valid for a second. A smaller allowance is
-// kept only if the count was at least slowCount, and is valid for twenty times as long as
-// the count took.
+// An allowance of at least minAllowance operations is valid for a second. A smaller
+// allowance is kept only for a scope with at least slowCount unfinished operations. It is
+// then valid for twenty times as long as counting them took, at most a second.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {
@@ -76,7 +76,7 @@ func TestAllowanceEnds(t *testing.T) {
 		{slowCount, share - 1, time.Millisecond, 19 * time.Millisecond, 10, 10, true},
 		{slowCount, share - 1, time.Millisecond, 20 * time.Millisecond, 10, 0, false},
 		{slowCount, share - 1, time.Minute, time.Second, 10, 0, false},
-		{slowCount, 0, time.Minute, 0, 5, 0, true}, // no operation may begin: refuse without another count
+		{slowCount, 0, time.Minute, 0, 5, 0, true}, // the quota is used up: refuse without counting again
 		{slowCount - 1, 0, time.Minute, 0, 5, 0, false},
 	} {
 		var a allowances

@@ -52,10 +52,9 @@
 // If the clock is set back by more than five seconds, operations in progress become
 // unresolved: the time since their first attempts is unknown, so claiming them requires
 // an operator. Current claimants may still finish. To detect this, the store compares the
-// clock with the largest time so far: the times in the writes of all processes, and the
-// times of this store's reads. If no process uses the store while the clock is set back,
-// and the clock has passed the largest time again by the next use, the store cannot
-// detect it.
+// clock with the largest time that any process has written to the database or this store
+// has read. If no process uses the store until the clock has passed this time again, the
+// store cannot detect it.
 //
 // A write survives a loss of power after it was acknowledged, if the disk keeps the data
 // that it has reported as written.

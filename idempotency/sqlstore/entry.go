@@ -67,8 +67,9 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads a ledger entry from a row. The first columns go to the pointers in
-// before. The next columns are the entry's time and the columns listed in summaryColumns.
+// scanSummary reads a ledger entry from a row. The row begins with columns for the
+// pointers in the parameter before, followed by the entry's time and the columns listed
+// in summaryColumns.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -85,8 +86,9 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 }
 
 // returnedEntries executes a statement that changes records and returns a row for each:
-// its time, and then the columns listed in summaryColumns. From each row it makes a
-// ledger entry and calls complete with it.
+// its time, and then the columns listed in summaryColumns. It makes a ledger entry from
+// each row, and passes the entry to the function complete, which sets the remaining
+// fields.
 func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
@@ -108,9 +110,9 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is the full order of a ledger row: by epoch, then by ledger.Place. The
-// database's transaction numbers (in ledger.Place) start again after a move to another
-// server, for example. A new epoch then begins.
+// position is the full order of a ledger row: by epoch, then by ledger.Place, which
+// contains a transaction number of the database. When these numbers start again, for
+// example after a move to another server, a new epoch begins.
 type position struct {
 	epoch int64
 	ledger.Place
@@ -124,10 +126,9 @@ type ledgerRow struct {
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. Some values of the columns do not fit into a
-// ledger.Entry, for example a hash of another length, so the entry's hash could not cover
-// them. A row with such a value is not a valid entry: scanEntry describes the value in
-// ledgerRow.rule and returns no error.
+// scanEntry reads the columns of an entry. A ledger.Entry and its hash cannot represent
+// some values, for example a hash of the wrong length. A row with such a value is not a
+// valid entry: scanEntry describes the value in ledgerRow.rule and returns no error.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry

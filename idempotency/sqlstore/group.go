@@ -21,14 +21,14 @@ const maxGroupBytes = 4 << 20
 // item is a queued call that waits for its transaction: a batch of claims, or one ending
 // (a call of Finish or Extend).
 type item struct {
-	claims   []claimOf // nil if the call is an ending
+	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
-	indexes  []int // index of each claim in the first call; see renew()
+	indexes  []int // index of each claim in the caller's batch; see renew()
 	renewals []int // claims to repeat: current claimant, but key locked; see renew()
 	granted  bool  // a claim was granted and committed
 
-	ending *endingOf // nil if the call has claims
-	busy   bool      // the ending was not made: another transaction was writing the record
+	ending *endingOf // call of Finish or Extend; nil for claims
+	busy   bool      // not ended or extended: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
 	taken bool // no longer in the queue; guarded by Store.mu
@@ -164,8 +164,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// Items that waited for the keys of this group may now be taken, and may be too
-		// many for one transaction: let another goroutine help.
+		// This group's keys are free again, so queued items with these keys can be
+		// written. They may be too many for one transaction: let another goroutine help.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -177,9 +177,9 @@ func (s *Store) commit() {
 // takeGroup removes the items of the next transaction from the queue, in order: up to
 // maxGroup and maxGroupBytes, and at most one ending (a call of Finish or Extend) for
 // each key. If another goroutine is writing one of an item's keys, the item stays in the
-// queue. Later items that share a key with it also stay. Otherwise they could keep
-// writing that key, and an item with many keys might never find all of its keys free. The
-// caller holds s.mu.
+// queue, and so do later items that share a key with it. If these later items could go
+// first, an item with many keys might never find all of its keys free. The caller holds
+// s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -228,9 +228,9 @@ type keyState struct {
 	refused idempotency.Decision
 }
 
-// write executes a group's calls and sets each outcome or error. It returns the database
-// error, and the items whose callers still wait. To the other callers it has already
-// given the answers, because their claims needed no write.
+// write executes a group's calls and sets each outcome or error. It answers calls whose
+// claims need no write immediately. It returns the items of the other callers, who still
+// wait, and the database error.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()

@@ -22,8 +22,8 @@ func (h hider) key(k idempotency.Key) idempotency.Key {
 	return h(k)
 }
 
-// newHider returns the hider for the configuration, or nil without a secret, and removes
-// the secret from the configuration.
+// newHider returns a function that replaces scopes and values of keys in the ledger by
+// HMACs with c.LedgerSecret, or nil without a secret. newHider removes the secret from c.
 func newHider(c *Config) (hider, error) {
 	if c.LedgerSecret == nil {
 		return nil, nil

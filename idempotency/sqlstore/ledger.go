@@ -162,9 +162,9 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 }
 
 // Verify reads the ledger and checks all its hashes. It begins at the start of the
-// ledger, or at the seal to which [Ledger.Trim] has deleted. The keptHeads are heads
-// (each the number and the hash of a seal) that the caller has stored outside of the
-// database; Verify checks that the ledger still has these seals. The error is a
+// ledger, or after the last seal whose entries [Ledger.Trim] has deleted. The keptHeads
+// are heads (each the number and the hash of a seal) that the caller has stored outside
+// of the database; Verify checks that the ledger still has these seals. The error is a
 // [*ledger.TamperError] for the first fault, or a database error; the report contains up
 // to [ledger.MaxFaults] faults. Verify does not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.Report, error) {
@@ -191,8 +191,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// The writer out may end in the middle of a seal's entries: last is the head of the
-	// last seal written, complete is the head of the seal before it.
+	// After an error, the entries of the last seal in the output may be incomplete. The
+	// variable last is the head of this seal; complete is the head of the seal before it.
 	complete, last := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])
@@ -232,7 +232,8 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 // Lines yields the seals after the seal of the given head, each followed by its entries.
 // For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
 // [*ledger.TamperError]. Lines ends after any other error, including an invalid seal. On
-// SQLite the first unsealed entry, if any, is the last line.
+// SQLite a store seals entries when it writes them; if another program added entries
+// without a seal, the first of these is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)
@@ -272,7 +273,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// positionAfter returns the position at which the entries after the seal of a head begin.
+// positionAfter returns the position directly after the last entry of a seal. The
+// parameter after is the head of this seal; the zero Head gives the start of the ledger.
 func (l *Ledger) positionAfter(ctx context.Context, after ledger.Head) (position, error) {
 	trimmed, err := l.trimmed(ctx)
 	if err != nil {

@@ -45,8 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// If Capacity is set, do not remember the key: its claim must read first, because
-		// a full store refuses only keys without a row.
+		// Remember the missing key, so that its claim writes without reading first. Do
+		// not remember it if Capacity is set: a full store refuses only keys without a
+		// row, so a claim must read first.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}
@@ -89,7 +90,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// page reads records matching f, with IDs above after.
+// page reads up to limit records that match f, with IDs greater than the parameter after.
 func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, limit int) (records []idempotency.Record, last []byte, err error) {
 	s.stats.reads.Add(1)
 	var where strings.Builder

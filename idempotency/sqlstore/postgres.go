@@ -49,9 +49,10 @@ func (postgres) rememberTime() string {
 	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
 }
 
-// begin checks that this program may write, and forces custom query plans in tx: drivers
-// keep prepared statements, and a plan made for a small table scans the whole table for
-// each key until the next ANALYZE.
+// begin checks that this program may write. It also makes PostgreSQL plan each statement
+// of tx again. Otherwise a prepared statement that a driver keeps might use a plan from
+// the time when the table was small, and scan the whole table for each key until the next
+// ANALYZE.
 func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
 	var mode string
 	var oldest int64
@@ -197,8 +198,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The record now found would allow this claim, and the claim statement did not
-		// grant it: another transaction had the key's lock.
+		// The record was read after the claim statement. If the record allows the claim,
+		// but the statement did not grant it, another transaction had the key's lock.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

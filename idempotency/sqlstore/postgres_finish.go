@@ -107,14 +107,15 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// The statement did not make the ending, but by the record now found it is
-		// allowed. So another transaction had the key's lock: try again later.
+		// The record was read after the statement. If the record allows the ending, but
+		// the statement did not make it, another transaction had the key's lock: try
+		// again later.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
 
-// kindOf returns the text for a kind of ending in the parameter kind of postgresFinish.
+// kindOf returns the name that the statement postgresFinish uses for a kind of ending.
 func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"
@@ -160,7 +161,8 @@ func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	return nil
 }
 
-// postgresUnfinished counts unfinished operations by scope: see postgresThird.
+// postgresUnfinished counts the unfinished operations of each scope, with a database
+// function created by the schema step postgresThird.
 const postgresUnfinished = `SELECT tenant, unfinished FROM idempotency_unfinished($1::text::bytea[], $2::bigint)`
 
 func (postgres) unfinished(ctx context.Context, tx writer, scopes []string, limit int64) (map[string]int64, error) {

@@ -13,8 +13,8 @@ import (
 
 // postgresAppend inserts entries into the ledger. The table adds the number of the
 // current transaction and a sequence number. Column horizon of table idempotency_sealer
-// is the limit up to which the ledger is sealed: no entry of a transaction with a smaller
-// number may be added. If the number of the current transaction is smaller (for example
+// is a transaction number: the entries of all earlier transactions are sealed, and no
+// more may be added. If the current transaction has a number below horizon (for example
 // after the database was restored to another server), the statement inserts nothing, and
 // append() returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
@@ -52,13 +52,13 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit)
 }
 
-// unsealed returns nothing. On SQLite it finds rows that another program added; on
-// PostgreSQL every new row waits for its seal, so a row without a seal proves nothing.
+// unsealed returns nothing, because on PostgreSQL every new row waits for its seal: a row
+// without a seal is not a fault.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
 // beginEpoch begins a ledger epoch if the database was restored to another server, or if
-// the server's transaction numbers went back. Application rights suffice: the database
-// function runs with its owner's rights.
+// the server's transaction numbers went back. The application's database role needs no
+// extra rights for this, because the database function runs with its owner's rights.
 func beginEpoch(ctx context.Context, db *sql.DB) error {
 	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 	var n int64
@@ -115,10 +115,10 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers rows of a single epoch. There are three cases. If ledger.MaxSealed
-	// rows of the epoch were found, more may follow, so the seal ends directly after the
-	// last row found. Otherwise it covers the rest: of the current epoch up to the
-	// horizon, or of an earlier epoch to its end.
+	// A seal covers rows of a single epoch. If ledger.MaxSealed rows of the epoch were
+	// found, more may follow, so the seal ends directly after the last row found.
+	// Otherwise the seal of an earlier epoch ends at the end of this epoch, and the seal
+	// of the current epoch ends at the horizon.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

@@ -28,8 +28,8 @@ type row struct {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord scans one row: first into the pointers of before, then the columns listed in
-// the constant columns.
+// scanRecord scans one row. The row begins with columns for the pointers in the parameter
+// before, followed by the columns listed in the constant columns.
 func scanRecord(s scanner, before ...any) (row, error) {
 	var (
 		r                                            idempotency.Record
@@ -81,7 +81,8 @@ func recordArgs(r idempotency.Record, d idempotency.Decision, resend bool) []any
 	}
 }
 
-// parseDecision returns a grant's decision, or Undecided.
+// parseDecision returns New, Renewed or Reclaimed for its text, and Undecided for any
+// other text.
 func parseDecision(s string) idempotency.Decision {
 	for _, d := range []idempotency.Decision{idempotency.New, idempotency.Renewed, idempotency.Reclaimed} {
 		if d.String() == s {

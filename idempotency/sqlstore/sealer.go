@@ -115,8 +115,8 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead calls SealerConfig.Sink with head, unless head equals exported, which is the
-// last head that Sink stored. It returns the last head that Sink has stored.
+// exportHead passes head to SealerConfig.Sink, unless head equals exported, the last head
+// that Sink stored before. It returns head, or exported if Sink failed.
 func (k *Sealer) exportHead(ctx context.Context, head, exported ledger.Head) ledger.Head {
 	if head == exported {
 		return exported

@@ -74,13 +74,13 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before reading. The transaction therefore behaves like BEGIN IMMEDIATE,
-// however the driver begins it.
+// begin writes before reading. The transaction therefore takes SQLite's write lock
+// immediately, like BEGIN IMMEDIATE, however the driver begins it.
 //
 // A new fence exceeds all committed fences and all fences taken by this store, and is at
-// least the time in microseconds. A caller may see a fence and then roll back; this fence
-// is never taken again by this store. Another process takes a later time for its fence,
-// and so a larger fence, unless the clock was set back.
+// least the time in microseconds. If a caller sees a fence and rolls back, this store
+// never takes the fence again. Another process then takes a larger fence, because its
+// time is later, unless the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -167,8 +167,8 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 
 // complete makes completions without reading the records first. One UPDATE is enough if
 // the claim is the last claim of its key and has not ended. complete returns the indexes
-// of all endings that it did not make. With a ledger these are all endings, because a
-// ledger entry needs data of the record.
+// of all endings that it did not make. With a ledger it makes none, because a ledger
+// entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

@@ -57,7 +57,7 @@ func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int
 }
 
 // unsealed returns up to limit rows without a seal. Another program added these rows,
-// because append seals its entries.
+// because this store seals its entries when it writes them.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit)
 }

@@ -34,10 +34,10 @@ type Config struct {
 	// operations of the scope are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
 	// transactions may exceed Quota like Capacity. If several stores share the database,
-	// each store after the first may also exceed Quota by up to a sixteenth. The reason:
-	// a store does not count the unfinished operations of a scope in each transaction.
-	// While many more may begin, it counts about once a second, and lets up to a
-	// sixteenth of them begin in between.
+	// each store after the first may also exceed Quota by up to a sixteenth of Quota,
+	// because a store does not count the unfinished operations of a scope in each
+	// transaction. If a count leaves many operations within Quota, the store begins up to
+	// a sixteenth of these before it counts again, about a second later.
 	Quota int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -87,7 +87,7 @@ type Store struct {
 	mu       sync.Mutex
 	queue    []*item
 	running  int                        // number of running goroutines of commit
-	lastErr  error                      // error of the last group, or nil
+	lastErr  error                      // error of the last call of write(), or nil
 	inFlight map[idempotency.KeyID]bool // keys in transactions now being written
 	closed   bool
 	idle     sync.Cond // uses mu; signaled when a goroutine of commit ends
@@ -125,7 +125,7 @@ type engine interface {
 	// claim makes the claims, which are of distinct keys. There may be none.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// finish makes the endings, which are calls of Finish and Extend for distinct keys.
+	// finish executes endings, which are calls of Finish and Extend, for distinct keys.
 	// There may be none.
 	finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error)
 
@@ -174,8 +174,8 @@ type ended struct {
 	err  error
 	busy bool // not ended: another transaction is writing the record; try again
 
-	made  bool         // the ending changed the record
-	entry ledger.Entry // set if made is true and the engine has a ledger
+	made  bool         // Finish or Extend changed the record
+	entry ledger.Entry // entry for this change, if the engine has a ledger
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
@@ -258,7 +258,7 @@ func (s *Store) Close() error {
 
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
-	Groups      int64 // transactions, each with the claims and endings of concurrent calls
+	Groups      int64 // write transactions, each for one or more concurrent calls
 	Claims      int64 // claims made in a transaction; others were answered after a read
 	Transitions int64
 	Reads       int64 // read-only statements
@@ -357,10 +357,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.renewals. With each of them the current claimant
-// renews its own claim; it failed because another transaction had the key's lock. renew
-// repeats them until the lock is free or ctx ends. A current claimant therefore never
-// gets InProgress for its own operation.
+// renew repeats the claims listed in it.renewals. Each of them is a current claimant's
+// renewal that failed because another transaction had the key's lock. renew repeats them
+// until the lock is free or ctx ends. A current claimant therefore never gets InProgress
+// for its own operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

@@ -132,8 +132,8 @@ func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	return s.engine.grow(ctx, tx, inserted)
 }
 
-// record adds an entry to the ledger for each change made by an ending or a granted
-// claim.
+// record adds a ledger entry for each granted claim, and for each record changed by a
+// call of Finish. Calls of Extend have no entries.
 func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil

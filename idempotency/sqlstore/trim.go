@@ -55,8 +55,9 @@ func (l *Ledger) trimmed(ctx context.Context) (n int64, err error) {
 	return n, nil
 }
 
-// trimmedHead returns the head (number and hash) of the seal to which Trim has deleted.
-// The ledger's first entry follows this seal. Without a trim it returns the zero Head.
+// trimmedHead returns the head (number and hash) of the last seal whose entries Trim
+// deleted. The ledger's first entry follows this seal. Without a trim it returns the zero
+// Head.
 func (l *Ledger) trimmedHead(ctx context.Context) (ledger.Head, error) {
 	n, err := l.trimmed(ctx)
 	if err != nil || n == 0 {

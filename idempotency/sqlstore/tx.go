@@ -14,9 +14,8 @@ import (
 // wait.
 //
 // The current claimant may call ClaimTx with its token to renew its claim. If another
-// caller tries to claim the key at that moment, its transaction has the key's lock, and
-// ClaimTx tries again. If ctx ends before the lock is free, ClaimTx returns
-// [idempotency.ErrBusy].
+// caller's transaction has the key's lock at that moment, ClaimTx tries again. If ctx
+// ends before the lock is free, ClaimTx returns [idempotency.ErrBusy].
 //
 // On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
 // plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
@@ -33,7 +32,8 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Read first, so a claim that cannot be granted takes no lock for the rest of tx.
+	// Read the record before the claim statement, which would lock the key until tx ends
+	// even if it does not grant the claim.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)
@@ -69,9 +69,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx makes the claim, which is the only element of claims. If its claimant already
-// has the key's claim, and another transaction has the key's lock, claimInTx tries again
-// until ctx ends.
+// claimInTx makes the only claim in claims. If a current claimant renews its claim while
+// another transaction has the key's lock, claimInTx tries again until ctx ends:
+// InProgress would be wrong for the claimant's own operation.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
