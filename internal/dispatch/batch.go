@@ -252,11 +252,10 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	return len(b.items) > first
 }
 
-// mayFollow reports whether an item may be in a request together with earlier items of its
-// group. It returns false for an item that must not be sent, for example because its
-// context has ended. It also returns false for every item of a paused group: only the
-// failed item of such a group may be sent, and it is always the first of the group in its
-// request.
+// mayFollow reports whether an item may join earlier items of its group in a request. It
+// returns false for an item that must not be sent, for example after the end of its
+// context, and for every item of a paused group: only the failed item may be sent, as the
+// first of its group.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
@@ -299,8 +298,8 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
 		if b == nil {
-			// No ready group had an item to send. The call of take() has removed all of
-			// them from the list, so the loop ends.
+			// No ready group had an item to send, and take() has removed all of them from
+			// the list: the loop ends.
 			continue
 		}
 		b.began = now
@@ -312,10 +311,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether a request may start now. A group must be ready, and fewer than
-// InFlight requests must be under way. If another request is under way, a request with room
-// for further items also waits for these items, at most for the time Options.Linger. It
-// does not wait while Flush runs, or after Close.
+// mayCall reports whether a request may start now: a group is ready, and fewer than
+// InFlight requests are under way. During another request, a request with room waits for
+// further items up to Options.Linger, except during Flush and after Close.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
@@ -323,8 +321,8 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// startWork starts a worker for each batch that may start, and a reporter if outcomes wait
-// for their report. It sets the timer for the next deadline.
+// startWork starts a worker for each batch that may start, and a reporter for waiting
+// outcomes. It sets the timer for the next deadline.
 func (d *Dispatcher[M]) startWork(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++
@@ -334,8 +332,8 @@ func (d *Dispatcher[M]) startWork(now time.Time) {
 	d.setTimer(now)
 }
 
-// setTimer sets the timer for the next start of a request. A request may have to wait for
-// the delay of a retry, for further items (Linger), or for the pacer.
+// setTimer sets the timer for the next start of a request, after a retry's delay, Linger,
+// or the pacer's wait.
 func (d *Dispatcher[M]) setTimer(now time.Time) {
 	var at time.Time
 	if len(d.delayed) > 0 {

@@ -49,8 +49,8 @@ func benchOptions(perGroup int) Options {
 	return Options{PerGroup: perGroup, RetryFor: time.Minute, Linger: 5 * time.Millisecond, InFlight: 4, Items: 4096, Bytes: 64 << 20}
 }
 
-// The dispatcher sends a million items, in one group or in a separate group for each
-// item. Afterwards it has freed its memory.
+// The dispatcher sends a million items, in one group or each in a separate group, and
+// frees its memory afterwards.
 func TestAMillionItems(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {

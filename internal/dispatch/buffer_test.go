@@ -206,8 +206,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
-// An item that is larger than the buffer gets the whole buffer. Other items wait until
-// this item leaves, and are then admitted.
+// An item larger than the buffer gets the whole buffer. Other items wait until it leaves.
 func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o := options()
 	o.Bytes = 1000
@@ -230,8 +229,8 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Every item keeps its room in the buffer until it was reported. This includes refused
-// items, and items for which the call of Report has not returned.
+// Every item keeps its room in the buffer until the end of its report, refused items
+// included.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

@@ -75,9 +75,9 @@ func (c *modelSender) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that were reported as stored although the service had stored
-// a later item of their group before them. If skipReported is true, it leaves out the items
-// that were reported with Overtaken, because the dispatcher has noticed their order.
+// reordered returns the items reported as stored although the service had stored a later
+// item of their group before. With skipReported, it leaves out items reported with
+// Overtaken, because the dispatcher has noticed their order.
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {

@@ -73,12 +73,12 @@ type Sender[M any] interface {
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
 	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
-	// called once for each item, except for an item with an answer that SQS stored it:
-	// its fate is Stored without a call.
+	// called once for each item, except after an answer that SQS stored the item: the
+	// fate is then Stored without a call.
 	//
-	// A withdrawn item may still be in a request when Conclude is called. The answer to
-	// this request changes the outcome no more. The returned fate must stay true, so
-	// Admit must not let the item be sent later.
+	// A withdrawn item may still be in a request when Conclude is called. This request's
+	// answer no longer changes the outcome. The returned fate must stay true: Admit must
+	// never let the item be sent later.
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release is called once for each item that was passed to Conclude, as soon as no
@@ -91,10 +91,10 @@ type Sender[M any] interface {
 	// The zero time means that the pause does not end by itself.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
-	// GiveUpAt returns the time after which a failed item must not be retried. Retries
-	// end at this time or at the end of Options.RetryFor, if that is earlier. The zero
-	// time sets no limit. GiveUpAt is not called for an item that SQS may have stored. It
-	// is called under the dispatcher's lock and must return quickly.
+	// GiveUpAt returns the end of retries for a failed item, if earlier than the end of
+	// Options.RetryFor. The zero time sets no limit. GiveUpAt is not called for an item
+	// that SQS may have stored. It is called under the dispatcher's lock and must return
+	// quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during
@@ -114,11 +114,11 @@ type Sender[M any] interface {
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Report reports the outcome of an item. It is called once for each item. The calls for
-	// the items of a group are made one after another, in the order of the group. The
-	// exception is [Dispatcher.Withdraw]: it calls Report for its items immediately, even
-	// before earlier items of the group and during their reports. Report may block. It may
-	// also end the goroutine that calls it (runtime.Goexit).
+	// Report reports the outcome of an item, once for each item. Calls for the items of a
+	// group come one after another, in group order, with one exception:
+	// [Dispatcher.Withdraw] calls Report immediately, even before and during reports of
+	// earlier items of the group. Report may block, and may end its goroutine
+	// (runtime.Goexit).
 	Report(it *Item[M])
 }
 
@@ -164,9 +164,8 @@ const (
 	// time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses a group after each item that was tried and failed, and
-	// after each item in doubt or altered, until the item is stored or the group is
-	// resumed.
+	// PauseOnFailure pauses a group after each tried and failed item, and after each item
+	// in doubt or altered, until the item is stored or the group is resumed.
 	PauseOnFailure
 
 	// NeverPause never pauses a group: the later items are sent after every failure, even
@@ -177,9 +176,8 @@ const (
 // Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.
 type Options struct {
 	PerGroup int // maximum number of items of one group in a request, 1 to 10
-	// Prepared is the maximum number of items that are prepared in advance by
-	// Sender.Prepare. A call of Prepare gets at most half of this number. 0 means that
-	// Prepare is not called.
+	// Prepared is the maximum number of items prepared in advance by Sender.Prepare. A
+	// call of Prepare gets at most half of this number. 0 turns Prepare off.
 	Prepared int
 	Policy   Policy
 	RetryFor time.Duration // time for retries after the first attempt
@@ -280,10 +278,9 @@ func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.
 // item must not be submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room returns the bytes that an item takes in the buffer: its size, but at most the size
-// of the whole buffer. An item larger than the buffer is never sent, because the sender
-// refuses it. Without the maximum, it would wait for room indefinitely and would never get
-// this outcome.
+// room returns an item's bytes in the buffer: its size, at most the size of the whole
+// buffer. A larger item is never sent, because the sender refuses it; without the
+// maximum, it would wait for room forever and never be refused.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
 // Submit adds items with reserved room to the ends of their groups. If the dispatcher is
@@ -365,9 +362,9 @@ func (d *Dispatcher[M]) Stats() Stats {
 }
 
 // oldest returns the age of the oldest item. It compares three items of each group: the
-// item whose report is running, the first item whose outcome waits for its report, and
-// the first item in the queue. One of these is the oldest of the group; after
-// giveUpRecord has changed the order of outcomes, an older item may be missed.
+// item with a running report, the first item waiting for its report, and the first item
+// in the queue. After giveUpRecord has changed the order of outcomes, an older item may
+// be missed.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {
@@ -434,8 +431,8 @@ func (d *Dispatcher[M]) housekeep() {
 	}
 }
 
-// shrink replaces each of the dispatcher's maps that is empty by a new map, because a map
-// keeps its memory when its entries are deleted.
+// shrink replaces the dispatcher's empty maps by new maps, because a map keeps the memory
+// of deleted entries.
 func (d *Dispatcher[M]) shrink() {
 	if len(d.groups) == 0 {
 		d.groups = map[string]*groupQueue[M]{}

@@ -82,11 +82,10 @@ const Grace = time.Second
 // Close refuses new items and waits until the outcomes of the submitted items are
 // reported.
 //
-// If ctx ends first, Close withdraws the remaining items, so each of them gets an
-// outcome. It calls abort to cancel the requests, and waits up to [Grace] for the reports
-// and requests. It then returns the cause of ctx. unreported is the number of items that
-// are not reported by then, because a call of Report blocks. Close may be called more
-// than once.
+// If ctx ends first, Close withdraws the remaining items, calls abort to cancel the
+// requests, waits up to [Grace] for reports and requests, and returns the cause of ctx.
+// unreported is the number of items without a finished report by then, because a call of
+// Report blocks. Close may be called more than once.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
 	d.mu.Lock()

@@ -28,9 +28,8 @@ type groupQueue[M any] struct {
 	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the next item to send, or nil. The result is nil while an earlier
-// item is in a request or in a call of Prepare, because the items of a group are sent in
-// order.
+// firstWaiting returns the next item to send, or nil. It returns nil while an earlier
+// item is in a request or in a call of Prepare, to keep the order of the group.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -42,10 +41,10 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether a later item of the group may be stored before the given
-// item. This is so if an earlier request contained the later item, the answer did not
-// show whether SQS stored it, and its fate is still open. The search ends at the first
-// item without an attempt, because all items after it have had no attempt either.
+// inDoubtAfter reports whether SQS may store a later item of the group before the given
+// item: an earlier request contained the later item, its answer proved nothing, and the
+// later item's fate is still open. The search ends at the first item without an attempt,
+// because no later item had one.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayBeStoredBefore(stored) {
@@ -111,8 +110,8 @@ func (q *itemList[M]) remove(it *Item[M]) {
 	it.prev, it.next = nil, nil
 }
 
-// groupList is a queue of groups, first in, first out. There are lists of two kinds
-// (listKind). A group is in at most one list of each kind at a time.
+// groupList is a queue of groups, first in, first out. A group is in at most one list of
+// each kind (listKind).
 type groupList[M any] struct {
 	kind       listKind
 	head, tail *groupQueue[M]

@@ -28,9 +28,9 @@ type Item[M any] struct {
 	// this rule.
 	Call *Call
 
-	// Refused marks an item that will not be sent. Known marks an item that need not be
-	// sent, because it is known to be stored. Items of both kinds wait for their turn, so
-	// that the outcomes of a group are reported in order.
+	// Refused marks an item that will not be sent. Known marks an item already stored,
+	// without need of a send. Both wait for their turn, so the outcomes of a group are
+	// reported in order.
 	Refused, Known bool
 
 	// Outcome is set before the dispatcher calls Sender.Report.
@@ -93,9 +93,9 @@ func (it *Item[M]) MarkRecording() { it.recording = true }
 // called on such an item.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
-// Recorded ends the wait of an item that was marked with MarkRecording, so that its
-// outcome can be reported. ok is true if the store has the event. The caller must not
-// hold a lock that Sender.Conclude takes. A call after the report has no effect.
+// Recorded ends the wait caused by MarkRecording, so that the item's outcome can be
+// reported. ok is true if the store has the event. The caller must hold no lock taken by
+// Sender.Conclude. After the report, a call has no effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -123,9 +123,9 @@ func (it *Item[M]) recorded(ok bool) {
 // recording, because Sender.Send may be setting it (MarkRecording).
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. If
-// the item is in a request that Sender.Send has not begun to send, the request is sent
-// without the item, and the attempt does not count in Outcome.Attempts.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. A
+// request not yet begun by Sender.Send is then sent without the item, and the attempt
+// does not count in Outcome.Attempts.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers
@@ -156,8 +156,8 @@ type Outcome struct {
 	// Answer is set before the other fields of Outcome.
 	Answer attempt.Answer
 
-	// Cause is set if Reason is Withdrawn: it is the cause of the end of the context. By
-	// is set if Reason is Paused.
+	// Cause is the cause of the context's end, for Reason Withdrawn. By is set for Reason
+	// Paused.
 	Cause error
 	By    *Pause
 
@@ -167,8 +167,8 @@ type Outcome struct {
 
 	Attempts int
 
-	// Unrecorded means that SQS stored the item, and that the sender's own store had not
-	// recorded this at the time of the report.
+	// Unrecorded means that SQS stored the item, but the sender's own store had no record
+	// of this at the time of the report.
 	Unrecorded bool
 }
 
@@ -201,8 +201,8 @@ const (
 	Known
 )
 
-// Call identifies the items that one call submitted. If one of them fails, the later items
-// of its group in the call are not sent. The zero value is ready to use.
+// Call identifies the items of one call. After a failure of one item, later items of the
+// same group and call are not sent. The zero value is ready to use.
 type Call struct {
 	stopped map[string]*Pause // the failure that stops each group; guarded by Dispatcher.mu
 }

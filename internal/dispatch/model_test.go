@@ -18,8 +18,8 @@ import (
 type parcel struct {
 	n        int    // number of the item, counted in the order of creation
 	onReport func() // called by Report; may block or end the goroutine
-	// A caller waits for the outcome of this item and may call Withdraw. The item may then
-	// be reported out of turn.
+	// A caller waits for this item's outcome and may call Withdraw, which reports the
+	// item out of turn.
 	blocking bool
 }
 

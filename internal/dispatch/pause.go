@@ -17,8 +17,8 @@ type Pause struct {
 	Fate attempt.Fate
 	Code string // error code of SQS, "" without a code
 
-	// Since is the time of the failure. Until is the time at which the pause ends
-	// automatically, or zero if the pause has no such end.
+	// Since is the time of the failure. Until is the automatic end of the pause, or zero
+	// without one.
 	Since, Until time.Time
 
 	// SameCall means that the group is not paused. Only later items with the Call of the
@@ -26,11 +26,10 @@ type Pause struct {
 	SameCall bool
 }
 
-// pause pauses the group of a failed item if the policy demands a pause. If several items
-// of one request fail, each of them adds a pause to the group. Only an item with the key
-// of the oldest pause may then be sent. When this item is stored, its pause ends, and the
-// next pause becomes the oldest. So the failed items are sent again in the order of their
-// failures.
+// pause pauses the group of a failed item if the policy demands a pause. Several failed
+// items of one request add a pause each. Only an item with the key of the oldest pause
+// may be sent; when it is stored, its pause ends and the next pause becomes the oldest.
+// So failed items are sent again in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -84,8 +83,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the first pause of a group, or nil. If that pause is over, pauseOf
-// removes all pauses of the group that are over.
+// pauseOf returns the first pause of a group, or nil. If this pause is over, pauseOf
+// removes all finished pauses of the group.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	pauses := d.pauses[group]
 	if len(pauses) > 0 && pauses[0].isOver(now) {

@@ -125,8 +125,8 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// A pause does not end with Resume of another group. With PauseInDoubt, the group stays
-// paused until the doubt is over. With PauseOnFailure, the pause does not end with time.
+// Resume of another group does not end a pause. With PauseInDoubt, the group stays paused
+// until the doubt is over. With PauseOnFailure, time does not end the pause.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelSender) {
@@ -167,9 +167,9 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. A caller can send them again in order: the
-// pause permits only the first failed item, and then only the next one. A new item is not
-// sent before all of them are stored.
+// Several items of a group fail in one request. A caller can resend them in order: the
+// pause permits only the first failed item, and then only the next. A new item waits
+// until all of them are stored.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
@@ -284,8 +284,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 	}
 }
 
-// If an item of a call fails, only the later items of the same group and the same call
-// are not sent.
+// After a failure in a call, only later items of the same group and call are not sent.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {

@@ -2,11 +2,10 @@ package dispatch
 
 import "time"
 
-// prepare calls the sender's Prepare, in another goroutine, for the items that follow the
-// items of a batch in their groups. Prepare runs while the request of the batch is under
-// way, so these items can be sent sooner after the answer. If the other ready groups have
-// enough items to fill the next request, this saves no time, and prepare does nothing. It
-// also does nothing while more than half of Options.Prepared items are prepared.
+// prepare calls the sender's Prepare, in another goroutine, for the next items of a
+// batch's groups during the request of the batch. These items can then be sent sooner
+// after the answer. prepare does nothing if other ready groups fill the next request
+// anyway, or while more than half of Options.Prepared items are prepared.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return

@@ -18,9 +18,8 @@ func preparing() Options {
 	return o
 }
 
-// While a request of a group is under way, the next items of the group are prepared. Each
-// call of Prepare gets at most half as many items as Options.Prepared. Afterwards the
-// items are sent in order.
+// During a request of a group, the group's next items are prepared, in calls of at most
+// half of Options.Prepared items. Afterwards the items are sent in order.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
@@ -112,8 +111,8 @@ func TestWithdrawnInPrepare(t *testing.T) {
 	})
 }
 
-// Prepare runs for all waiting items of a group when their context ends, so they are
-// withdrawn. The next item of the group is sent as usual.
+// The context of a group's waiting items ends during Prepare, so they are withdrawn. The
+// group's next item is sent as usual.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())

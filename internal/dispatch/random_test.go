@@ -309,8 +309,8 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			// Items with this context may still be under way. End the context only when
-			// the caller is done with all its calls.
+			// Items with this context may still be under way: end it only after all calls
+			// of the caller.
 			defer cancel()
 		} else {
 			cancel()

@@ -98,12 +98,11 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// recordGroup applies the answers of one request to the items of one group, and returns
-// the number of items with an answer. entries is the number of all items in the
-// request.
+// recordGroup applies one request's answers to the items of one group, and returns the
+// number of items with an answer. entries is the number of all items in the request.
 func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// If an earlier item of the request failed and a later item was stored, the earlier
-	// item was overtaken. It is not tried again, because a retry would be out of order.
+	// A failed item before a stored item of the same request was overtaken. A retry would
+	// be out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -273,9 +272,9 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item and asks Sender.Conclude for its fate. If the item
-// is part of a Call and its fate is not Stored, the later items of its group in this Call
-// are not sent, unless the policy is NeverPause.
+// decide sets the outcome of an item and asks Sender.Conclude for its fate. Unless the
+// item is stored or the policy is NeverPause, later items of its group and Call are not
+// sent.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason

@@ -74,8 +74,8 @@ func TestASenderThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// The sender ends the goroutine in Send (runtime.Goexit). The item is then in doubt, and
-// the next item of its group is sent.
+// The sender ends the goroutine in Send (runtime.Goexit). The item is in doubt, and the
+// next item of its group is sent.
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
@@ -109,8 +109,8 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// The context of an item ends during Admit, and the item is reported as not stored. The
-// item is then not sent.
+// An item's context ends during Admit. The item is reported as not stored, and is not
+// sent.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

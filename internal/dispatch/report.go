@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time after which more reporters are started, if calls of Report block all
-// reporters. A reporter is a goroutine that calls Sender.Report for one outcome after
+// patience is the time before more reporters are started, if calls of Report block all
+// reporters. A reporter is a goroutine calling Sender.Report for one outcome after
 // another.
 const patience = time.Millisecond
 
@@ -96,17 +96,15 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is the watchdog. If no outcome was reported since its last run and groups
-// have outcomes, it starts more reporters and at most doubles their number. It also frees
-// the space of reported items in the buffer (returnRoom), because a reporter that is
-// blocked in a report cannot free it.
+// watchReporters is the watchdog. If groups have outcomes, and none was reported since
+// its last run, it starts more reporters, at most doubling their number. It also frees
+// the buffer space of reported items (returnRoom), because blocked reporters cannot.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	// A worker that has made its request starts the next one, but not while it is blocked
-	// in a call of Report. Start the next request here.
+	// Start the next request here: a worker blocked in a call of Report cannot.
 	d.startWork(time.Now())
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
@@ -194,10 +192,10 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// freeBatch is the number of reported items after which a reporter gives their room back to
-// the buffer, all at once. If no outcomes are left to report, it does so earlier. Giving
-// the room of each item back separately would wake a waiting caller of Reserve each time,
-// which costs more than the report.
+// freeBatch is the number of reported items whose room a reporter gives back to the
+// buffer at once. Without further outcomes it does so earlier. Giving back each item's
+// room would wake a waiting caller of Reserve each time, which costs more than the
+// report.
 const freeBatch = 64
 
 // returnRoom gives the room of reported items back to the buffer.
@@ -231,10 +229,9 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	d.drop(g)
 }
 
-// Withdraw ends all items of a call because the context of the caller has ended. If call is
-// nil, Withdraw ends only the item given by the parameter item. Withdraw calls Report for
-// these items itself and out of turn. The caller therefore does not have to wait while a
-// report of an earlier item of the group blocks.
+// Withdraw ends all items of a call after the end of the caller's context. With call nil,
+// it ends only item. Withdraw calls Report for these items itself and out of turn, so the
+// caller does not wait for blocked reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -272,8 +269,8 @@ func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	out.push(it)
 }
 
-// requeue puts a group from which outcomes were removed into the list of groups to report,
-// or drops the group if it is empty.
+// requeue puts a group with removed outcomes into the list of groups to report, or drops
+// the group if it is empty.
 func (d *Dispatcher[M]) requeue(g *groupQueue[M]) {
 	if d.queueForReport(g); !g.reportQueued {
 		d.drop(g)

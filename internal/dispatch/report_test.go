@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test of this file, the model sender checks that each item is reported exactly
-// once, and the items of a group one after another.
+// The model sender checks that each item is reported exactly once, and the items of a
+// group one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -305,8 +305,8 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a Sender that does nothing, except that Send waits until the channel stop is
-// closed. If stop is nil, Send does not wait.
+// idle is a Sender that does nothing. Send waits until channel stop is closed; with a nil
+// stop it does not wait.
 type idle struct{ stop chan struct{} }
 
 func (c *idle) Admit(items []*Item[int], admissions []Admission) {

@@ -177,10 +177,9 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// The third of three items is stored before the first item. The second item has no
-// sequence number, because it was stored by another producer. The dispatcher still
-// compares the numbers of the first and the third item, and reports the first item as
-// overtaken.
+// The third of three items is stored before the first item. The second item was stored by
+// another producer and has no sequence number. The dispatcher still compares the first
+// and the third number, and reports the first item as overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

@@ -94,8 +94,8 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	// The items end in the order of submission. This is also the order of each group,
-	// except for items that Revise has moved to another group.
+	// The items end in submission order, the order of each group except for items moved
+	// by Revise.
 	for n := 1; w.first != nil; n++ {
 		it := w.first
 		g := it.queue

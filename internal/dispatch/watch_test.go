@@ -37,7 +37,7 @@ func TestAContextEnds(t *testing.T) {
 }
 
 // A context ends while its item is in a request. The item immediately gets the outcome
-// "in doubt". The later items of the group are not sent before the request is answered.
+// "in doubt". Later items of the group wait for the request's answer.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -115,9 +115,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
-// One context has items in many groups, like the context for the shutdown of a program.
-// When the context ends, the items with this context and no others get their outcomes, in
-// the order of each group.
+// One context has items in many groups, like a program's shutdown context. At its end,
+// exactly its items get their outcomes, in the order of each group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {
@@ -179,8 +178,8 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 	})
 }
 
-// counted is a context that counts the calls of AfterFunc (begun). It also counts the
-// calls that are not stopped yet (watches).
+// counted is a context that counts calls of AfterFunc (begun), and calls not stopped yet
+// (watches).
 type counted struct {
 	context.Context
 	begun, watches atomic.Int64
@@ -261,9 +260,8 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 
 type childKey struct{}
 
-// When a context ends, the dispatcher visits only the items with this context. The test
-// counts the visits to 40,000 items of one group: there are at most two for each item,
-// even if each item has a separate context.
+// At the end of a context, the dispatcher visits only this context's items: at most two
+// visits for each of 40,000 items of one group, even with a separate context for each.
 func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 	const n = 40_000
 	one := func() (*Dispatcher[int], func()) {

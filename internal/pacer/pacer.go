@@ -67,10 +67,9 @@ const (
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After the pacer has lowered the rate, the requests already on the way reach the
-	// service for about half of a round trip more, and use up its quota. The pacer
-	// ignores the answers to requests that started before the end of this time. The time
-	// is at most settleMost.
+	// After the pacer has lowered the rate, requests already on the way reach the service
+	// for about half of a round trip, and use up its quota. The pacer ignores answers to
+	// requests started before the end of this time, which is at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
@@ -85,8 +84,8 @@ const (
 	// A rate is very low if it is below this fraction of the calls per second that SQS
 	// accepted before the pacer lowered the rate.
 	strayBelow = 0.15
-	// The share of throttled calls at the very low rate must be at least this fraction of
-	// the share before, or the throttles are not stray.
+	// Throttles are stray only if the share of throttled calls at the very low rate is at
+	// least this fraction of the share before.
 	strayAlike = 0.5
 	// The largest share of throttled calls that the pacer may regard as stray throttles.
 	strayMost = 0.1
@@ -112,9 +111,9 @@ const (
 	searchKeep = 0.125
 
 	// In all other cases the pacer lowers the rate in proportion to the share of failed
-	// calls. For example, if 10 % of the calls failed, the new rate is 8 % lower, because
-	// cutShare is 0.8. A rate that is still too high soon fails again; a rate that is too
-	// low takes longer to correct. So cutShare is below 1.
+	// calls. For example, after failures of 10 % of the calls, the new rate is 8 % lower,
+	// because cutShare is 0.8. A rate that is still too high soon fails again; a rate
+	// that is too low takes longer to correct. So cutShare is below 1.
 	cutShare = 0.8
 
 	// These constants apply after a failed trial of a higher rate. The rate before the
@@ -200,10 +199,9 @@ type Pacer struct {
 	troubles    evidence
 
 	// An alarm means that SQS throttled more calls than chance explains: a sign of a
-	// quota. The field describes the alarm at the highest rate, with this rate and its
-	// share of throttled calls. rate is 0 without an alarm. The pacer sets it to 0 when
-	// it recognises the throttles as stray, when it drops the limit, and after an alarm
-	// with a share above heavyShare.
+	// quota. The field describes the alarm at the highest rate, with its share of
+	// throttled calls. rate is 0 without an alarm, after the detection of stray
+	// throttles, without a limit, and after an alarm with a share above heavyShare.
 	alarm struct {
 		rate, share float64
 		limited     bool // the pacer had a limit when the alarm occurred
@@ -298,9 +296,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate that the pacer had at its alarm. It is called when
-// the rate is much lower than at the alarm, and about the same share of calls is still
-// throttled. This shows that the throttles are stray: they do not depend on the rate.
+// restoreAlarmRate returns to the rate before the alarm. It is called when a much lower
+// rate has about the same share of throttled calls: the throttles are stray, because they
+// do not depend on the rate.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {

@@ -134,8 +134,8 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				// With one call at a time, the scenario makes at most 600 calls per second,
-				// so the quota of 600 below would have no effect.
+				// One call at a time makes at most 600 calls per second, so the quota of
+				// 600 below would have no effect.
 				continue
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
@@ -312,8 +312,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// A caller that starts more calls than allowed waits about a second. It does not wait until
-// the rate has made up for all these calls.
+// After too many calls a caller waits about a second, and not until the rate has made up
+// for all of them.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)

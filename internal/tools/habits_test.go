@@ -32,8 +32,7 @@ var habits = []struct{ phrase, better string }{
 // exceptions are permitted phrases, in the form "file: phrase".
 var exceptions = []string{}
 
-// rightAfterNo has exceptions from the phrase "is no": it is permitted with one of these
-// words after it, for example in "is no longer".
+// rightAfterNo lists permitted words after "is no", for example "longer".
 var rightAfterNo = []string{"longer", "more", "less", "later", "such", "need", "other", "better", "earlier"}
 
 // habitsIn returns one line for each phrase in a comment that is to be avoided (see

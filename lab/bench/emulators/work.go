@@ -24,9 +24,8 @@ type load struct {
 
 const batchLen = 10 // SQS allows ten entries per request
 
-// workKinds has the kinds of work to measure, in this order and with one queue. The first
-// and the third kind send messages to the queue. The kind after each of them receives these
-// messages and deletes them.
+// workKinds lists the kinds of work in measuring order, all with one queue. The first and
+// the third kind send messages; the next kind receives and deletes them.
 var workKinds = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error

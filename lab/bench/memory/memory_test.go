@@ -23,8 +23,8 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// small and large are the texts of the small and the large events. The body of each event
-// has its own copy of the text.
+// small and large are the texts of small and large events. Each event's body has its own
+// copy.
 var (
 	small = strings.Repeat("s", 150)
 	large = strings.Repeat("l", 5_000-250)

@@ -80,9 +80,9 @@ type side struct {
 	plain bool // uses the SDK's default client
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
 	least float64 // minimum rate, as a share of the rate of the hand-written loop in the first row
-	// most is the maximum processor time, as a share of the time of the hand-written loop
-	// in the first row. With a most, this row must also make at most as many allocations
-	// per event as the first row.
+	// most is the maximum processor time, as a share of the hand-written loop's time in
+	// the first row. A row with a most must also make at most as many allocations per
+	// event as the first row.
 	most float64
 	// bound is the highest possible rate in messages per second if the order of each
 	// message group is kept; 0 means that it is not known.
@@ -110,10 +110,10 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound: in a message group, each message waits for the answer to
-// the previous message, so the number of groups and the latency limit the rate. A row
-// with at least 70 % of this limit meets its target, even if it is slower than the
-// hand-written loop, because the loop does not keep the order.
+// boundBy sets the field bound: each message of a group waits for the answer to the
+// previous one, so the number of groups and the latency limit the rate. 70 % of this
+// limit meets the target, even if the hand-written loop is faster, because the loop does
+// not keep the order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -73,9 +73,8 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- only the parent process connects, so timeouts are not needed
 }
 
-// front waits for the latency and then passes each request to the fake SQS. The fake could
-// delay a call itself, as a fault. But it applies at most one fault to a call, so calls
-// with a delay would not get the other faults.
+// front waits for the latency and then passes each request to the fake SQS. A delay
+// inside of the fake would be a fault, and the fake applies at most one fault to a call.
 type front struct {
 	next        http.Handler
 	latency     time.Duration
