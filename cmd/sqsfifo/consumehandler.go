@@ -104,11 +104,11 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// The program must end before the visibility timeout of its message ends, because
-	// another consumer may receive the message then. Usually the consumer extends the
-	// timeout. If it cannot, it cancels the handler when a tenth of the timeout remains,
-	// and the program gets SIGTERM. If the program is still running after half of this
-	// remaining time (a twentieth of the timeout), it gets SIGKILL.
+	// The program must end before its message's visibility timeout ends and another
+	// consumer may receive the message. Usually the consumer extends the timeout. If
+	// extending fails, the consumer cancels the handler with a tenth of the timeout left,
+	// and the program gets SIGTERM. A program still running a twentieth of the timeout
+	// later gets SIGKILL.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

@@ -4,6 +4,6 @@ package main
 
 import "os/exec"
 
-// separate does nothing, because this system has no Unix process groups and no SIGTERM.
-// When the context of the program ends, the program is killed immediately.
+// separate does nothing: this system lacks Unix process groups and SIGTERM. The end of a
+// program's context kills the program immediately.
 func separate(*exec.Cmd) {}

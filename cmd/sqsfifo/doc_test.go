@@ -31,8 +31,8 @@ const documentAddress = "127.0.0.1:9324"
 // runs the commands in a temporary folder and replaces its name by documentDir.
 const documentDir = "/data"
 
-// elsewhere lists the commands in documents that TestDocument skips. A key is the beginning
-// of a command. The value is the reason, or the test that runs the command.
+// elsewhere lists document commands skipped by TestDocument. Keys are beginnings of
+// commands; values are reasons, or tests that run the command.
 var elsewhere = map[string]string{
 	"go mod init example.com/first": "the first program, which the release rehearsal builds",
 	"go get github.com/":            "downloads a release; the release rehearsal runs it",

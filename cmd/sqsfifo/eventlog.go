@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// maxSortedInMemory is the largest number of lines that openLog sorts in memory. A log
-// with at most this number of lines may have them in any order. A longer log must already
-// be sorted by time.
+// maxSortedInMemory is the largest number of lines that openLog sorts in memory. A longer
+// log must already be sorted by time.
 const maxSortedInMemory = 50_000
 
 // eventLog yields the messages of all files in the order of their times. A replay (flag

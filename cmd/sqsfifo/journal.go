@@ -21,8 +21,8 @@ func (e *inUseError) Error() string {
 	return fmt.Sprintf("%s is in use by another process; wait for its end, or use another journal", e.path)
 }
 
-// journal is an idempotency store in a SQLite file. The process holds a lock on the file
-// until Close, so no other process can open the journal.
+// journal is an idempotency store in a SQLite file. The process locks the file until
+// Close, so no other process can open the journal.
 type journal struct {
 	store *sqlstore.Store
 	db    *sql.DB
@@ -30,8 +30,8 @@ type journal struct {
 	path  string // canonical path, the same for all names of the file
 }
 
-// openJournal opens or creates a journal. The error is an [*inUseError] if another process
-// has opened the journal, under this or another name of the file.
+// openJournal opens or creates a journal. The error is an [*inUseError] if another
+// process has the journal open, under any name of the file.
 func openJournal(ctx context.Context, path string) (*journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder; name a file", path)

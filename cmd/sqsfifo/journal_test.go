@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Only one process at a time can open a journal, also if two commands use different names
-// of its file. All claims (records of sends under way) in a journal have the same owner, so
-// a second process would take over the claims of the first.
+// Only one process at a time can open a journal, under any name of its file. All claims
+// (records of sends under way) in a journal have the same owner: a second process would
+// take over the first one's claims.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

@@ -79,8 +79,8 @@ const (
 	stateUnresolved = "unresolved"
 )
 
-// stateOf returns the state of a key at the time when its record was read: the state that
-// a new claim of the key would have found.
+// stateOf returns a key's state at the time of reading its record, as a new claim would
+// have found it.
 func stateOf(r idempotency.Record) string {
 	if r.Status != idempotency.Running {
 		return r.Status.String()
@@ -223,8 +223,8 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) error {
 // shortID is the number of an ID's digits in text output, enough to name a key.
 const shortID = 16
 
-// findKeys returns the records whose IDs begin with the prefixes, in the order of the
-// prefixes. It is an error if no ID, or more than one ID, begins with a prefix.
+// findKeys returns the records whose IDs begin with the prefixes, in prefix order. A
+// prefix of no ID, or of more than one ID, is an error.
 func findKeys(ctx context.Context, store idempotency.Store, prefixes ...string) ([]idempotency.Record, error) {
 	found, counts := make([]idempotency.Record, len(prefixes)), make([]int, len(prefixes))
 	for _, prefix := range prefixes {

@@ -31,9 +31,8 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify reads the file and verifies the ledger in it. An anchor is a head that the user
-// kept earlier: the number and the hash of a seal. For each anchor, the file must have the
-// seal with this number and this hash. If the file was altered, the error is a
+// verify checks the ledger in the file. An anchor is a head kept earlier by the user: the
+// number and hash of a seal that the file must have. For an altered file the error is a
 // [*ledger.TamperError].
 func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head

@@ -23,9 +23,8 @@ type provenanceLine struct {
 }
 
 // outboxLine is a row exported from an outbox: the time of the first attempt to send, and
-// the message as JSON. A row from the archive of package outbox has another form: it has
-// no first_attempt, and its member left_at is the time in microseconds when the outcome
-// was recorded.
+// the message as JSON. A row from the archive of package outbox lacks first_attempt; its
+// member left_at is the time of recording the outcome, in microseconds.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
@@ -42,9 +41,8 @@ type message struct {
 	place
 }
 
-// place is a line of a file. The field replay is 0 for a message of the log itself. For a
-// copy of the message that a replay sends later, it is the number of the replay: 1 for the
-// first.
+// place is a line of a file. replay is 0 for a message of the log itself, and for a later
+// replayed copy the number of the replay, from 1.
 type place struct {
 	file, replay int32
 	line         int32
@@ -112,8 +110,8 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a provenance record. The record has the values by
-// which SQS deduplicates, but no body. The time of the message is the time of the outcome.
+// parseProvenance makes a message from a provenance record, with the deduplication values
+// of SQS but without a body. The message's time is the time of the outcome.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	var r provenanceLine
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -128,9 +126,9 @@ func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	if r.BodyHash == "" {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
 	}
-	// The record does not contain the body of the message. The simulation uses this object
-	// as a substitute. It contains the hash of the real body, so the substitutes of two
-	// messages differ if and only if the real bodies differ.
+	// The record lacks the message's body, so the simulation uses this object. It
+	// contains the real body's hash: two such objects differ if and only if the real
+	// bodies differ.
 	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
 	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
 }

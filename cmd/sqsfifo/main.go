@@ -93,8 +93,8 @@ func main() {
 // process runs the command line of this process and returns the exit code.
 func process() int {
 	if len(os.Args) > 1 && (os.Args[1] == "send" || os.Args[1] == "consume") {
-		// If standard output is closed, a write must return an error and not end the
-		// process, because messages may be in flight.
+		// A write to a closed standard output must return an error, not end the process:
+		// messages may be in flight.
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -71,8 +71,8 @@ type resolvedMessage struct {
 	As       string `json:"resolution"`
 }
 
-// find returns the group of the flag --group. It is an error if the group's first message
-// is not at the position of the flag --position.
+// find returns the group of the flag --group. A first message at another position than
+// --position is an error.
 func (c *outboxResolveCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {

@@ -61,10 +61,9 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// setOutcome sets the outcome of the event, from the receipt and the error of its producer.
-// journal is true if the command uses a journal. With a journal, an event may be stored
-// without a request of this run: an earlier run sent it, or an earlier line had the same
-// event.
+// setOutcome sets the event's outcome from its producer's receipt and error. journal is
+// true for a command with a journal, where an event may be stored without a request of
+// this run: an earlier run sent it, or an earlier line had the same event.
 func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	l.MessageID, l.SequenceNumber, l.Attempts, l.Overtaken = r.MessageID, r.SequenceNumber, r.Attempts, r.Overtaken
 	l.Drift = slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "SF061" })
@@ -128,9 +127,9 @@ type receipts struct {
 // mostWaiting is the largest number of events whose receipts are not printed yet.
 const mostWaiting = 1 << 14
 
-// While more than fewWaiting events have no receipt yet, receipts are written in batches,
-// each delayed by at most about longestUnflushed. Otherwise each receipt is written to
-// standard output immediately.
+// With more than fewWaiting events without a receipt, receipts are written in batches,
+// each delayed by at most about longestUnflushed. Otherwise each receipt goes to standard
+// output immediately.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// writeStored writes a file of messages that were never sent. It assigns the messages to
-// g-0, g-1 and so on in turn, and after the last group begins with g-0 again.
+// writeStored writes a file of unsent messages, assigned in turn to the groups g-0, g-1
+// and so on.
 func writeStored(t *testing.T, path string, messages, groups int) {
 	t.Helper()
 	var text strings.Builder
@@ -93,9 +93,8 @@ func TestReplayInterrupted(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), messages, "none twice, none missing")
 }
 
-// A run locks the source of its plan in the folder of the journals. While the lock is
-// held, another run with the same source is refused. The error names the owner of the
-// lock.
+// A run locks its plan's source in the folder of the journals. Meanwhile another run with
+// the same source is refused, with an error that names the lock's owner.
 func TestReplayAlone(t *testing.T) {
 	dir := t.TempDir()
 	lines, path, journals := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan"), filepath.Join(dir, "journals")

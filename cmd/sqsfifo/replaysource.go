@@ -87,8 +87,8 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	return replay.NewProvenance(records.path, replay.ProvenanceLines(records, records.size), bodies.find), closeAll(records, bodies.file), nil
 }
 
-// bodyFile finds a message body by its hash in a file of JSON lines. In memory it keeps
-// only the hashes and the places of the lines.
+// bodyFile finds a message body by its hash in a file of JSON lines. It keeps only hashes
+// and line places in memory.
 type bodyFile struct {
 	file   *regularFile
 	places map[string]bodyPlace

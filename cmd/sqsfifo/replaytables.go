@@ -24,11 +24,10 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the number of items for each outcome, and the number of skipped
-// items for each reason. An item has two labels (see replay.Label): one from the plan and
-// one from the time of its send. They differ, for example "inside" and "outside", if the
-// deduplication window of the item ended between the plan and the send. The table also has
-// the number of items for each pair of labels.
+// writeReportTable writes the number of items for each outcome, for each reason to skip,
+// and for each pair of labels (see replay.Label). An item has a label from the plan and
+// one from its send. They differ, for example "inside" and "outside", if the item's
+// deduplication window ended between plan and send.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -91,9 +91,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried records in the outbox that a relay may have sent the first messages of a
-// group. The argument to is the position of the last such message, and ago is the time
-// since the first attempt.
+// markTried records in the outbox that a relay may have sent a group's messages up to
+// position to. ago is the time since the first attempt.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {

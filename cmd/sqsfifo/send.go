@@ -119,8 +119,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// This Close is for errors before the call of sending.run, which also closes the
-	// queue. There are no events yet, so Close does not wait.
+	// This Close is for errors before sending.run, which also closes the queue. Without
+	// events, Close does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {

@@ -106,11 +106,10 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
-// The command is killed repeatedly while it sends, and restarted with the same journal.
-// At the end each event is in the queue once, in group order. Each run has another
-// --time, so it builds other bytes for the same event. The command sends the bytes
-// stored in the journal, so SQS recognises the event. After six minutes SQS recognises
-// none of the messages any more, but the journal still does.
+// The command is killed repeatedly while sending, and restarted with the same journal. At
+// the end each event is in the queue once, in group order. Another --time in each run
+// gives the same event other bytes, but the command sends the bytes in the journal, which
+// SQS recognises. After six minutes only the journal recognises the messages.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -219,10 +218,10 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A command is killed after it printed the receipt of an event. If the command runs again
-// immediately, after 4 minutes or after 20 minutes, it reports the event as already sent,
-// stores no event twice and holds back no later event. After that, a producer with the
-// journal as its store reports all events as duplicates.
+// A command killed after printing an event's receipt runs again immediately, after 4
+// minutes or after 20 minutes. It reports the event as already sent, stores no event
+// twice and holds back no later event. Afterwards, a producer with the journal as its
+// store reports all events as duplicates.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {
@@ -236,8 +235,8 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		// Kill the command after this number of requests to the queue: at least 2, because
-		// the command makes the first request before it creates the journal.
+		// Kill the command after this number of requests to the queue: at least 2,
+		// because the first precedes the journal's creation.
 		kill := 2 + rand.Int64N(int64(events/15))
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)
@@ -284,8 +283,8 @@ func TestSendKilledReceipts(t *testing.T) {
 	require.NotZero(t, receipts)
 }
 
-// sendAgain sends the same events again, by a producer of the library with the journal as
-// its store. All must be duplicates, without a request to the queue.
+// sendAgain sends the same events by a library producer with the journal as its store.
+// All must be duplicates, without a request to the queue.
 func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 	t.Helper()
 	j, err := openJournal(t.Context(), journal)

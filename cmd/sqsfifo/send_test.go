@@ -164,8 +164,8 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
-// The file has more events than the buffer has room for, so the command waits for room when
-// the signal comes. It ends as in TestSendGrace, and a second run sends the remaining
+// The file has more events than the buffer holds: when the signal comes, the command is
+// waiting for room. It ends as in TestSendGrace, and a second run sends the remaining
 // events.
 func TestSendGraceWithAFullBuffer(t *testing.T) {
 	s := startServed(t, sqstest.Config{})

@@ -14,10 +14,10 @@ import (
 // journals.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens the journal at the path and returns it as the store of a producer.
-// The function end closes the journal. Concurrent producers must have different owner
-// names in their store. The name here is a hash of the path: it is unique, because only
-// one process at a time can open a journal. The path itself may be too long for a name.
+// openSendJournal opens the journal at the path and returns it as a producer's store. The
+// function end closes the journal. Concurrent producers need different owner names. The
+// name here is a hash of the path, which may be too long itself, and is unique: only one
+// process at a time can open a journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -164,8 +164,8 @@ func TestServeBounds(t *testing.T) {
 	assert.Contains(t, text, "OverLimit")
 }
 
-// A client that sends only a part of a request's body gets an error answer. A client that
-// sends only a part of the header is disconnected. Other clients are not affected.
+// A client with a partial request body gets an error answer. A client with a partial
+// header is disconnected. Other clients are not affected.
 func TestHalfOpenRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -224,8 +224,8 @@ func TestEndlessBody(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
-// When the server is stopped, it first cancels the contexts of the running requests, with
-// the cause of the stop. Only then it closes their connections.
+// A stopped server first cancels the contexts of running requests, with the cause of the
+// stop, and only then closes their connections.
 func TestServeCancelsRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

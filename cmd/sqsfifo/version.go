@@ -32,9 +32,9 @@ func (c *versionCmd) run(_ context.Context, std stdio) error {
 	return err
 }
 
-// released is the version of a released binary, set by the linker (.goreleaser.yaml). It
-// is "" in every other binary. The Go toolchain does not record a module version for a
-// build with this repository's go.work.
+// released is the version of a released binary, set by the linker (.goreleaser.yaml), or
+// "". The Go toolchain does not record a module version in builds with this repository's
+// go.work.
 var released string
 
 // buildVersion is the JSON form of the version. The form does not change between

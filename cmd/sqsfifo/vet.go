@@ -125,8 +125,8 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) error {
 	return f.summarize(io, report, found)
 }
 
-// known is the result of comparing a report with the baseline: the number of findings that
-// are in the baseline, and the lines of the baseline without a finding.
+// known is a report's comparison with the baseline: the number of findings in the
+// baseline, and the baseline's lines without a finding.
 type known struct {
 	findings int
 	stale    []vet.Known
@@ -201,10 +201,9 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 	return findingsIf(failed)
 }
 
-// failOn is the value of --fail-on: the lowest severity of a finding that makes the
-// command fail. The default is warning. A finding of severity info does not fail the
-// command by default, because no events are lost at present, and it is printed only on
-// request.
+// failOn is the value of --fail-on: the lowest severity that makes the command fail, by
+// default warning. Findings of severity info mean no lost events at present, are printed
+// only on request, and do not fail the command by default.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {

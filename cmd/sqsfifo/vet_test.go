@@ -108,8 +108,8 @@ func TestVet(t *testing.T) {
 	assert.Equal(t, strings.TrimPrefix(noTest, "orders/")+"\nSF020 no-compliance-test: "+page+"#sf020\n", stdout)
 }
 
-// The analyzer's flags belong to the whole process. The flags of one run must not have an
-// effect on the next run.
+// The analyzer's flags belong to the whole process. Flags of one run must not affect the
+// next.
 func TestVetFlags(t *testing.T) {
 	inModule(t)
 	for _, tc := range []struct {
@@ -206,9 +206,9 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team records its present findings in a baseline. Later runs report only findings that
-// are not in the baseline, even if lines have moved. They also report entries of the
-// baseline without a finding, which can be deleted.
+// A team records present findings in a baseline. Later runs report only other findings
+// (even after lines have moved) and baseline entries without a finding, which can be
+// deleted.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

@@ -47,9 +47,9 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks that each requirement of the contract has a test. A
-// requirement of the key specification has a test, or a reason why there is none. If a
-// listed test function, or a listed row of a test table, does not exist, the check fails.
+// TestRequirementsAreHeld checks that each requirement of the contract has a test, and
+// each requirement of the key specification a test or a reason for having none. Listed
+// test functions, and listed rows of test tables, must exist.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}
@@ -61,9 +61,9 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the first error in requirement r, or nil. A requirement must have a test
-// (the field held) or a reason why there is no test (the field unmet). If mustHold is
-// true, it must have a test.
+// fault returns the first error in requirement r, or nil. A requirement needs a test (the
+// field held) or a reason for having none (the field unmet). With mustHold it needs a
+// test.
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -122,10 +122,9 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement without a test has a reason in the field unmet, for example "there is no
-// ledger", and a pattern for the exported names of the missing feature. If the module
-// exports a name that matches the pattern, the feature exists, and fault reports the
-// reason as stale.
+// The field unmet of a requirement without a test has a reason, for example "there is no
+// ledger", and a pattern for the missing feature's exported names. If the module exports
+// a matching name, fault reports the reason as stale.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")

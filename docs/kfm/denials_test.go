@@ -21,21 +21,20 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists statements in the documents that a feature does not exist. The key is a
-// part of the line with the statement. The value is a regular expression for the exported
-// names that the feature would have. TestDenials also accepts the reasons of requirements
-// without a test (requirement.unmet).
+// denials lists statements in the documents that a feature does not exist. Keys are parts
+// of the lines; values are regular expressions for the feature's exported names.
+// TestDenials also accepts the reasons of requirements without a test
+// (requirement.unmet).
 var denials = map[string]string{
-	// The heading of a table in sqstest/FACTS.md of features that the fake queue does not
-	// have. One of them would be exported under this name. TestFacts of package sqstest
-	// checks the rows of the table.
+	// The heading of a table in sqstest/FACTS.md of features missing from the fake queue.
+	// One of them would be exported under this name. TestFacts of package sqstest checks
+	// the table's rows.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// TestDenials checks each line of the documents that says that a feature does not exist.
-// Such a line must be listed: it contains a key of denials, or the reason of a
-// requirement without a test. The feature must not exist in the module's exported names.
-// A listed statement that no document contains any more is an error, too.
+// TestDenials checks each document line that denies a feature. The line must contain a
+// key of denials or the reason of a requirement without a test, and the module must not
+// export the feature. Listed statements missing from all documents are errors, too.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -59,10 +58,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line of text that says that a feature does not
-// exist, if the statement is not a key of known, or if the module exports a name that
-// matches its value in known. For a listed statement, unfounded sets seen[statement] to
-// true.
+// unfounded returns an error for each line of text that denies a feature, unless the
+// statement is a key of known and the module exports no name matching its value. For a
+// listed statement it sets seen[statement] to true.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -84,8 +82,8 @@ func unfounded(text string, known map[string]string, seen map[string]bool) (faul
 	return faults
 }
 
-// A document's line such as "the ledger is not built" is an error if it is not in the list
-// of known statements, or if the ledger exists.
+// A document line such as "the ledger is not built" is an error if missing from the known
+// statements, or if the ledger exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}

@@ -9,14 +9,13 @@ type requirement struct {
 	unmet unmet // only for a requirement without a test
 }
 
-// unmet is the reason why a requirement has no test: the feature does not exist. The field
-// missing is a regular expression for the exported names that the feature would have. If
-// the module exports such a name, the feature exists now, and the reason is out of date.
+// unmet is the reason why a requirement has no test: a missing feature. missing is a
+// regular expression for the feature's exported names; a match in the module makes the
+// reason out of date.
 type unmet struct{ reason, missing string }
 
-// held is a test that checks a requirement: the folder of its package and its test
-// function. row is empty, or a string in the test file for the row of a table-driven
-// test.
+// held is a test of a requirement: its package's folder and its test function. row is
+// empty, or a string in the test file for one row of a table-driven test.
 type held struct{ folder, test, row string }
 
 // contract lists the requirements of the document "contract" v11.2.3 of KFM (the Kansas

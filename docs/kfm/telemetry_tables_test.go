@@ -35,8 +35,8 @@ var required = []string{
 	"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 }
 
-// telemetry has the instruments, attributes and spans of a producer after one run over the
-// fake queue. The run has one event for each outcome that the fake queue can cause.
+// telemetry has the instruments, attributes and spans of a producer's run over the fake
+// queue, with one event for each outcome that the fake queue can cause.
 type telemetry struct {
 	instruments map[string]metric.Instrument
 	attributes  map[string][]string // by instrument

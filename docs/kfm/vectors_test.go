@@ -41,7 +41,7 @@ type vector struct {
 }
 
 // input is the input of a vector. It has the members of every operation; a vector sets
-// only the members of its own operation.
+// only its own operation's.
 type input struct {
 	Text            *text             `json:"text,omitempty"`
 	Parts           *[]text           `json:"parts,omitempty"`
@@ -338,8 +338,8 @@ func rulesOfSpecification(t *testing.T) map[string]string {
 	return rules
 }
 
-// Each rule of the specification has a vector, and each vector names a rule of the
-// specification. A rule that refuses input has a refused vector.
+// Each rule of the specification has a vector, each vector names such a rule, and each
+// rule that refuses input has a refused vector.
 func TestEveryRuleHasAVector(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	require.Greater(t, len(rules), 60)
@@ -365,10 +365,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// A vector with an invalid input names a rule of the specification. The text of this rule
-// may name a range of lint rules, for example "(SF001 to SF004)". If the Go code refuses
-// the input with a [sqsfifo.ViolationError], one of its findings must have a lint rule of
-// this range.
+// A vector with an invalid input names a rule of the specification, whose text may have a
+// range of lint rules, for example "(SF001 to SF004)". A [sqsfifo.ViolationError] for the
+// input must then have a finding of a rule in this range.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

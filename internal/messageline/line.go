@@ -60,8 +60,8 @@ func memberOf(name string) Members {
 	return 0
 }
 
-// Line is a parsed line: a message, and the other members, such as the time of its send.
-// The fields of absent members are zero; Has is the set of present members.
+// Line is a parsed line: a message and other members, such as the time of its send. Has
+// is the set of present members; fields of absent members are zero.
 type Line struct {
 	sqsfifo.Message
 

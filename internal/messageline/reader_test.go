@@ -34,8 +34,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Next refuses a line over MaxLine, and returns the lines before and after it. It does not
-// hold the long line in memory.
+// Next refuses a line over MaxLine without holding it in memory, and returns the lines
+// before and after it.
 func TestReaderRefusesALongLine(t *testing.T) {
 	for _, extra := range []int{0, 1, 1 << 20} {
 		text := "a\n" + strings.Repeat("x", MaxLine+extra) + "\nb\n"

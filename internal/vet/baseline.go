@@ -62,8 +62,8 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// matchKey has the values that must be equal in a finding and in a baseline entry, so that
-// the entry can accept the finding.
+// matchKey has the values that must be equal in a finding and the baseline entry
+// accepting it.
 type matchKey struct {
 	file, function, rule string
 	severity             lint.Severity

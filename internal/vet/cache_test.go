@@ -15,10 +15,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The findings in a package are the same in every state of the go command's cache:
-// without results, with the results of all packages, and with the results of some
-// packages. They are the same even if an earlier run analyzed the package only as a
-// dependency. The test runs the analyzer by "go vet -vettool" and by Run.
+// A package's findings are the same in every state of the go command's cache: without
+// results, with the results of all or of some packages, and after an earlier run analyzed
+// the package only as a dependency. The test runs the analyzer by "go vet -vettool" and
+// by Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()

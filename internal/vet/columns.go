@@ -35,9 +35,8 @@ func (c columns) column(file string, line, inBytes int) int {
 	return utf8.RuneCount(lines[line-1][:inBytes-1]) + 1
 }
 
-// position returns the position of the byte at an offset, counted from 0. The offset may
-// also be the end of the file. For any other offset outside of the file, the second result
-// is false.
+// position returns the position of the byte at an offset, counted from 0, or of the
+// file's end. For an offset outside of the file, the second result is false.
 func (c columns) position(file string, offset int) (token.Position, bool) {
 	for i, line := range c.lines(file) {
 		last := i == len(c.lines(file))-1

@@ -27,8 +27,9 @@ const (
 	docs      = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
-// Untested is a package that constructs a producer (with sqsfifo.NewProducer) and has no
-// compliance test: no test of it calls compliance.TestProducer or compliance.CheckProducer.
+// Untested is a package that constructs a producer (with sqsfifo.NewProducer) without a
+// compliance test: its tests do not call compliance.TestProducer or
+// compliance.CheckProducer.
 type Untested struct {
 	// Dir is the package's folder.
 	Dir string
@@ -111,10 +112,10 @@ type construction struct {
 	event types.Type
 }
 
-// constructions returns the places where a package uses a constructor of producers, by
-// a call or as a value. It leaves out functions with a parameter of package testing,
-// such as *testing.T: these are test code. It also leaves out calls of NewProducer
-// whose client is the fake queue, because these producers send nothing to SQS.
+// constructions returns the places where a package uses a constructor of producers, by a
+// call or as a value. It leaves out test code (functions with a parameter of package
+// testing, such as *testing.T), and calls of NewProducer with the fake queue as client:
+// these producers send nothing to SQS.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {

@@ -38,9 +38,9 @@ type Fixed struct {
 	// Files are the written files, sorted.
 	Files []string
 
-	// Left has a line for each fix that was not applied: the place as file:line:column, the
-	// rule and the reason. If the fixes of a file would produce invalid Go code, one line
-	// stands for all fixes of the file.
+	// Left has a line for each fix not applied: the place as file:line:column, the rule
+	// and the reason. Fixes that would produce invalid Go code have one line for the
+	// whole file.
 	Left []string
 }
 

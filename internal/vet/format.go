@@ -17,10 +17,10 @@ import (
 type Format string
 
 const (
-	// Text has one line for each finding: file:line:column: rule: severity: message. If a
-	// finding has a related place on another line of the source, the next line of the
-	// output begins with a tab and has this place. At the end, after an empty line, there
-	// is one line for each reported rule, with the address of its explanation.
+	// Text has one line for each finding: file:line:column: rule: severity: message. A
+	// related place on another source line follows on its own line, after a tab. At the
+	// end, after an empty line, each reported rule has a line with the address of its
+	// explanation.
 	Text Format = "text"
 
 	// JSON has one object a line for each finding. Its members are file, line, column,
@@ -151,8 +151,8 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// These replacers escape the characters that would end a part of a workflow command:
-// commandData is for the message, commandProperty for a property.
+// These replacers escape the characters that end a part of a workflow command:
+// commandData in messages, commandProperty in properties.
 var (
 	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -107,8 +107,8 @@ func TestGitHub(t *testing.T) {
 		"::error file=../x.y,line=1,col=2,title=SF010::generated from elsewhere\n",
 	}, "\n"), printed(t, vet.GitHub, dir, findings))
 
-	// A finding may have a column beyond its line, because the file changed after the run
-	// or a line directive invented the position.
+	// A finding's column may be beyond its line: the file changed after the run, or a
+	// line directive invented the position.
 	for column, want := range map[int]string{99: "99", 22: "19", 0: "0"} {
 		findings[0].Start.Column = column
 		assert.Contains(t, printed(t, vet.GitHub, dir, findings[:1]), ",line=3,col="+want+",")
@@ -174,9 +174,9 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// In a SARIF log, the replacements of a fix have columns in characters, and an insertion
-// has an empty region. The log omits a fix if one of its replacements is outside the file,
-// or if the file cannot be read.
+// In a SARIF log, a fix's replacements have columns in characters, and insertions have an
+// empty region. The log omits a fix with a replacement outside the file, or in an
+// unreadable file.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename

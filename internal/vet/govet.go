@@ -39,8 +39,8 @@ func (e *goVetError) Error() string {
 
 func (e *goVetError) Unwrap() error { return e.err }
 
-// unitDiagnostics has the diagnostics of all analyzers about one package. The go command
-// compiles a package and its variant with tests separately, and each has its diagnostics.
+// unitDiagnostics has all analyzers' diagnostics about one package. The go command
+// compiles a package and its test variant separately, each with its own diagnostics.
 type unitDiagnostics struct {
 	path     string
 	findings []Finding
@@ -162,8 +162,8 @@ func (d jsonDiagnostic) finding() Finding {
 	return f
 }
 
-// FromDiagnostic converts a diagnostic of an analyzer that ran in this process, and not by
-// "go vet". The finding has no related places and no fixes.
+// FromDiagnostic converts a diagnostic of an analyzer run in this process, without "go
+// vet". The finding has no related places or fixes.
 func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	f := newFinding(d.Category, d.Message)
 	f.Start = fset.Position(d.Pos)
@@ -182,8 +182,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// A diagnostic has no field for a severity. If the severity differs from the rule's,
-	// the analyzer writes it before the text.
+	// Diagnostics lack a field for the severity. The analyzer writes a severity other
+	// than the rule's before the text.
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -215,8 +215,8 @@ func cutNumber(text string) (rest string, n int, ok bool) {
 	return text[:i], n, err == nil && n > 0
 }
 
-// SeverityOf returns the severity of the rule with an ID. For an unknown rule it returns
-// Error, so that findings of the rule are not overlooked.
+// SeverityOf returns the severity of the rule with an ID, and Error for an unknown rule:
+// its findings must not be overlooked.
 func SeverityOf(rule string) lint.Severity {
 	for _, r := range Rules() {
 		if r.ID == rule {
@@ -226,8 +226,8 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page returns the address of a rule's explanation on the page of all rules. For bad-ignore
-// and unused-ignore, which have no explanation there, it returns the address of the page.
+// page returns the address of a rule's explanation on the page of all rules, or the
+// page's address for bad-ignore and unused-ignore, which lack an explanation.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)

@@ -98,9 +98,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// The go command may analyze a package only as a dependency of another package. Its cached
-// result for the package then has no findings. When Run checks the package later, it must
-// not use this result.
+// The go command may analyze a package only as a dependency. Its cached result then has
+// no findings. A later Run for the package must not use this result.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})

@@ -79,8 +79,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns an analyzer that does the same as a, and also reports one diagnostic
-// for each package. The category of this diagnostic is the constant marker.
+// withMarker returns an analyzer that works as a and also reports one diagnostic for each
+// package, of the category marker.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {

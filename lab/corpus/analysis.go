@@ -91,8 +91,8 @@ func (m module) fromSource(ctx context.Context, dir string, repos *repositories)
 	return vet.Sorted(found), nil
 }
 
-// firstFault returns the first error of a package or of its imports, as a suffix for an
-// error message. It returns "" if there is no error.
+// firstFault returns the first error of a package or its imports, as a suffix for an
+// error message, or "" without an error.
 func firstFault(action *checker.Action) string {
 	for _, e := range action.Package.Errors {
 		return ": " + e.Error()

@@ -35,8 +35,8 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// files are the files of a repository with three modules: one in the folder "in", one in
-// its subfolder "nested", and one in the folder "other".
+// files are the files of a repository with modules in the folders "in", "in/nested" and
+// "other".
 var files = map[string]string{
 	"LICENSE":               "free\n",
 	".gitattributes":        "in/lost.go export-ignore\nin/version.txt export-subst\n",

@@ -10,9 +10,9 @@ type module struct {
 	control bool
 
 	// git is true for a module that the module proxy may refuse. The command first looks
-	// for the commit of the module's pseudo-version in the git repositories of the folder
-	// that the flag -git names. If it does not find the commit, it asks the proxy. If the
-	// proxy refuses, too, the command skips the module.
+	// for the commit of the module's pseudo-version in the git repositories in the folder
+	// of the flag -git, then asks the proxy. If the proxy refuses, too, the command skips
+	// the module.
 	git    bool
 	subdir string // folder of the module in its repository
 

@@ -41,9 +41,8 @@ func speed(ctx context.Context, path string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// The value of the flag nondet is the name of a function that does not exist, so the
-	// flag does not change the findings. But the name is new in each run, so the go
-	// command has no cached results for these flags.
+	// The flag nondet names a nonexistent function, without effect on the findings. The
+	// name is new in each run, so the go command has no cached results for these flags.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string

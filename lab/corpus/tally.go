@@ -65,11 +65,10 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels from known. It records a fault for each
-// finding without a true or false label, for each finding with the severity error that a
-// person labelled false, and for each finding in a control module (a module that uses only
-// standard queues), unless its rule is SF015. It also records a fault for each label of
-// this module in known if the module no longer has the finding.
+// add prints a module's findings with their labels from known. It records a fault for
+// each finding without a true or false label, for each finding of severity error labelled
+// false, for each finding except of SF015 in a control module (with only standard
+// queues), and for each label of this module in known without a finding.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.analyzed[m.path] = true
@@ -138,9 +137,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the new text of findings.txt. The text has the findings of the modules that
-// this run analyzed, with their labels. For all other modules it repeats the labels in
-// known.
+// file returns the new text of findings.txt: the labelled findings of the modules
+// analyzed in this run, and the labels in known of all other modules.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

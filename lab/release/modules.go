@@ -83,10 +83,9 @@ func (m released) ownRequirements(modules []released) (own []module.Version) {
 }
 
 // problems returns a text for each go.mod that prevents an installation of the modules at
-// the version. The go command refuses to install a program if its module's go.mod has a
-// replace or exclude line. If a go.mod requires another of the released modules, it must
-// require the same version, because other versions of that module may never have been
-// published.
+// the version. The go command refuses to install a program whose go.mod has a replace or
+// exclude line. Requirements between the released modules must name the same version,
+// because other versions may never have been published.
 func problems(modules []released, version string) (out []string) {
 	for _, m := range modules {
 		if len(m.file.Replace)+len(m.file.Exclude) > 0 {

@@ -123,8 +123,8 @@ func (b *Builder) checkSource(source string) error {
 	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require checks that the flags fit the kind of the lines. It returns an error if a needed
-// flag is missing, or if a flag has no meaning for this kind.
+// require checks that the flags fit the kind of the lines. Missing flags, and flags
+// without a meaning for this kind, are errors.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string

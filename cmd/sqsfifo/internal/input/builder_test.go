@@ -76,8 +76,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// With Auto, a first line whose kind does not fit the flags is an error, and the next line
-// decides the kind of all lines.
+// With Auto, a first line unfit for the flags is an error, and the next line decides the
+// kind of all lines.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

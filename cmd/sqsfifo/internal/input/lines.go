@@ -75,10 +75,9 @@ type Texts struct {
 	read       int64
 }
 
-// Open returns the texts of the files. If wholeFiles is false, each line of a file is a
-// text. If it is true, each file is one text, with the line number 1. The name "-" means
-// standard input, and so does an empty list. The error names the first file that cannot be
-// opened.
+// Open returns the texts of the files: each line, or with wholeFiles each whole file (as
+// line number 1). The name "-" and an empty list mean standard input. The error names the
+// first file that cannot be opened.
 func Open(files []string, stdin io.Reader, wholeFiles bool) (*Texts, error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -112,9 +111,9 @@ func (t *Texts) Size() (total int64) {
 // Read returns the number of bytes read so far.
 func (t *Texts) Read() int64 { return t.read }
 
-// All yields the texts of the files, one file after another. The caller may keep and
-// change a text. All may be called only once. If a line is too long, All yields a
-// [*LineError] for it and continues with the next line. After any other error All ends.
+// All yields the texts file by file. The caller may keep and change a text. All may be
+// called only once. For an overlong line, All yields a [*LineError] and continues. After
+// any other error All ends.
 func (t *Texts) All() iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		for _, name := range t.names {

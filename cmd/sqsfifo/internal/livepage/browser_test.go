@@ -128,8 +128,8 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Size(1280, 800)
 	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
 
-	// On a phone the page and its parts fit the screen's width, all text is visible, and
-	// the sections are stacked one below the other.
+	// On a phone the page fits the screen's width, all text is visible, and the sections
+	// form one column.
 	tab.Size(390, 844)
 	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "scenes.fifo"; s.dispatchEvent(new Event("change")); return true })()`)
 	tab.Until(is("queue", "scenes.fifo"))

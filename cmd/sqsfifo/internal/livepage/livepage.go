@@ -122,9 +122,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign reports why a request must be refused: a browser sent it from a page of another
-// origin. It returns "" for other requests. It looks only at headers that browsers send, so
-// it never refuses another program.
+// foreign returns the reason to refuse a browser's request from a page of another origin,
+// or "". It checks only browsers' headers, and never refuses other programs.
 func foreign(r *http.Request) string {
 	// For methods other than GET and HEAD, the check uses Sec-Fetch-Site, or Origin and
 	// Host in older browsers.

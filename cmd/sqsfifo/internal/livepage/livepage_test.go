@@ -229,8 +229,8 @@ func TestBlockedGroups(t *testing.T) {
 	})
 }
 
-// A suppressed message is compared with the original that the queue stored before. If the
-// queue no longer has the original's text, the page does not show a difference.
+// The page compares a suppressed message with the original stored earlier. Without the
+// original's text in the queue, it shows no difference.
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)

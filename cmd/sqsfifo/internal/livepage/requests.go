@@ -122,9 +122,8 @@ func (b *seenBody) Read(p []byte) (int, error) {
 // each quotation mark follows a backslash.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the name of the queue in a request, or "" if it finds no member
-// QueueUrl. The parameter body is the beginning of the request's body, at most bodyKept
-// bytes.
+// queueOf returns the queue name in a request, or "" without a member QueueUrl. body is
+// the beginning of the request's body, at most bodyKept bytes.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {
@@ -134,8 +133,8 @@ func queueOf(body []byte) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// seenAnswer records the status of an answer. Through the method Unwrap, a handler can
-// still use the other methods of the answer, to flush it or to close its connection.
+// seenAnswer records the status of an answer. Through Unwrap, handlers can still flush
+// the answer or close its connection.
 type seenAnswer struct {
 	http.ResponseWriter
 	status int

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// stateWire is the data of the page as JSON. It has no values that change with time alone,
-// so the page gets new data only after a change.
+// stateWire is the page's data as JSON. No value changes with time alone, so the page
+// gets new data only after a change.
 type stateWire struct {
 	Queues      []string          `json:"queues"`
 	Queue       string            `json:"queue"` // the shown queue

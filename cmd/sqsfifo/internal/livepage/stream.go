@@ -12,8 +12,8 @@ import (
 // unchanged state again, because proxies and browsers close silent connections.
 const idle = 15 * time.Second
 
-// stream sends the state of a queue to an open page, and sends it again after each change.
-// It ends when the page closes the connection or reads too slowly.
+// stream sends a queue's state to an open page, first immediately and then after each
+// change. It ends when the page closes the connection or reads too slowly.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)

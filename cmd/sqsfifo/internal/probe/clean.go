@@ -17,13 +17,12 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after maxEmpty empty answers in a row. It waits a second after each of
-// them, so in total longer than hiddenFor: if an answer with messages was lost, SQS hides
-// these messages for that time, and answers are empty meanwhile.
+// clean stops after maxEmpty empty answers in a row. It waits a second after each, in
+// total longer than hiddenFor: SQS hides the messages of a lost answer for that time, and
+// answers are empty meanwhile.
 //
-// clean also stops after maxForeign answers that have only messages of other senders,
-// because SQS may return the same messages again and again. An answer with a message of
-// this run starts this count again.
+// clean also stops after maxForeign answers in a row with only other senders' messages:
+// SQS may return the same messages repeatedly.
 const (
 	maxForeign = 3
 	maxEmpty   = hiddenFor + 2
@@ -34,9 +33,8 @@ const (
 // time.
 const hiddenFor = 10
 
-// clean receives messages until it has deleted all messages of this run, or until one of
-// the limits maxForeign and maxEmpty is reached. It makes messages of other senders
-// visible again.
+// clean receives messages until all messages of this run are deleted, or until maxForeign
+// or maxEmpty is reached. It makes other senders' messages visible again.
 func (p *prober) clean(ctx context.Context) error {
 	switch {
 	case p.attrs == nil:
@@ -57,8 +55,8 @@ func (p *prober) clean(ctx context.Context) error {
 			empty++
 			continue
 		}
-		// Make the messages of other senders visible again before the deletion of this
-		// run's messages, so that other receivers do not wait.
+		// Make other senders' messages visible again before deleting this run's, so that
+		// other receivers do not wait.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {

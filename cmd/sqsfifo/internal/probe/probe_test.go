@@ -205,8 +205,7 @@ func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	return ids
 }
 
-// The option Clean never deletes a message of another sender. At the end of the run, all
-// messages of other senders are visible.
+// Clean never deletes other senders' messages. After the run all of them are visible.
 func TestForeignMessages(t *testing.T) {
 	for _, tc := range []struct{ groups, each int }{{0, 0}, {1, 1}, {3, 2}, {3, 30}, {40, 5}} {
 		t.Run(fmt.Sprintf("%d groups of %d", tc.groups, tc.each), func(t *testing.T) {
@@ -267,9 +266,8 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// If the answer to a receive is lost, the messages in this answer stay hidden until their
-// visibility timeout ends. Clean waits for this time, and then deletes the messages of the
-// run that were in the answer.
+// Messages in a lost answer stay hidden until their visibility timeout ends. Clean waits
+// for this time, then deletes those of the run.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

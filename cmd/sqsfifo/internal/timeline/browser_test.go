@@ -126,9 +126,9 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#card"), `unique_key is "2025-12-20" instead of "2025-12-04"`)
 	tab.Picture("timeline-few-hover")
 
-	// A click on a finding in the list selects its message and opens the card, which
-	// highlights the difference of the bodies. The dot of this message is in view, so the
-	// view does not move. The clicked list entry keeps the keyboard focus.
+	// A click on a finding in the list selects its message and opens the card with the
+	// highlighted difference of the bodies. The message's dot is in view, so the view
+	// does not move. The list entry keeps the keyboard focus.
 	type state struct{ From, To, Top float64 }
 	view := func() state {
 		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
@@ -232,8 +232,8 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Picture("timeline-few-print")
 }
 
-// overlaps returns a JavaScript expression. It is true if the boxes of the elements
-// selected by a and b overlap by more than a pixel in both directions.
+// overlaps returns a JavaScript expression: true if the boxes of the elements selected by
+// a and b overlap by more than a pixel in both directions.
 func overlaps(a, b string) string {
 	return fmt.Sprintf(`(() => { const a = document.querySelector(%q).getBoundingClientRect(), b = document.querySelector(%q).getBoundingClientRect();
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)

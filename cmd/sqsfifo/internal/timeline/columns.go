@@ -19,9 +19,8 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has values only for stored messages. If the deduplication ID is a SHA-256, the
-	// value is the first 8 bytes of the ID; otherwise it is an index in names, which has
-	// the ID's text.
+	// id has values only for stored messages: the first 8 bytes of a SHA-256
+	// deduplication ID, or for another ID the index of its text in names.
 	id        []byte
 	original  []byte // only for suppressed messages: row.number minus the number of the original
 	collision []byte // only for rows with flagCollides: how many rows earlier the other message is
@@ -35,8 +34,8 @@ type columns struct {
 	lines        []int32 // line of the last row of each source
 }
 
-// source is the origin of rows: a file of the log, or a replay of the file. Replay is the
-// number of the replay, from 1; it is 0 for the file itself.
+// source is the origin of rows: a log file, or a replay of it. Replay counts from 1; it
+// is 0 for the file itself.
 type source struct {
 	File   int32 `json:"file"`
 	Replay int32 `json:"replay"`
@@ -145,8 +144,8 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.original), Other: b64(c.collision),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	// If the page has all messages, the numbers of the rows are 1, 2, 3 and so on, and the
-	// page does not need them.
+	// The rows of a complete page have the numbers 1, 2, 3 and so on, which the page does
+	// not need.
 	if !complete {
 		p.Number = b64(c.number)
 	}

@@ -19,15 +19,14 @@ type text struct {
 	with       int // number of the related message; 0 for none
 }
 
-// lineOf returns p with Replay zero. A replayed message was sent again from a line of the
-// log, so the text of this line is also the text of the replayed message.
+// lineOf returns p with Replay zero. A replayed message comes from a line of the log, and
+// has the text of this line.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the lines of the log with the texts that the page can show: the lines of
-// the findings (at most MaxTexts of each kind) and of their related messages. The lines
-// are sorted by file and line number. Each line is in the list once, and its Replay is
-// zero. The caller reads these lines of the log again and passes their messages in
-// [Options].Texts.
+// Wanted returns the log lines with texts for the page: the lines of the findings (at
+// most MaxTexts of each kind) and of their related messages, each once, sorted by file
+// and line number, with Replay zero. The caller reads these lines again and passes their
+// messages in [Options].Texts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
@@ -40,8 +39,8 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// packedText is the text of one finding in the page's data. The field With is the number
-// of the related message, or 0 for none.
+// packedText is the text of one finding in the page's data. With is the related message's
+// number, or 0.
 type packedText struct {
 	Number     int             `json:"number"`
 	With       int             `json:"with"`

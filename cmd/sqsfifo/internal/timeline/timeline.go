@@ -33,9 +33,8 @@ const (
 	MaxGroups   = 100_000
 )
 
-// Place is a line of a file. Replay is 0 for a message of the log itself. For a copy of
-// the message that a replay sends later, Replay is the number of the replay: 1 for the
-// first.
+// Place is a line of a file. Replay is 0 for a message of the log itself, and for a later
+// replayed copy the number of the replay, from 1.
 type Place struct {
 	File, Replay, Line int32
 }
@@ -90,9 +89,8 @@ type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	// Texts has the messages of the lines that [Recorder.Wanted] returned. Messages that
-	// the caller cannot read may be missing. If Texts is nil, the page says that it has no
-	// texts.
+	// Texts has the messages of the lines returned by [Recorder.Wanted]; unreadable
+	// messages may be missing. If Texts is nil, the page says that it has no texts.
 	Texts map[Place]sqstest.TimedMessage
 }
 
@@ -104,8 +102,8 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	// kept has the findings and their related messages. For a log that is too long for
-	// the field all, the page shows only the messages in kept.
+	// kept has the findings and their related messages. For a log too long for the field
+	// all, the page shows only these.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int
@@ -127,9 +125,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. If a later message is a finding because
-// it duplicates this message or has its dedupe key, the page shows both. place is the
-// file and line of this message.
+// recentMessage is a message of the last minutes. For a later finding that duplicates
+// this message or has its dedupe key, the page shows both. place is this message's file
+// and line.
 type recentMessage struct {
 	at    int64
 	group uint32

@@ -173,8 +173,7 @@ func TestSize(t *testing.T) {
 }
 
 // Beyond MaxMessages (1,000 in this test), the page has only the counts of all messages,
-// the findings and their related messages. The recorder's memory no longer grows with the
-// log.
+// the findings and their related messages, and the recorder's memory stops growing.
 func TestBeyondTheBound(t *testing.T) {
 	messages := someMessages(2, 20_000)
 	r := NewRecorder()
@@ -288,8 +287,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The page has the bodies and attributes of findings that Options.Texts contains. If
-// Options.Texts is nil, the page has no bodies and attributes.
+// The page has bodies and attributes only for findings in Options.Texts; with nil Texts
+// it has none.
 func TestTexts(t *testing.T) {
 	r := NewRecorder()
 	add := func(at time.Duration, line int32, o sqstest.Outcome) {

@@ -96,8 +96,8 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 
 // keptRows returns the findings and their related messages, each message once, by number.
 func (r *Recorder) keptRows() *columns {
-	// A message has two rows if it is a finding and also related to another finding. The
-	// row of the finding sorts first, and only this row is kept.
+	// A finding related to another finding has two rows. Its finding row sorts first, and
+	// only this row stays.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})
