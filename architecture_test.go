@@ -64,9 +64,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Each row of the table has a package and the packages of this module that it may
-// import. An import of another package of this module fails the test. A row may list
-// more packages than are imported.
+// Each package may import at most the listed packages of this module.
 func TestArrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -121,10 +119,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// No two files of the root package depend on each other, directly or through other
-// files; a file depends on another file if it uses a declaration from it. The same
-// holds for package consumer. To understand a file, a reader needs only the files on
-// which it depends.
+// Files of the root package, and of package consumer, use each other's declarations
+// without cycles: understanding a file takes only its dependencies.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

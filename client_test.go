@@ -214,9 +214,8 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// A stored event has a receipt even if the answer of SQS has no digests, or a digest of
-// attributes although no attributes were sent. Only a digest of other contents is an
-// error.
+// A stored event gets a receipt despite missing digests, or a digest of unsent
+// attributes, in SQS's answer. Only a digest of other contents is an error.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -92,8 +92,8 @@ type Identity struct {
 	// characters (F-018). SQS delivers the events of a group in the order of sending.
 	Group string
 
-	// Time is the instant of the event, and is required. The location does not matter.
-	// Do not use time.Now: each attempt would have another time, and so another hash.
+	// Time is the required instant of the event, in any location. Do not use time.Now:
+	// each attempt would get another time and hash.
 	Time time.Time
 
 	// EventID is a UUIDv7 that the caller stored with the event. Zero means the result
@@ -133,11 +133,10 @@ const (
 	Warn
 )
 
-// sort divides the findings with the severity Error into two lists and drops all others. If
-// refused is not empty, the message is not sent. The findings in reported do not prevent
-// the send; they go into the receipt. With Enforce all findings are refused. With Warn all
-// are reported, unless SQS itself would refuse the message for one of them: then all are
-// refused.
+// sort divides findings with severity Error into refused and reported, and drops all
+// others. A refused finding prevents the send; reported findings go into the receipt.
+// Enforce refuses all. Warn reports all, unless SQS itself would refuse the message for
+// one of them: then all are refused.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {

@@ -35,11 +35,10 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event that is in doubt or was altered, until
-	// the doubt ends: at most about five minutes. A proven failure does not pause the
-	// group, and the caller may resend the event at any time. PauseInDoubt suits
-	// producers with one group for each entity, because each pause ends without a call of
-	// Resume.
+	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt
+	// ends: at most about five minutes. After a proven failure the group continues, and
+	// the caller may resend the event at any time. PauseInDoubt suits producers with one
+	// group per entity, because each pause ends without Resume.
 	PauseInDoubt GroupFailure = iota
 
 	// PauseOnFailure pauses a group after each attempted and failed event, until that
@@ -80,8 +79,8 @@ type Delivery struct {
 	// means 15 seconds, because the network of a new pod may be late.
 	StartFor time.Duration
 
-	// Linger is the longest wait of an event for other events in its request. An event
-	// waits only while another request is in flight. Zero means 5 milliseconds.
+	// Linger is the longest wait for more events in a request. Events wait only while
+	// another request is in flight. Zero means 5 milliseconds.
 	Linger time.Duration
 
 	// InFlight is the maximum number of concurrent requests. Zero means 10, the number of

@@ -23,17 +23,17 @@ var (
 	// [Producer.Resume].
 	ErrGroupPaused = errors.New("an earlier event of the message group failed")
 
-	// ErrBufferFull is the cause of an error of [Producer.TrySend] if the buffer has no
-	// room (Delivery.BufferEvents, BufferBytes). The event was not submitted.
+	// ErrBufferFull causes an error of [Producer.TrySend] when the buffer
+	// (Delivery.BufferEvents, BufferBytes) has no room. The event was not submitted.
 	ErrBufferFull = errors.New("the producer's buffer is full")
 
 	// ErrMemoryFull is the cause of an error if the producer already remembers
 	// Memory.MaxKeys dedupe keys. The event was not sent.
 	ErrMemoryFull = memory.ErrFull
 
-	// ErrOvertaken is the cause of an error if the event failed and the same request
-	// stored a later event of its group. A retry would be out of order, so the producer
-	// makes none. ErrOvertaken occurs only with the order [Runs].
+	// ErrOvertaken occurs only with the order [Runs]: the event failed, and the same
+	// request stored a later event of its group. The producer does not retry out of
+	// order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
 
 	// ErrKeyMismatch is the cause of an error of [Dataset.Verify] for the key of another
@@ -55,9 +55,8 @@ type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests that this call made with the event. It is 0 if
-	// this call made none: the event is in doubt because of an earlier call, or because
-	// another producer may have sent it.
+	// Attempts counts this call's requests with the event. Zero means doubt from an
+	// earlier call, or a possible send by another producer.
 	Attempts int
 
 	// Since is the start of the first attempt in doubt. Until ResendBefore it is safe to
@@ -242,8 +241,8 @@ type ViolationError struct {
 	// fix of one violation.
 	Findings []lint.Finding
 
-	// Err is the error of encoding the payload or of computing the dataset's key. It is nil
-	// if the message was built and breaks a rule of its content.
+	// Err is the error of encoding the payload or computing the dataset's key. It is nil
+	// for a built message that breaks a rule of its content.
 	Err error
 
 	// plain means that no text in Findings quotes the payload, so Error may show the texts

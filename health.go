@@ -107,10 +107,9 @@ func (h *health) explain(err error) {
 	h.cause = err
 }
 
-// neverAnswered adds to err the hint that the service has never answered this producer. err
-// is the error of an event that failed after Delivery.StartFor. Its text may be hidden (see
-// Telemetry.ShowErrorTexts), so neverAnswered also adds the error that explain kept, if
-// there is one.
+// neverAnswered adds to err, the error of an event failed after Delivery.StartFor, the
+// hint that the service has never answered this producer. The text of err may be hidden
+// (see Telemetry.ShowErrorTexts), so neverAnswered also adds any error kept by explain.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

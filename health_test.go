@@ -146,8 +146,8 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// For the first 8 seconds the host, the credentials or the store do not work, as in a new
-// pod. This is less than Delivery.StartFor, so no event is lost.
+// For 8 seconds, less than Delivery.StartFor, the host, the credentials or the store do
+// not work, as in a new pod. No event is lost.
 func TestLateStart(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene]) sqsfifo.Client{
 		"the host": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene]) sqsfifo.Client {

@@ -14,10 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Message is the message of one event, built by [Producer.Build]. A Message is plain
-// data: store it as JSON in the transaction of the event, and pass it to
-// [Producer.SendMessage] later, on any machine, as often as needed. Do not change its
-// body.
+// Message is the message of one event, built by [Producer.Build]. It is plain data: store
+// it as JSON in the event's transaction, and pass it to [Producer.SendMessage] later, on
+// any machine, as often as needed. Do not change its body.
 type Message struct {
 	// Group is the message group ID: messages of one group are delivered in order.
 	Group string `json:"group"`
@@ -60,8 +59,8 @@ func payloadOf(body string) string {
 	return strings.TrimSuffix(payload, "}")
 }
 
-// verify checks that the fields of a message from an earlier Build agree with its body.
-// The body must have passed the lint.
+// verify compares the fields of a message from an earlier Build with its body, which must
+// have passed the lint.
 func (m *Message) verify() error {
 	before, _, _ := strings.Cut(m.Body, payloadMember)
 	var is struct {

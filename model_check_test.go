@@ -138,10 +138,9 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether the message proves that the event of submission s is stored.
-// This is so if a request of s stored the message. It is also so if a request of an earlier
-// submission stored the message less than one deduplication interval before s, and this
-// request began before the outcome of s.
+// concerns reports whether the message proves that the event of s is stored: a request of
+// s stored it, or a request of an earlier submission did, less than one deduplication
+// interval before s and begun before the outcome of s.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -164,10 +163,9 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may have decided "not stored" a while before it reported this
-			// outcome: the callback of an earlier event blocked, or SendBatch waited for
-			// its other events. A message that another submission stored in between is not
-			// a violation.
+			// The producer may have decided "not stored" before its report: an earlier
+			// event's callback blocked, or SendBatch waited for its other events. A
+			// message stored in between by another submission is not a violation.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
@@ -190,9 +188,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// SQS may have suppressed a request without a clear answer as a duplicate of
-			// the message. The producer then knows from this request that the event is
-			// stored.
+			// SQS may have suppressed a request without a clear answer as the message's
+			// duplicate. From this request the producer knows that the event is stored.
 			for _, r := range rs {
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -231,9 +228,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may have decided "in doubt" a while before it reported this outcome,
-		// because a callback blocked or SendBatch waited for its other events. An answer in
-		// between may then prove the request's outcome, but comes too late.
+		// The producer may have decided "in doubt" before its report, because a callback
+		// blocked or SendBatch waited for its other events. An answer in between may
+		// prove the request's outcome, but comes too late.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -256,8 +253,8 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 }
 
-// checkOrder checks that the events of a group are stored in the order of submission.
-// The cases of the switch are the permitted exceptions.
+// checkOrder checks that a group's events are stored in submission order. The switch
+// lists the permitted exceptions.
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {
@@ -279,8 +276,9 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				// that message and stored the event again.
 				continue
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				// The same as above, but the receipt has no ID. The machine's clock was
-				// set, so the producer could not compute the age of the other message.
+				// The same as above, but the receipt has no ID: after a change of the
+				// machine's clock, the producer could not compute the other message's
+				// age.
 				continue
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue

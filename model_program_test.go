@@ -294,9 +294,8 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub records a submission before the call that submits the event. It writes the number
-// of the submission into modelEvent.Tag, so that the simulated network can recognise the
-// submission.
+// newSub records a submission before its call, with its number in modelEvent.Tag for the
+// simulated network.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,9 +46,8 @@ func (s *modelTotals) String() string {
 		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
 }
 
-// modelEvent is an event. Tag is the number of its submission. It is not in the body; it
-// travels in the message attribute "baggage", which the producer ignores when it compares
-// events.
+// modelEvent is an event. Tag, the number of its submission, travels outside the body in
+// the message attribute "baggage", which the producer ignores when comparing events.
 type modelEvent struct {
 	Key   string `json:"key"`
 	Group string `json:"group"`

@@ -91,8 +91,8 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a period of the test. If kind is an element of modelWeather, most requests of
-// the period have this fault. The kind "fair" means no such fault.
+// modelDay is a period of the test. With a kind from modelWeather, most of its requests
+// have this fault; "fair" means no such fault.
 type modelDay struct {
 	until time.Time
 	kind  string
@@ -168,10 +168,10 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides whether and when a request arrives at SQS, and what the client then returns.
-// The decision depends only on the seed, the body of the request's first event, and the
-// number of earlier requests with this body. It does not depend on the order of concurrent
-// requests, so two runs with one seed are nearly equal.
+// plan decides whether and when a request arrives at SQS, and what the client then
+// returns. Only the seed, the body of the request's first event, and the number of
+// earlier requests with this body decide, not the order of concurrent requests. Two runs
+// with one seed are therefore nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// QueueReport contains the attributes of a queue. If the queue does not report an
-// attribute, the field has the default that SQS documents.
+// QueueReport contains a queue's attributes. An attribute missing in the queue's report
+// has SQS's documented default.
 type QueueReport struct {
 	// ARN is "" if the queue did not report it. By default, the ARN is the name of the
 	// queue in Config.Store.
@@ -48,8 +48,8 @@ type QueueReport struct {
 	// Encryption is EncryptionNone, EncryptionSQS or EncryptionKMS.
 	Encryption Encryption
 
-	// Notes are hints for an operator about a queue that the producer can use, for example
-	// about a delay. Each note has one sentence or more.
+	// Notes are hints for an operator about a usable queue, for example about a delay.
+	// Each note has one sentence or more.
 	Notes []string
 }
 

@@ -150,8 +150,8 @@ func TestSendBatch(t *testing.T) {
 	})
 }
 
-// assertOrder checks that the messages of each group are in the queue in the order of
-// their scene IDs, which contain increasing numbers.
+// assertOrder checks that each group's messages are in the queue in the order of their
+// scene IDs, which contain increasing numbers.
 func assertOrder(t *testing.T, q *sqstest.Queue) {
 	t.Helper()
 	last := map[string]string{}
@@ -163,8 +163,8 @@ func assertOrder(t *testing.T, q *sqstest.Queue) {
 	}
 }
 
-// SendBatch does not send the later events of a group after an event is refused, because
-// they would overtake the refused event.
+// After a refused event, SendBatch does not send later events of the group: they would
+// overtake it.
 func TestSendBatchPausesTheGroupOfAnEventThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

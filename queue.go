@@ -54,8 +54,8 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue. It sets the options of the memory that follow from the
-// configuration. The argument remember has all others, for example a test's clock.
+// newQueue sets the memory options that follow from the configuration; remember has all
+// others, for example a test's clock.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &sender{
@@ -209,9 +209,8 @@ type Pause struct {
 	// Code is the error code of SQS, or "" without a code.
 	Code string
 
-	// Since is the time of the failure. For an event in doubt, Until is the time at which
-	// the pause ends automatically. For other failures Until is zero: only Resume or a
-	// resend ends the pause.
+	// Since is the time of the failure. For an event in doubt, the pause ends at Until.
+	// Otherwise Until is zero: only Resume or a resend ends the pause.
 	Since, Until time.Time
 }
 

@@ -196,9 +196,8 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// One event in the slice of a SendBatch has the key of another event and is refused.
-// The later events of its group in the slice are refused too; other groups continue.
-// With SkipEvent no other event is refused.
+// A SendBatch refuses an event with the key of another event, and the later events of its
+// group; other groups continue. With SkipEvent it refuses no other event.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

@@ -22,9 +22,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Two producers on one Queue send the events of a group in the order of the calls. An
-// event of the second producer is a conflict if the first has used its dedupe key with
-// another payload.
+// Two producers on one Queue send a group's events in call order. A dedupe key used by
+// the first producer with another payload is a conflict for the second.
 func TestProducersShareAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newQueue(t, sqstest.Config{})
@@ -104,8 +103,7 @@ func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	})
 }
 
-// An event in doubt pauses its group. The pause ends automatically at the time at which the
-// event is no longer in doubt. Until then Paused lists the event.
+// An event in doubt pauses its group, and Paused lists the event, until the doubt ends.
 func TestPauseEndsWithTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -366,8 +364,8 @@ func TestOddClients(t *testing.T) {
 	}
 }
 
-// The producer asks an unusable queue for its attributes at most every ten seconds and not
-// on each send. After the queue is repaired, the producer works.
+// The producer asks an unusable queue for its attributes at most every ten seconds, not
+// on each send. After the queue's repair, the producer works.
 func TestWrongQueueIsAskedAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

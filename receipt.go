@@ -25,7 +25,7 @@ type Receipt struct {
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
-	// before this event. It occurs only with the order [Runs].
+	// first. It occurs only with the order [Runs].
 	Overtaken bool
 
 	EventID   uuid.UUID
@@ -45,18 +45,17 @@ type Receipt struct {
 	MessageID      string
 	SequenceNumber string
 
-	// Findings are the violations of a message that was sent although it breaks rules
-	// (Enforcement Warn). With Config.Store there is also a finding if the store has the
-	// event with other bytes or another message group.
+	// Findings are the violations of a message sent with Enforcement Warn. With
+	// Config.Store, a finding also reports that the store has the event with other bytes
+	// or another message group.
 	Findings []lint.Finding
 
-	// Unrecorded is true if SQS has stored the event, but Config.Store does not have it
-	// yet: the store did not answer within Store.Timeout, or the event was sent without
-	// a claim in the store. The producer tries to record the event for an hour, or
-	// until Close. If that fails, a resend of the event after five minutes is
-	// unresolved. The receipt of a duplicate also has Unrecorded set if the original is
-	// unrecorded. The producer remembers at least the last 16,384 unrecorded events for
-	// this purpose.
+	// Unrecorded is true for an event stored by SQS but not yet in Config.Store: the
+	// store did not answer within Store.Timeout, or the event was sent without a claim.
+	// The producer tries to record the event for an hour, or until Close. If that fails,
+	// a resend after five minutes is unresolved. Duplicates of an unrecorded event also
+	// have Unrecorded set; for this, the producer remembers at least the last 16,384
+	// unrecorded events.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude decides and returns the fate of an event to which SQS has not answered with
-// success. The memory of sent events may know more than the answers to this submission: the
-// result is Stored, for example, if another submission of the event was stored.
+// Conclude decides and returns the fate of an event without a successful answer. The
+// memory of sent events may know more than this submission's answers: the result is
+// Stored, for example, if another submission of the event was stored.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -31,8 +31,8 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	return fate
 }
 
-// Release ends the submission of an event in the memory. It returns the fate of the
-// event and the time at which a doubt about the event ends.
+// Release ends an event's submission in the memory, and returns the event's fate and the
+// end of a doubt.
 func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
@@ -106,9 +106,9 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to its outcome, or 0 if the event was
-// refused immediately. For an event stored by its last request, without a store, it is the
-// time until SQS's answer arrived. For all other events it is the time until now.
+// took returns the time from an event's submission to its outcome, or 0 for an event
+// refused immediately. Without a store, an event stored by its last request counts until
+// SQS's answer. All others count until now.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

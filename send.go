@@ -156,10 +156,10 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// stays reports whether to submit an event to the queue of its message group. If not, stays
-// also returns the reason. An event refused for its content is submitted too, if it has a
-// group, so that its outcome is reported after the outcomes of earlier events. The argument
-// wrong is an error of the SQS queue, or nil.
+// stays reports whether to submit an event to its message group's queue, and otherwise
+// the reason. An event refused for its content is submitted too, if it has a group: its
+// outcome follows the outcomes of earlier events. wrong is an error of the SQS queue, or
+// nil.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -240,9 +240,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 
 	q.sender.keys.learn(ctx)
 
-	// Events are submitted in batches of up to 64. If each event were submitted alone,
-	// the first request would contain only one event. If all were submitted together, the
-	// buffer would need room for all of them.
+	// Events are submitted in batches of up to 64. Single submissions would start a first
+	// request with only one event; one submission would need buffer room for all.
 	const few = 64
 	ready := make([]*item, 0, min(few, n))
 	submit := func() {
@@ -318,8 +317,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // buffer is full, reserve first submits the earlier events of the call, so that their
 // room becomes free.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	// check may wait for the queue's attributes. The event was looked up in the memory of
-	// sent events before, so this wait does not change the time of its submission.
+	// check may wait for the queue's attributes. The event was looked up in the memory
+	// before, so this wait does not change its submission time.
 	wrong := q.sender.inspector.check(ctx)
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)

@@ -151,9 +151,9 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// Identify closes the producer in the middle of a SendBatch, with a context that has
-// already ended. Each event still has an outcome: the events that SendBatch submitted
-// before the call of Close fail, and all later events of the batch fail with ErrClosed.
+// Identify closes the producer in the middle of a SendBatch with an ended context. Each
+// event still has an outcome: events submitted before Close fail, and all later events
+// fail with ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -214,8 +214,8 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	})
 }
 
-// If Identify panics and the caller recovers, the results of the call are lost, but the
-// room in the buffer is free again.
+// A recovered panic of Identify loses the call's results, but frees its room in the
+// buffer.
 func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -277,8 +277,7 @@ func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.ended++; return true }
 }
 
-// The outcome of an event does not change if its context ends after the outcome was
-// decided, but before the callback was called.
+// An event's outcome does not change when its context ends between decision and callback.
 func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)

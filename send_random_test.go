@@ -255,10 +255,9 @@ func (s *randomProgram) check() {
 	}
 }
 
-// checkOrder checks that the messages of one group are stored in the order of the
-// submissions. An event may be submitted several times. So for each message, checkOrder
-// searches for a submission of its event after the submission that it found for the
-// previous message. Events that the outcomes report as overtaken are exempt.
+// checkOrder checks that one group's messages are stored in submission order. An event
+// may be submitted several times, so each message needs a submission of its event after
+// the previous message's submission. Events reported as overtaken are exempt.
 func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A slow callback delays the reports of its own group, but not the reports of the nine other
-// groups in its request, and not the next request.
+// A slow callback delays the reports of its own group, but not the nine other groups in
+// its request, nor the next request.
 func TestSlowCallbackDelaysItsGroupOnly(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		at := map[string]time.Duration{}
@@ -85,8 +85,8 @@ func TestGoexitEndsOneCallOnly(t *testing.T) {
 	})
 }
 
-// When one context ends for several events, the callbacks of each group still run one at a
-// time, in the order of the calls.
+// When one context ends for several events, each group's callbacks still run one at a
+// time, in call order.
 func TestCallbacksAtTheEndOfAContextAreInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

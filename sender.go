@@ -73,17 +73,17 @@ func (c *sender) collides(s *submission, with memory.Collision) error {
 	return nil
 }
 
-// drifted counts and logs that the store has the event with other bytes or another
-// message group, and adds a finding to the receipt.
+// drifted counts and logs an event that the store has with other bytes or another message
+// group, and adds a finding to the receipt.
 func (c *sender) drifted(s *submission) {
 	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message by the message that the store has for the event. The
-// bytes may differ, for example if a new release encodes the event in another way. SQS
-// recognises a resend only if its bytes are equal to the first bytes.
+// adopt replaces an event's message by the store's message. The bytes may differ, for
+// example after a release with another encoding. SQS recognises a resend only by bytes
+// equal to the first.
 func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
@@ -189,9 +189,9 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 }
 
 // mostPrepared is the maximum number of events with a claim in the store that wait for a
-// later request. A claim reserves an event for this producer. If the process is killed, the
-// store keeps these claims and the claims of the requests in flight, and another process
-// may have to wait until the claims end.
+// later request. A claim reserves its event for this producer. After a kill the store
+// keeps these claims and the claims of requests in flight, and another process may have
+// to wait for their end.
 const mostPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
@@ -204,9 +204,9 @@ func (c *sender) Prepare(items []*item) {
 	c.memory.Prepare(c.requests, records)
 }
 
-// fits checks the size of an event before each attempt, because the queue's limit may
-// have been unknown at the submission. If the message is too large, fits removes the
-// trace context. It returns an error if the message is still too large.
+// fits checks an event's size before each attempt, because the queue's limit may have
+// been unknown at submission. It removes the trace context of a message that is too
+// large, and returns an error if that is not enough.
 func (c *sender) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -258,9 +258,9 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// judged reports two facts of a judgement: a drift (the store has the event in another
-// form) and a collision (see collides). It returns the error of the collision, or nil if
-// there is no collision or the producer only warns.
+// judged reports a drift (the store has the event in another form) and a collision (see
+// collides). It returns the collision's error, or nil without a collision or if the
+// producer only warns.
 func (c *sender) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
@@ -294,9 +294,8 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
 	}()
-	// An attempt may take sqscall.Timeout from the moment at which Admit allowed it. If
-	// more than a second of this time is over, for example because a span processor was
-	// slow to start the request's span, shorten the time limit of the request.
+	// An attempt may take sqscall.Timeout after Admit. If more than a second of this time
+	// is over, for example in a slow span processor, shorten the request's time limit.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)

@@ -31,9 +31,9 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on, a request might arrive after the end of the deduplication interval,
-		// and SQS would then store the event a second time. The producer knows that the
-		// event is stored, so it makes no request and reports a duplicate.
+		// From now on, a request might arrive after the deduplication interval, and SQS
+		// would store the event a second time. The producer knows that the event is
+		// stored, and reports a duplicate without a request.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -140,8 +140,8 @@ func TestKeyReuseIsRefused(t *testing.T) {
 	})
 }
 
-// The second use of a key with the same payload and another time or group is a Drift. With
-// another payload it is a Conflict.
+// A key's second use with the same payload and another time or group is a Drift, and with
+// another payload a Conflict.
 func TestDriftIsToldFromConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -171,9 +171,9 @@ func TestContextEndsTheRetries(t *testing.T) {
 	})
 }
 
-// While an event is in doubt, another event with its dedupe key is a conflict. When SQS has
-// certainly forgotten all attempts of the first event, the key may be used for the other
-// event, even if the first event was stored.
+// While an event is in doubt, another event with its dedupe key is a conflict. After SQS
+// has certainly forgotten all attempts of the first event, the other event may use the
+// key, even if the first was stored.
 func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -228,9 +228,8 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 	})
 }
 
-// The faults and the events are random. Every event has exactly one outcome, and the
-// outcome is true. No event is stored twice, and the messages of each group are in
-// order.
+// Faults and events are random. Every event has exactly one outcome, a true one, and is
+// stored at most once. The messages of each group are in order.
 func TestInvariantsUnderRandomFaults(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -332,8 +331,8 @@ func TestWhatAnErrorMeansForTheEvent(t *testing.T) {
 	}
 }
 
-// If the answer to a batch omits an entry, this entry is in doubt. An unknown entry in the
-// answer does not cause a panic.
+// An entry missing in the answer to a batch is in doubt. An unknown entry does not cause
+// a panic.
 func TestAnswerToABatchThatIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -68,10 +68,9 @@ type StoreStats struct {
 	// the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of results and releases of claims that still have to be
-	// written to the store. Lost counts the results and releases that were never written:
-	// the producer stopped trying after an hour or at Close, or more than 10,000 of them
-	// were waiting for the store.
+	// Recording is the number of results and releases of claims still to be written to
+	// the store. Lost counts those never written: the producer stopped trying after an
+	// hour or at Close, or more than 10,000 were waiting for the store.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts with Receipt.Unrecorded: SQS stored the event, and the

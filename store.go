@@ -108,9 +108,9 @@ type StoreConfig struct {
 type UnresolvedPolicy uint8
 
 const (
-	// UnresolvedRefuse does not send the event: its error is an [*InDoubtError] wrapping an
-	// [*idempotency.UnresolvedError]. An operator has to find out whether the event was
-	// stored and resolve its record.
+	// UnresolvedRefuse does not send the event: its error is an [*InDoubtError] wrapping
+	// an [*idempotency.UnresolvedError]. An operator must find out whether the event was
+	// stored, and resolve its record.
 	UnresolvedRefuse UnresolvedPolicy = iota
 
 	// UnresolvedResend sends the event again. Consumers may receive the event twice.

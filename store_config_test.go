@@ -92,9 +92,8 @@ func TestScopeOfEvents(t *testing.T) {
 	require.Len(t, q.Messages(), 2, "those of another client have the bytes that SQS knows")
 }
 
-// The scope is the part of a store's key with the client, the queue and the source. The
-// store limits the length of the scope, and separately the length of the event's key.
-// The producer replaces a longer scope or key by a hash.
+// The store limits the length of a key's scope (client, queue and source), and separately
+// of the event's key. The producer replaces a longer scope or key by a hash.
 func TestScopeThatIsTooLong(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	store := new(idempotency.Memory)

@@ -16,10 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient calls the hook before() when a request is about to leave, and the hook
-// after() when the request has arrived at the queue. With the options of a request, the
-// producer could observe that a request never left. hookedClient ignores these options. If
-// a hook fails, the producer therefore assumes that the request may have left.
+// hookedClient calls before() when a request is about to leave, and after() on its
+// arrival at the queue. It ignores the request options with which a producer could
+// observe that a request never left. After a failed hook, the producer therefore assumes
+// that the request may have left.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -117,8 +117,8 @@ var (
 		}
 	}
 
-	// crashes lists the moments of a crash, from the claim of an event to the completion
-	// of the claim in the store.
+	// crashes lists the moments of a crash, from an event's claim to the claim's
+	// completion in the store.
 	crashes = []struct {
 		name   string
 		arm    func(*process)
@@ -182,9 +182,8 @@ func TestCrashInsideTheWindow(t *testing.T) {
 	}
 }
 
-// A process crashes, and SQS forgets its message before the event is sent again. The
-// event is then unresolved: the producer refuses it, or sends it again with
-// UnresolvedResend.
+// A process crashes, and SQS forgets its message before a resend. The event is then
+// unresolved: the producer refuses it, or sends it again with UnresolvedResend.
 func TestCrashOutsideTheWindow(t *testing.T) {
 	for _, c := range crashes[1:] {
 		for _, again := range []bool{false, true} {
@@ -233,9 +232,9 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 	}
 }
 
-// After a crash an event is unresolved. An operator has found its message in the queue
-// and completes the record in the store. A resend is then a duplicate with the message ID
-// of the record.
+// After a crash an event is unresolved. An operator finds its message in the queue and
+// completes the record in the store. A resend is then a duplicate with the record's
+// message ID.
 func TestAnUnresolvedEventIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -32,9 +32,8 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running writes a record into the store as a crashed process leaves it: with a claim
-// and without a result. The body and the fingerprint of the record are given, because
-// they may come from another encoder.
+// running writes a record as a crashed process leaves it: with a claim and without a
+// result. Its body and fingerprint may come from another encoder.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -118,9 +117,9 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// The store has an event. An event with the same key and an equal payload is a duplicate,
-// even if its time, group and spelling of the payload (1e3 for 1000) differ. Its receipt
-// has the IDs and the hash of the original. An event with another payload is a conflict.
+// An event with the key and an equal payload of an event in the store is a duplicate,
+// even with another time, group or spelling of the payload (1e3 for 1000). Its receipt
+// has the original's IDs and hash. Another payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -171,8 +170,8 @@ func TestDriftOfTrySend(t *testing.T) {
 	})
 }
 
-// The seal of a record is the hash of its body and group. If the body of a record does
-// not match the seal, the producer does not send the body.
+// A record's seal is the hash of its body and group. The producer does not send a body
+// that contradicts the seal.
 func TestAStoreThatChangesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -197,9 +196,9 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not record attributes, but the producer remembers them for five minutes.
-// An event that the store has is therefore refused if it comes again with other attributes;
-// without this memory it would be a duplicate.
+// The store does not record attributes, but the producer remembers them for five minutes,
+// and refuses an event from the store with other attributes. Without this memory the
+// event would be a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

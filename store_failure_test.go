@@ -103,11 +103,10 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// The quota limits the number of unfinished events in a scope of the store; all events of
-// this test have one scope, and the quota is 1. A producer crashes and leaves one claimed
-// event. A new producer's claim of another event is then over the quota. The claimed event
-// itself may be claimed again, because it already counts. After it is sent, the other event
-// may be sent too.
+// The quota limits the unfinished events in a scope of the store: here to 1, in the only
+// scope. A producer crashes with one claimed event. A new producer's claim of another
+// event is then over the quota. The claimed event already counts and may be claimed
+// again. After its send, the other event may be sent too.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -134,8 +133,8 @@ func TestStoreOverQuota(t *testing.T) {
 	})
 }
 
-// If the store has no room for another record, an event without a record is not sent, and
-// its error wraps a CapacityError.
+// Without room in the store for another record, an event without a record is not sent,
+// and its error wraps a CapacityError.
 func TestStoreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Capacity: 1}
@@ -199,8 +198,8 @@ func TestAmbiguousClaim(t *testing.T) {
 	})
 }
 
-// If SQS refuses each attempt of an event, the claim ends immediately. A resend does not
-// wait for the lease of the claim.
+// If SQS refuses each attempt of an event, its claim ends immediately. A resend does not
+// wait for the lease.
 func TestRefusedAndSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -222,9 +221,9 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// A process crashes before it has the answer to its request. SQS then refuses the same
-// event from a second process. The refusal proves nothing about the first request, so the
-// event is in doubt.
+// A process crashes before the answer to its request. SQS then refuses the same event
+// from a second process. The refusal proves nothing about the first request: the event is
+// in doubt.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -245,7 +244,7 @@ func TestRefusedAfterADoubt(t *testing.T) {
 }
 
 // If no request with an event left this machine, the producer releases the claim, and the
-// store has no record of the event.
+// store keeps no record.
 func TestNothingLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -347,9 +346,9 @@ func TestReceiptsWaitForTheStore(t *testing.T) {
 	})
 }
 
-// SQS has stored the event, but the store does not record the result. The receipt then
-// comes after Store.Timeout, and has Unrecorded set. When the store answers again, the
-// result is recorded.
+// SQS has stored the event, but the store does not record the result. The receipt comes
+// after Store.Timeout with Unrecorded set, and the result is recorded when the store
+// answers again.
 func TestUnrecorded(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -443,8 +442,8 @@ func TestUnwritableStore(t *testing.T) {
 	})
 }
 
-// The producer claims all events of a request with one write to the store, and SendBatch
-// looks up 64 events with one call of the store.
+// The producer claims a request's events with one write to the store, and SendBatch looks
+// up 64 events with one call.
 func TestBatchesClaimOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -528,8 +527,8 @@ func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// Time between the claim and the first byte of the request counts against the lease. If the
-// lease is about to end, the request does not leave.
+// Time between the claim and the request's first byte counts against the lease. A request
+// does not leave shortly before the lease's end.
 func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -214,9 +214,8 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// The last submission of each event is made when all faults are over, so it must
-	// succeed. There are two exceptions: another event has used the key, or the event is
-	// unresolved because of an earlier fault.
+	// The last submission of each event comes after all faults and must succeed, unless
+	// another event has used the key or an earlier fault left the event unresolved.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
@@ -243,9 +242,8 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	}
 }
 
-// checkOrder checks that SQS stored the events of a group in the order in which one process
-// submitted them. It compares only events that were stored by the submission itself, and
-// not by an earlier submission of the same event.
+// checkOrder checks that SQS stored a group's events in one process's submission order.
+// It compares only events stored by the submission itself, not by an earlier one.
 func (w *storeWorld) checkOrder() {
 	own := func(a *storeAccept) bool {
 		s := a.sub

@@ -70,8 +70,8 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	// order and handed are the values of storeWorld.clock when the call began and when it
-	// returned. Submissions of one call have the same call number.
+	// order and handed are the values of storeWorld.clock at the call's begin and return.
+	// Submissions of one call share its number.
 	order, handed, call int
 
 	outcomes int
@@ -115,9 +115,8 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs and the dedupe keys of all results that were written to
-	// the store. A receipt may be reported after the record in the store has expired, so
-	// the test cannot look there.
+	// recorded has the message IDs and dedupe keys of all results written to the store.
+	// The store's own records may expire before their receipts are reported.
 	recorded map[string]bool
 	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 
@@ -515,8 +514,8 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 	w.actors.Go(send)
 }
 
-// end() records the outcome of a submission. If the submission's process has crashed,
-// nobody sees its outcome, so end() only checks that there is at most one.
+// end() records a submission's outcome. For a crashed process it only checks that there
+// is at most one.
 func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

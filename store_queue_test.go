@@ -38,7 +38,7 @@ func (e elsewhere) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ 
 	return e.Queue.SendMessage(ctx, in)
 }
 
-// An event that one producer sent is a duplicate for a producer with another URL of the
+// An event sent by one producer is a duplicate for a producer with another URL of the
 // same queue, for each method of submission. If the queue does not report its name, the
 // producer sends nothing.
 func TestOneQueueByTwoURLs(t *testing.T) {

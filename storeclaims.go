@@ -40,9 +40,8 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares the claim of an event, if that was not possible at the event's
-// submission because the queue's ARN was not known. If the ARN is still not known, wait is
-// true, and the event has to wait.
+// claimLate prepares an event's claim if the queue's ARN was unknown at submission. If
+// the ARN is still unknown, wait is true, and the event has to wait.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -125,8 +124,8 @@ func sourceOf(body string) string {
 	return source
 }
 
-// contents decodes a body, which may be from another encoder, and returns the payload
-// in canonical form. It returns empty strings if the body is not an envelope.
+// contents decodes a body, possibly from another encoder, and returns the payload in
+// canonical form. It returns empty strings for a body other than an envelope.
 func contents(body string) (source, key, payload string) {
 	var e struct {
 		EventSource string          `json:"event_source"`

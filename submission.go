@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// submission is a submitted event until its outcome is reported. The worker that sends
-// the event owns the fields about the request, and the dispatcher's lock guards the
-// fields about the outcome; the other fields do not change after the submission.
+// submission is a submitted event until the report of its outcome. The event's worker
+// owns the fields about the request, and the dispatcher's lock guards the fields about
+// the outcome; the other fields do not change after submission.
 type submission struct {
 	ctx  context.Context // the caller's context, with the event's span
 	span trace.Span
@@ -48,9 +48,9 @@ type submission struct {
 	admitted memory.Instant
 	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
-	// waitsFor is the service, SQS or the store, that failed in the last attempt, or
-	// nil if no service failed. The field is atomic: after the event's context ends, a
-	// report may read it while a worker still admits or sends the event.
+	// waitsFor is the service, SQS or the store, that failed in the last attempt, or nil.
+	// It is atomic: after the event's context ends, a report may read it while a worker
+	// still admits or sends the event.
 	waitsFor  atomic.Pointer[health]
 	again     bool // this producer sent the event in an earlier submission
 	duplicate bool
@@ -121,7 +121,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
 	// If the outcome was known before an attempt, no worker has the event, and s.rare may
-	// be read. Otherwise a worker may still be writing it.
+	// be read. Otherwise a worker may still write it.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -139,9 +139,9 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	return s.unproven(o, m)
 }
 
-// unproven returns the error of an event for which no answer proves that SQS stored it. The
-// error also depends on earlier submissions of the event: for example, if one of them may
-// have stored the event, the error is an InDoubtError.
+// unproven returns the error of an event without proof that SQS stored it. The error also
+// depends on the event's earlier submissions: if one of them may have stored the event,
+// for example, it is an InDoubtError.
 func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
@@ -269,8 +269,8 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 	return r
 }
 
-// replaced returns a copy of the message with the body, the group and the event ID of a
-// message from the store.
+// replaced returns a copy of the message with the body, group and event ID of a message
+// from the store.
 func (m *Message) replaced(by memory.Message) *Message {
 	r := *m
 	r.Body, r.Group = string(by.Body), by.Group

@@ -26,9 +26,9 @@ func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.
 	return p, machine
 }
 
-// The machine is suspended for four minutes while the SDK fetches the credentials for a
-// request. The request is not sent, because the time limit of the attempt has passed.
-// Before the next request, the producer checks again whether the event may be sent.
+// The machine is suspended for four minutes while the SDK fetches credentials for a
+// request. The request is not sent: the attempt's time limit has passed. Before the next
+// request, the producer checks again whether the event may be sent.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -65,10 +65,10 @@ func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// SQS stores an event. A copy is submitted before that and waits in its group. The machine
-// is then suspended for an hour, longer than the deduplication interval. The copy still
-// ends as a duplicate, because the time of its submission counts. A copy submitted after
-// the suspension is not a duplicate, because SQS has forgotten the event.
+// A copy of an event is submitted before SQS stores the event, and waits in its group.
+// The machine is then suspended for an hour, longer than the deduplication interval. The
+// copy still ends as a duplicate: its submission time counts. A copy submitted after the
+// suspension is not a duplicate: SQS has forgotten the event.
 func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -99,8 +99,8 @@ func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	})
 }
 
-// An event's context ends after the check before its request (Admit), while the SDK
-// fetches credentials. The request is not sent, and the event is not stored.
+// An event's context ends after Admit, while the SDK fetches credentials. The request is
+// not sent, and the event is not stored.
 func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -167,8 +167,8 @@ func TestEventDuration(t *testing.T) {
 	})
 }
 
-// The counters of a queue continue when one of its producers is closed, and the metrics
-// of a shared queue distinguish the sources of its producers.
+// A queue's counters continue when one of its producers is closed, and a shared queue's
+// metrics distinguish its producers' sources.
 func TestCountersSurviveClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -217,9 +217,9 @@ func TestCountersSurviveClose(t *testing.T) {
 	})
 }
 
-// The span of a request has SQS's request ID and links to the spans of its events. The
-// metric sqs_fifo.producer.clock_skew has the difference between the clock of SQS and the
-// clock of this machine.
+// A request's span has SQS's request ID and links to its events' spans. The metric
+// sqs_fifo.producer.clock_skew has the difference between the clocks of SQS and this
+// machine.
 func TestRequestTelemetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -67,9 +67,9 @@ func (h *handler) handle(ctx context.Context, scenes []Scene) error {
 	return h.producer.SendBatch(ctx, scenes).Err()
 }
 
-// The guide's Lambda handler returns an error before the deadline of its invocation if the
-// queue does not answer. The next invocation sends the events again, and the queue has
-// each event once.
+// When the queue does not answer, the guide's Lambda handler returns an error before its
+// deadline. The next invocation sends the events again, and the queue has each event
+// once.
 func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide

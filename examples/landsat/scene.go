@@ -24,9 +24,9 @@ type Scene struct {
 	BBox       []float64 `json:"bbox"`
 }
 
-// identify returns the identity of the event about a scene. If a scene has two products,
-// the products have different IDs and are two events. The message group is the place of the
-// scene, so the events about one place stay in order.
+// identify returns the identity of a scene's event. Two products of a scene have
+// different IDs and are two events. The scene's place is the message group, so its events
+// stay in order.
 func identify(s Scene) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("landsat", s.Collection, s.ID)
 	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err

@@ -17,10 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// story prints the demo. Parts 1 and 2 show two mistakes with the plain SDK: the ID of an
-// event is only in an attribute, or the body contains the time of the send. Parts 3 and 4
-// send the same events with a producer. The output never changes, because it has no clock
-// readings and no random IDs.
+// story prints the demo. Parts 1 and 2 show two mistakes with the plain SDK: an event ID
+// only in an attribute, and the send time in the body. Parts 3 and 4 send the same events
+// with a producer. The output has no clock readings or random IDs, and never changes.
 type story struct {
 	ctx    context.Context
 	w      io.Writer
@@ -50,8 +49,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the number of messages in the queue. If the number is not want, the demo
-// fails, because its printed explanation would be wrong.
+// holds returns the queue's number of messages. The demo fails if this is not want,
+// because its printed explanation would be wrong.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {

@@ -60,8 +60,8 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var all Tally
 	done := func() bool { return all.Claims > 0 && all.Completions > 0 }
-	// On a busy machine all clients of a few rounds may be killed before their first
-	// completion: up to 50 more rounds follow until a client has completed a key.
+	// On a busy machine, a few rounds may kill all clients before their first completion.
+	// Up to 50 more rounds follow until a client has completed a key.
 	round := 0
 	for ; round < k.Rounds || !done() && round < k.Rounds+50; round++ {
 		var w Witness
@@ -256,9 +256,9 @@ func (w *Witness) errors() []string {
 	return slices.Clone(w.failed)
 }
 
-// Check looks up the key of each granted claim that w has recorded, and claims the key
-// again. It reports an error to t if the claim or its completion is missing or differs, or
-// if the key is granted again. It also reports the errors that the callers had.
+// Check looks up the key of each granted claim recorded by w, and claims the key again.
+// It reports to t missing or different claims and completions, keys granted again, and
+// the callers' errors.
 func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	t.Helper()
 	w.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// In each history, one call has no answer because its process was killed. The checker
-// accepts the history only if the other answers agree with a call that took effect once
-// after its start, or never.
+// In each history, one call has no answer: its process was killed. The checker accepts
+// the history only if the other answers agree with one effect of this call after its
+// start, or none.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}

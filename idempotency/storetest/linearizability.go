@@ -43,10 +43,9 @@ type answer struct {
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown reports that the process was killed before it got the answer. If the call was
-	// a claim, the model still needs a fence for it in outcome.Record.Fence: the granted
-	// fence if the answer to another call shows it, otherwise a number that no other claim
-	// has.
+	// unknown reports that the process was killed before the answer. For a claim, the
+	// model still needs a fence in outcome.Record.Fence: the granted fence if another
+	// call's answer shows it, otherwise a number unique among claims.
 	unknown bool
 }
 

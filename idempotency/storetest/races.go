@@ -50,10 +50,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare brings each key into one of the claimable states: the first key into the first
-// state, the second key into the second state, and so on, from the beginning again after
-// the last state. Then it calls p.pass() once, which ends the short leases and TTLs of all
-// keys.
+// prepare brings the keys into the claimable states in turn, starting again after the
+// last state. Then one p.pass() ends the short leases and TTLs of all keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)
@@ -219,9 +217,9 @@ func checkBatchRaces(p *probe) {
 	}
 }
 
-// checkConflicts lets 64 goroutines claim one key, half of them with one payload and half
-// with another. Exactly one claim must be granted, and the record must have the payload of
-// this claim. The check has ten rounds.
+// checkConflicts runs ten rounds. In each, 64 goroutines claim one key, half of them with
+// one payload and half with another. Exactly one claim must be granted, and the record
+// must have its payload.
 func checkConflicts(p *probe) {
 	for i := range 10 {
 		k := p.key()

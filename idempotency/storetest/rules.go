@@ -90,13 +90,13 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists the decisions on six claims of a key, for each state of the key. The
-// key came into the state by a first claim. The six claims differ from each other:
+// decisionTable lists, for each state of a key after its first claim, the decisions on
+// six different claims:
 //
 //   - equal has the fingerprint of the first claim and another token.
-//   - token has the fingerprint and the token of the first claim.
+//   - token has the first claim's fingerprint and token.
 //   - payload has the fingerprint of another payload.
-//   - tokenPayload has the token of the first claim and the fingerprint of another payload.
+//   - tokenPayload has the first claim's token and the fingerprint of another payload.
 //   - spec has a fingerprint of another spec.
 //   - again is like equal, but with Resend set.
 var decisionTable = []struct {
@@ -152,10 +152,10 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants claims a key in each state in which the claim must be granted. Afterwards the
-// key's record must be equal to the result of the function idempotency.Grant in all fields
-// that sameRecord compares. The claim has other bytes than the record, so a reclaimed key
-// must report Drift.
+// checkGrants claims a key in each state that requires a grant. Afterwards the key's
+// record must equal the result of idempotency.Grant in all fields that sameRecord
+// compares. The claim's bytes differ from the record's, so a reclaimed key must report
+// Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.equal.Granted() {
@@ -180,8 +180,8 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// If the new claim of a failed key is released, the record is failed again, with the
-	// times Created and Expires that it had before.
+	// After the release of its new claim, a failed key is failed again, with its earlier
+	// times Created and Expires.
 	k := p.key()
 	states["failed"](p, k)
 	before := p.lookup(k)
@@ -397,8 +397,8 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// After the end of its lease, a claim may still be completed if no other claim of the
-	// key has been granted.
+	// After its lease, a claim may still be completed unless another claim of the key was
+	// granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")
@@ -449,9 +449,9 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A client repeats its claim because the first answer was lost. In each listed state of
-	// the key, the store must answer Renewed with the fence of the first answer, and count
-	// one more attempt.
+	// A client repeats its claim after losing the first answer. In each listed state of
+	// the key, the store must answer Renewed with the first answer's fence, and count one
+	// more attempt.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

@@ -77,9 +77,9 @@ type Answer struct {
 	Next Next // Final if Fate is Stored or Altered
 	Load Load
 
-	// Unready means that the request failed because of the configuration or the network,
-	// and not because of a message: no credentials, no connection, no permission, no such
-	// queue. Unready is set only with the Fate NotStored and the Next Retry.
+	// Unready means that the configuration or the network, not a message, failed the
+	// request: no credentials, no connection, no permission, no such queue. Fate is then
+	// NotStored, and Next is Retry.
 	Unready bool
 
 	// MessageID and Sequence are from SQS; they are set if Fate is Stored.
@@ -91,8 +91,7 @@ type Answer struct {
 	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// Field and Got are set if Fate is Altered. Field is the part of the message that was
-	// altered, "MessageBody" or "MessageAttributes", and Got is the MD5 of this part in
-	// the answer.
+	// With the Fate Altered, Field is the altered part of the message, "MessageBody" or
+	// "MessageAttributes", and Got is its MD5 in the answer.
 	Field, Got string
 }

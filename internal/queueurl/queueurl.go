@@ -1,6 +1,6 @@
-// Package queueurl reads the region and the ARN out of a queue's URL. Only a URL of AWS
-// has them: for any other URL, such as that of a fake queue or of a proxy, the
-// functions return "". They make no requests.
+// Package queueurl reads the region and the ARN out of a queue's AWS URL, without
+// requests. For any other URL, such as a fake queue's or a proxy's, the functions return
+// "".
 package queueurl
 
 import (

@@ -136,9 +136,9 @@ func defaultPort(scheme string) string {
 	}
 }
 
-// normalizeQuery returns the normal form of a query: a "?" and the sorted parameters, or ""
-// if there are no parameters. If the query breaks a rule, for example with a parameter that
-// is not declared, normalizeQuery returns only the text of the rule.
+// normalizeQuery returns the normal form of a query: a "?" and the sorted parameters, or
+// "" without parameters. For a query that breaks a rule, such as an undeclared parameter,
+// it returns only the rule's text.
 func normalizeQuery(raw string, declared []string) (query, rule string) {
 	var pairs []string
 	for pair := range strings.SplitSeq(raw, "&") {

@@ -12,11 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The time in which an operation may be resent ends, and the store observes this. Then the
-// database's clock is set back into that time. The operation is unresolved and is not sent
-// again. This holds in the same store and in a store that is opened before the clock is set
-// back. Later claims work. A claim that was granted before the clock was set back can still
-// be finished.
+// The store observes the end of an operation's resend time. Then the database's clock is
+// set back before this end. The operation is unresolved and is not sent again, in the
+// same store and in a store opened before the clock change. Later claims work, and a
+// claim granted before the clock change can still be finished.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {

@@ -153,8 +153,8 @@ func each(t *testing.T, test func(t *testing.T, d database)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, newPostgreSQL(t)) })
 }
 
-// advancing returns a function that sets the clock of the database forward. For SQLite it
-// also returns the clock, which the test sets in the configuration of its store.
+// advancing returns a function that advances the database's clock, and for SQLite also
+// the clock for the configuration of the test's store.
 func advancing(t testing.TB, d database) (advance func(time.Duration), clock func() time.Time) {
 	t.Helper()
 	if d.dialect == sqlstore.SQLite {

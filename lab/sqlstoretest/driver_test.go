@@ -126,9 +126,9 @@ func (x hookedTx) Commit() error {
 	return x.Tx.Commit()
 }
 
-// Another store changes the record after a claim has read it and before the claim writes
-// it. The decision on the claim follows from the changed record. If the decision is
-// Duplicate, the claimant gets the result in the changed record.
+// Another store changes the record between a claim's read and its write. The decision
+// follows from the changed record; with the decision Duplicate, the claimant gets its
+// result.
 func TestBetweenReadAndWrite(t *testing.T) {
 	result := idempotency.Result{Response: []byte("by the other")}
 	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }
@@ -257,9 +257,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held starts a claim in another goroutine. It returns when the claim has begun its
-// transaction and waits there for a call of release(). After that call, the claim continues
-// and sends its error, or nil, to the channel answered.
+// held starts a claim in another goroutine and returns when the claim waits in its new
+// transaction. After release(), the claim continues and sends its error, or nil, to
+// answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})
@@ -277,9 +277,8 @@ func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, rele
 	return answered, func() { close(goOn) }
 }
 
-// If the context of a call ends before the call joins a batch, the store does not execute
-// the call. If the context ends later, the store may execute the call. The error shows
-// which of the two happened.
+// The store does not execute a call if its context ends before the call joins a batch;
+// after that, it may. The error shows which happened.
 func TestWithdrawn(t *testing.T) {
 	d := newSQLite(t) // with one committer
 	h := new(hooks)

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A claim, its side effect and its result share one transaction: after a crash at any
-// point, all of them exist or none.
+// A claim, its side effect and its result share one transaction: a crash at any point
+// leaves all of them or none.
 func Example_transaction() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
@@ -135,8 +135,8 @@ func Example_ledger() {
 		return
 	}
 
-	// The head is the number and hash of the last seal. Keep it in a place where the users
-	// of the database cannot change it.
+	// Keep the head (number and hash of the last seal) where the database's users cannot
+	// change it.
 	head, err := store.Ledger().Head(ctx)
 	if err != nil {
 		fmt.Println(err)

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A payment, its key and its answer are committed together or not at all, whatever the
-// handler does. There are as many payments as succeeded keys. A repeated request gets the
-// stored answer or runs the handler again; its outcome is never in doubt.
+// Whatever the handler does, a payment, its key and its answer are committed together or
+// not at all: payments and succeeded keys are equal in number. A repeated request gets
+// the stored answer or runs the handler again; its outcome is never in doubt.
 func TestHTTPInTransactions(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

@@ -64,8 +64,8 @@ func events(t testing.TB, l *sqlstore.Ledger) (out []string) {
 	return out
 }
 
-// Each change of a key has one entry in the ledger, in the order of the changes. An answer
-// without a change has no entry.
+// The ledger has one entry for each change of a key, in order, and none for an answer
+// without a change.
 func TestLedgerEvents(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		advance, clock := advancing(t, migrated(t, d))

@@ -245,9 +245,9 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	}
 }
 
-// Client processes with a ledger are killed during their calls, and one of them at a time
-// is the sealer. Afterwards the ledger has one entry for each change of a record and no
-// other entry, and Verify accepts the seals.
+// Client processes with a ledger, one of them the sealer at a time, are killed during
+// their calls. Afterwards the ledger has exactly one entry per change of a record, and
+// Verify accepts the seals.
 func TestLedgerOfKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -291,9 +291,8 @@ func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger
 	}
 }
 
-// checkEntries compares the ledger with the records of the store. For each record, the
-// ledger has one claim with the record's fence. It has one completion if the operation
-// succeeded, and none otherwise.
+// checkEntries compares the ledger with the store's records: each record has one claim
+// with its fence, and one completion if the operation succeeded, otherwise none.
 func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Report) {
 	t.Helper()
 	claimed, completed := map[int64]int{}, map[int64]int{}

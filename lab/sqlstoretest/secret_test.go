@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// With a secret, no entry of the ledger shows a scope or the value of a key in clear text.
-// Verify accepts the ledger, and an operator with the secret finds the entries of a key.
-// Entries under two secrets have nothing in common.
+// With a secret, the ledger shows no scope and no key value in clear text. Verify accepts
+// the ledger, and an operator with the secret finds a key's entries. Entries under two
+// secrets have nothing in common.
 func TestLedgerSecret(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		scopes := map[string]string{}

@@ -243,10 +243,9 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// If the owner of a claim repeats it, the store renews the claim. The renewal waits for
-	// the lock on the key, like the completion above: the owner must not get InProgress,
-	// because that means that another claimant has the key. Other claimants do get
-	// InProgress.
+	// A claim repeated by its owner is a renewal. It waits for the key's lock, like the
+	// completion above, and never gets InProgress. Other claimants do: InProgress means
+	// that another claimant has the key.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -312,9 +311,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	claim(t, s, claimOf("held"), idempotency.New)
 }
 
-// The transactions of the store set their isolation level themselves. They do not fail
-// with serialization errors when they are concurrent, even if the default level of the
-// database is serializable.
+// The store's transactions set their own isolation level. Concurrent transactions do not
+// fail with serialization errors, even in a database that is serializable by default.
 func TestGroupsOfASerializableDatabase(t *testing.T) {
 	d := newPostgreSQL(t)
 	d.source += "&default_transaction_isolation=serializable"

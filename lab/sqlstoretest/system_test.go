@@ -45,10 +45,10 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // process opens. Whatever crashes happen, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of edit of the ledger. During a run it saves heads: a
-// head is the number and hash of a seal, and confirms all entries up to this seal. The
-// edits with "ledger" in their names contradict the saved heads. For the other edits the
-// simulation saves no heads; they contradict the answers of the store, which it records.
+// The simulation detects each kind of ledger edit. During a run it saves heads: the
+// number and hash of a seal confirm all entries up to this seal. Edits with "ledger" in
+// their names contradict saved heads. For the other edits the simulation saves no heads;
+// they contradict the recorded answers of the store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

@@ -38,8 +38,8 @@ func TestLedgerIsAppendOnly(t *testing.T) {
 	})
 }
 
-// dropTriggers does the first step of an attacker with all rights: it removes the triggers
-// that protect the ledger and its seals.
+// dropTriggers does the first step of an attacker with all rights: it removes the
+// triggers protecting ledger and seals.
 func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	t.Helper()
 	statements := []string{

@@ -157,8 +157,8 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	}
 }
 
-// A role with only the documented rights can use a store with a ledger. This includes the
-// first store after a restore into another server, which begins a new epoch of the ledger.
+// The documented rights suffice for a store with a ledger, even for the first store after
+// a restore into another server, which begins a new ledger epoch.
 func TestLeastPrivilege(t *testing.T) {
 	d := newPostgreSQL(t)
 	admin := d.open(t)

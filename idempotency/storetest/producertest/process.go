@@ -30,8 +30,8 @@ const (
 	forgotten    = 10 * time.Minute
 )
 
-// process is a producer with a connection to the storage. After its crash it can no
-// longer change the queue or the storage.
+// process is a producer connected to the storage. After its crash it can change neither
+// queue nor storage.
 type process struct {
 	*sqsfifo.Producer[event]
 	*wire
