@@ -50,8 +50,8 @@ type Clock struct {
 type Reading struct {
 	Awake time.Duration // since the start of the clock, without suspensions
 
-	// Asleep is the duration of all suspensions since an arbitrary fixed point. The reading
-	// may be too low, but never too high.
+	// Asleep is the total duration of suspensions since an arbitrary fixed point. The
+	// reading may be too low, never too high.
 	Asleep time.Duration
 
 	Wall time.Time // without a monotonic reading

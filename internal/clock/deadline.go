@@ -53,8 +53,8 @@ func (t *Timer) check() {
 	t.f()
 }
 
-// Over reports whether the clock has reached the instant at which the timer calls its
-// function. The timer may not have called the function yet.
+// Over reports whether the timer's instant has been reached. The call of its function may
+// still be to come.
 func (t *Timer) Over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

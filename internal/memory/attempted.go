@@ -26,8 +26,8 @@ type Ended struct {
 	// store.
 	Waiter Waiter
 
-	// Unrecorded is set by Attempted if SQS stored the event without a claim in the store.
-	// The store then does not get a record of the event.
+	// Unrecorded is set by Attempted if SQS stored the event without a claim. The store
+	// then does not get a record of the event.
 	Unrecorded bool
 }
 

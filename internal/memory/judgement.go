@@ -46,7 +46,7 @@ const (
 	Refuse
 
 	// Hold: the attempt must not start, because the attempt before it in the request has
-	// the same message group and does not start either.
+	// the same message group and does not start.
 	Hold
 )
 
@@ -59,12 +59,12 @@ type Judgement struct {
 	// may be set together with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. It is used if Kind is
-	// Known, and also if Kind is Go and this is the first attempt of the submission.
+	// Again reports that the event was sent before this submission. It is used with the
+	// Kind Known, and with the Kind Go at the submission's first attempt.
 	Again bool
 
-	// Drift reports that the store's record of the event has other bytes than the
-	// submission. At most one judgement of a submission has Drift set.
+	// Drift reports different bytes in the store's record and in the submission. At most
+	// one judgement of a submission has Drift set.
 	Drift bool
 
 	// If Kind is Wait, Delay is the time until the next call of Admit or LookUp, and Err
@@ -97,9 +97,8 @@ const (
 type Collision struct {
 	Reuse Reuse
 
-	// First is the time at which the other event was sent for the first time. If the
-	// store reported the collision, it is the time at which the other event was first
-	// claimed.
+	// First is the time of the other event's first send, or of its first claim if the
+	// store reported the collision.
 	First time.Time
 }
 
@@ -118,13 +117,12 @@ type Attempt struct {
 // ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
 var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-// LookUp asks the store about events in one call, and does not claim the events. Call
-// LookUp before Identify, because LookUp may find another message for an event. LookUp
-// sets the Kind of each judgement. Known means that the event is stored, Change that the
-// store has another message for the event, and Collide that the key belongs to another
-// event. In any other case the Kind is None. If the store's record of an event is damaged,
-// the Kind is Wait, or None with Options.FailOpen. LookUp does nothing without a store or
-// after the end of ctx.
+// LookUp asks the store about events in one call, without claims. Call it before
+// Identify, because it may find another message for an event. LookUp sets each
+// judgement's Kind: Known for a stored event, Change for another message of the event,
+// Collide for a key of another event, otherwise None. A damaged record gives Wait, or
+// None with Options.FailOpen. LookUp does nothing without a store or after the end of
+// ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -210,12 +208,12 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit sets the Kind of each attempt of a planned request, in the order of the request.
-// It does not change a Kind that is already set, with one exception: if an attempt does
-// not start, the next attempt gets the Kind Hold if it has the same message group. If the
-// Kind is Go, the event is in doubt until the call of Attempted. Admit returns the time
-// at which the attempts start. With a store, Admit takes at most as long as
-// [store.Claimant.Ask], normally at most twice the store timeout.
+// Admit sets the Kind of each attempt of a planned request, in the request's order. A
+// Kind already set stays, with one exception: after an attempt that does not start, the
+// next attempt gets the Kind Hold if it has the same message group. After the Kind Go,
+// the event is in doubt until the call of Attempted. Admit returns the start time of the
+// attempts. With a store, it takes at most as long as [store.Claimant.Ask], normally at
+// most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {

@@ -35,17 +35,17 @@ const (
 	Altered
 )
 
-// Knowledge is the State of an event and, depending on the State, what is known about its
-// attempts and its message in SQS.
+// Knowledge is an event's State and, depending on the State, data about its attempts and
+// its message in SQS.
 type Knowledge struct {
 	State State
 
 	// Before reports that an earlier submission stored the event.
 	Before bool
 
-	// If the store has a record that SQS stored the event, Result has SQS's answer from
-	// the record. Message is the recorded message if it has other bytes or another group
-	// than the message of this submission, and nil otherwise.
+	// Result is SQS's answer from the store's record of a stored event. Message is the
+	// recorded message if its bytes or group differ from this submission's, otherwise
+	// nil.
 	Result  idempotency.Result
 	Message *Message
 
@@ -53,9 +53,8 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// Times of an event in doubt. If an attempt of this process caused the doubt, the
-	// field process has the times. If only the store knows of an attempt in doubt, the
-	// other fields have its times.
+	// Times of an event in doubt: in process after a doubtful attempt of this process, in
+	// the other fields if only the store knows of an attempt in doubt.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -74,11 +73,11 @@ func (k *Knowledge) Fate() attempt.Fate {
 	}
 }
 
-// Times returns wall-clock times of an event in the State InDoubt or Altered. since is
-// the start of the first attempt by which SQS may have stored a message. resendBefore is
-// the latest time at which a resend of an event in doubt may start. forgotten is the time
-// at which SQS has certainly forgotten the event. In the State Unanswered all times are
-// zero, because no attempt is known.
+// Times returns wall-clock times of an event in the State InDoubt or Altered: since is
+// the start of the first attempt by which SQS may have stored a message, resendBefore the
+// latest start of a resend of an event in doubt, and forgotten the time at which SQS has
+// certainly forgotten the event. In the State Unanswered no attempt is known, and all
+// times are zero.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -147,11 +146,11 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission. No attempt of the submission may be under way. Release
-// returns the knowledge about the event. For an event in doubt or altered, the result
-// forgotten is the time at which SQS has certainly forgotten the event. If no attempt of
-// this process is in doubt and the store never answered, the State is Clear and not
-// Unanswered, because the attempts of this submission stored nothing.
+// Release ends a submission without an attempt under way, and returns the knowledge about
+// the event. For an event in doubt or altered, forgotten is the time at which SQS has
+// certainly forgotten it. Without an attempt of this process in doubt and without any
+// answer of the store, the State is Clear instead of Unanswered: this submission's
+// attempts stored nothing.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten
@@ -164,9 +163,9 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// No attempt of this process is in doubt. This is also the case if something
-		// changed the event on its way, but SQS would store a resend (Ended.Drops is
-		// false). The result is then the usual time limit for resends.
+		// No attempt of this process is in doubt. This includes an event changed on its
+		// way if SQS would store a resend (Ended.Drops is false). The usual time limit
+		// for resends applies.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))

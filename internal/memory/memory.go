@@ -62,9 +62,8 @@ type Options struct {
 	Owner    string    // name of this process in its claims; "" for no name
 	Began    time.Time // start of this process
 
-	// Note is called after each write to the store, with nil if the store answered and
-	// with the error if it did not. Note is not called for a failed write whose context
-	// has ended. A nil Note is not called.
+	// Note is called after each write to the store, with nil or the store's error, except
+	// after a failed write whose context has ended. Note may be nil.
 	Note func(error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
@@ -133,9 +132,8 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim records that the claim of the submission cannot be prepared yet, because the
-// name of the queue is not known. Until Claim is called, the submission counts as not
-// answered by the store.
+// DeferClaim notes that the claim must wait for the queue's name. Until the call of
+// Claim, the submission counts as unanswered by the store.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.

@@ -30,10 +30,10 @@ const (
 	MaxEntries = 10
 )
 
-// Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client must
-// pass the functional options on to it: the options turn the SDK's retries off and record
-// the progress of the request. Without the options, Send has fewer proofs, so it reports
-// more messages as in doubt. It still never reports a wrong fate.
+// Client is the subset of *sqs.Client used by a Caller. A wrapper of an *sqs.Client must
+// pass on the functional options, which turn the SDK's retries off and record the
+// request's progress. Without them, Send has fewer proofs and reports more messages as in
+// doubt, but never a wrong fate.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)

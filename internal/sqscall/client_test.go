@@ -50,8 +50,8 @@ func answered(status int, err error) error {
 	}}
 }
 
-// For a Client other than the SDK's, Send does not see the body of the answer. The codes of
-// the client's API errors then count as proof.
+// For clients other than the SDK's, Send does not see the answer's body. The codes of the
+// client's API errors then count as proof.
 func TestOtherClients(t *testing.T) {
 	api := func(code string, fault smithy.ErrorFault) error {
 		return &smithy.GenericAPIError{Code: code, Message: "why", Fault: fault}
@@ -203,8 +203,8 @@ func TestNumberOfEntries(t *testing.T) {
 	}
 }
 
-// dropping is a client that ignores the options of each call. The SDK's retries
-// therefore stay on, and the progress of the request is unknown.
+// dropping is a client that ignores each call's options: the SDK's retries stay on, and
+// the request's progress is unknown.
 type dropping struct{ *sqs.Client }
 
 func (d dropping) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -257,8 +257,8 @@ func (r retrying) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o .
 	return r.Client.SendMessage(ctx, in, o...)
 }
 
-// A wrapper sends each request twice. A refusal of the second request proves nothing about
-// the first, so the entry is in doubt.
+// A wrapper sends each request twice. A refusal of the second proves nothing about the
+// first: the entry is in doubt.
 func TestWrapperThatRetries(t *testing.T) {
 	var n atomic.Int32
 	h := stubHTTP(func(*http.Request) (*http.Response, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// class groups SQS's error codes by their meaning: what a code says about the messages if
-// the request failed as a whole, and not only for some of its entries.
+// class groups SQS's error codes by their meaning for the messages of a request that
+// failed as a whole.
 type class uint8
 
 const (
@@ -26,9 +26,9 @@ const (
 	// operator has repaired the cause.
 	access
 
-	// apart: SQS refused the whole batch because of one entry, or because of the number
-	// (F-054) or size (F-057) of the entries. SQS may accept the other entries if they are
-	// sent apart from this entry, in another request.
+	// apart: SQS refused the whole batch because of one entry, or because of the entries'
+	// number (F-054) or size (F-057). SQS may accept the other entries in another
+	// request.
 	apart
 
 	// skew: SQS refused the signature, because the clock of this machine is wrong or the

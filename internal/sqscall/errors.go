@@ -16,9 +16,9 @@ var (
 	// parameter permit returned false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
-	// ErrMixedUp is the error of an entry whose answer has the digest of another entry of
-	// the request. Something between this process and SQS exchanges the answers of entries.
-	// In a request with one entry this is impossible.
+	// ErrMixedUp is the error of an entry whose answer has another entry's digest:
+	// something between this process and SQS exchanges answers. In a request with one
+	// entry this is impossible.
 	ErrMixedUp = errors.New("the answer mixes up the entries of the batch")
 
 	// ErrAltered is the error of an entry whose answer has a digest that matches no entry:
@@ -95,8 +95,8 @@ func (c *Caller) newPanicError(v any) *PanicError {
 	return &PanicError{fmt.Sprintf("%T", v)}
 }
 
-// nameOf returns an error code if it is one of the known constants, and "" otherwise.
-// An answer that does not come from SQS may have any text as its code.
+// nameOf returns a known error code unchanged, and "" for any other: an answer from
+// elsewhere than SQS may have any text as its code.
 func nameOf(code string) string {
 	if known.Code(code) {
 		return code

@@ -5,8 +5,8 @@ import "time"
 // SetTimeout replaces Timeout for c.
 func (c *Caller) SetTimeout(d time.Duration) { c.timeout = d }
 
-// Classes is the table from the error codes of SQS to their classes. The constants below
-// are the classes that occur in tests.
+// Classes maps SQS's error codes to their classes. The constants below are the classes in
+// tests.
 var Classes = classes
 
 const (

@@ -57,8 +57,8 @@ func TestNeverLeft(t *testing.T) {
 	}
 	deniedCredentials := func(o *sqs.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			// The provider makes an HTTPS request with the context of the SQS request.
-			// Its connection must not count as a connection to SQS.
+			// The provider's HTTPS request has the context of the SQS request. Its
+			// connection must not count as one to SQS.
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, secure.URL, nil)
 			require.NoError(t, err)
 			response, err := secure.Client().Do(r)
@@ -188,9 +188,9 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// SendIf checks its condition twice: before it calls the client, and after the request
-// was signed. If one of the checks returns false, no request leaves this machine, and the
-// entries may be sent again.
+// SendIf checks its condition twice: before the call of the client, and after the request
+// was signed. If a check returns false, no request leaves this machine, and the entries
+// may be sent again.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))

@@ -109,21 +109,20 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// Another entry of this answer has the digest of a different entry, so the IDs
-			// in the answer are unreliable. This refusal may therefore belong to another
-			// entry, too: unlike a success, it has no digest to check.
+			// Another entry of this answer has a different entry's digest: the answer's
+			// IDs are unreliable. This refusal may also belong to another entry, because
+			// a refusal, unlike a success, has no digest to check.
 			answers[i] = mixedUp()
 		}
 	}
 }
 
-// refuse returns the answer for an entry in Failed, the list of the entries of a batch
-// that SQS refused.
+// refuse returns the answer for an entry in Failed, the batch's entries refused by SQS.
 //
-// The entry was not stored if SQS throttled it. It was also not stored if SQS reports a
-// fault of the sender, because SQS detects these faults before it executes the entry. But
-// a fault of the sender proves nothing if it has no code, or a code of a failure inside
-// SQS. In this and every other case the entry is in doubt.
+// A throttled entry was not stored. An entry with a fault of the sender was not stored
+// either: SQS detects these faults before execution. But a sender fault without a code,
+// or with a code of a failure inside SQS, proves nothing. Then and in every other case,
+// the entry is in doubt.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// replaying is an HTTP client that sends the body again after a redirect: it sets the
-// GetBody of each request. The SDK's own requests have no GetBody.
+// replaying is an HTTP client that sends the body again after a redirect: it sets each
+// request's GetBody, absent from the SDK's own requests.
 type replaying struct{ *http.Client }
 
 func (c replaying) Do(r *http.Request) (*http.Response, error) {

@@ -18,12 +18,11 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// progress is the progress of a request and of its answer. The SDK's middleware and the
-// hooks of net/http write it.
+// progress is the progress of a request and its answer, written by the SDK's middleware
+// and net/http's hooks.
 //
-// permit is set before the request and does not change. All other fields are atomic,
-// because a wrapper of an *sqs.Client may return while another goroutine is still in the
-// SDK.
+// permit is set before the request and does not change. All other fields are atomic: a
+// wrapper of an *sqs.Client may return while another goroutine is still in the SDK.
 type progress struct {
 	permit func() bool // whether the request may leave; nil means yes
 
@@ -40,9 +39,8 @@ type progress struct {
 	answered atomic.Pointer[Exchange] // the last HTTP answer
 }
 
-// Exchange has data from the headers of an HTTP answer. This data does not show whether
-// an entry was stored. Exchange is zero if no answer arrived or if the client is not the
-// SDK's.
+// Exchange has data from an HTTP answer's headers, which do not show whether an entry was
+// stored. It is zero without an answer or with a client other than the SDK's.
 type Exchange struct {
 	RequestID string
 
@@ -101,17 +99,15 @@ func (p *progress) neverConnected() bool {
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
 }
 
-// wasSentOnce reports whether the request went to the network at most once. Only then does
-// a refusal prove that SQS stored nothing. If the HTTP client has sent the request again,
-// after a redirect or in a retry, SQS may have stored the messages of the first
-// transmission.
+// wasSentOnce reports whether the request went to the network at most once. Only then
+// does a refusal prove that SQS stored nothing. After a redirect or a retry by the HTTP
+// client, SQS may have stored the first transmission's messages.
 func (p *progress) wasSentOnce() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
 
-// noteCall counts the calls of the SDK for a request, and the calls that have not
-// returned. It is the outermost middleware, so a running call includes all work of the
-// SDK.
+// noteCall counts a request's SDK calls and those still running. As the outermost
+// middleware, it covers all work of the SDK.
 var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 	func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if p, ok := ctx.Value(progressKey{}).(*progress); ok {
@@ -152,10 +148,9 @@ const (
 	maxError  = 64 << 10 // bytes of an answer that is not a success
 )
 
-// receive records the status of an answer. If the answer is not a success, receive also
-// records the error type in the body. It limits the body that the SDK then reads to
-// maxAnswer bytes for a success and to maxError bytes otherwise. The SDK itself has no
-// limit.
+// receive records an answer's status and, unless it is a success, the error type in the
+// body. It limits the body for the SDK, which has no limit itself: to maxAnswer bytes for
+// a success, otherwise to maxError bytes.
 func (p *progress) receive(r *smithyhttp.Response) {
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {

@@ -250,10 +250,9 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server answers the first request, and the client keeps the connection. When the
-// first byte of the second request arrives on it, the server resets the connection. The
-// entry of the first request is stored. The entry of the second request is in doubt,
-// because a part of the request has left this machine.
+// The server answers the first request, and the client keeps the connection. At the first
+// byte of the second request, the server resets the connection. The first entry is
+// stored. The second is in doubt, because a part of its request has left this machine.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// network is the connection of one process to SQS. After a request has left the process,
-// it may arrive even if the process dies.
+// network is a process's connection to SQS. A request that has left the process may
+// arrive even after the process's death.
 type network struct{ p *process }
 
 func (n *network) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
@@ -130,9 +130,9 @@ func throttled() error {
 	return &smithy.OperationError{ServiceID: "SQS", OperationName: "SendMessageBatch", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient}}
 }
 
-// produce runs a process that sends the events of its source, in the order of each
-// group. It marks an event as sent after the receipt. produce returns when the process
-// is dead or has sent all events.
+// produce sends the events of a process's source, in the order of each group, and marks
+// each event as sent after its receipt. It returns after the process's death or the last
+// event.
 func (w *world) produce(p *process, rng *rand.Rand) {
 	version := rng.IntN(3) // version of the encoder: each version writes other bytes for the same event
 	config := sqsfifo.Config[event]{
@@ -166,9 +166,9 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// If the number of sent events has changed since the last attempt, the event that
-		// paused the group in this producer may be sent: the other producer process of the
-		// source may have sent it (see world.twoProducers). The group can then go on.
+		// After a change of the number of sent events, the source's other producer process
+		// may have sent the event that paused the group here (see world.twoProducers).
+		// The group can then go on.
 		if from != last {
 			producer.Resume(group)
 			last = from
@@ -221,8 +221,8 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 	return true
 }
 
-// resolveSend resolves an unresolved send in the store, as an operator would: the send
-// took effect if the queue has a message with the key.
+// resolveSend resolves an unresolved send in the store, like an operator: the send took
+// effect if the queue has a message with the key.
 func (w *world) resolveSend(key string) {
 	for r, err := range w.store.Scan(context.Background(), idempotency.Filter{Operation: "sqs.send"}) {
 		if err != nil {

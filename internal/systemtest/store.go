@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// handle is the connection of one process to the store. At each step of a call, the
-// call may fail or be slow, or the process may be killed.
+// handle is a process's connection to the store. At each step, a call may fail or be
+// slow, or the process may die.
 type handle struct {
 	p *process
 	s idempotency.Store

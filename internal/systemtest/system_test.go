@@ -14,8 +14,8 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 }
 
 // TestSystem simulates random systems with a store in memory, one for each seed, and
-// checks the promises of the library. Two runs of one seed are nearly equal; they differ
-// in the order of goroutines and in the jitter of retries.
+// checks the library's promises. Runs of one seed differ only in the order of goroutines
+// and the jitter of retries.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
 // The checks of the simulation detect each kind of sabotage: a producer without a store,

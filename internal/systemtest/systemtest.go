@@ -14,9 +14,8 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage is where one simulated world keeps the records of its store, in memory or in a
-// database. Make it inside the synctest bubble in which the world runs, so that both have
-// the same virtual time.
+// Storage keeps the store's records of one simulated world, in memory or in a database.
+// Make it inside the world's synctest bubble, so both share the virtual time.
 type Storage struct {
 	// Open opens the store for one process. A store with a method Close() error is
 	// closed after its process has ended.

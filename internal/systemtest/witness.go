@@ -21,8 +21,8 @@ type Ledger interface {
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness records each answer of the store before the answer can be lost on the way to a
-// process. At the end of the run, the witness compares the ledger with these answers.
+// witness records each answer of the store before its possible loss on the way to a
+// process. At the end of the run, it compares the ledger with these answers.
 type witness struct {
 	w *world
 
@@ -135,9 +135,9 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	return nil
 }
 
-// failed reports an error of the store as a failure of the simulation run, unless the
-// claim is stale or the store is closed: the simulation does not cause other errors here.
-// After such an error it is unknown which entries the ledger must have.
+// failed reports a store error as a failure of the run, except for a stale claim or a
+// closed store, the only errors caused by the simulation here. After any other error, the
+// ledger's required entries are unknown.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)

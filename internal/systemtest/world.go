@@ -24,9 +24,9 @@ type event struct {
 
 func (e event) key() string { return fmt.Sprintf("%s|%d", e.Group, e.Number) }
 
-// world is the part of the simulation that outlives processes: the sources with their
-// acknowledgements, the store, the queue, the database of the consumers, and a record
-// of what really happened.
+// world is the part of the simulation that outlives processes: sources with their
+// acknowledgements, store, queue, the consumers' database, and a record of what really
+// happened.
 type world struct {
 	t     *testing.T
 	seed  uint64
@@ -88,10 +88,9 @@ type note struct {
 	what string
 }
 
-// steps are the names of the points in a run at which a fault or a crash may happen.
-// Claims, extensions and endings are calls of the store: ClaimBatch or Lookup, Extend, and
-// Finish. Effects happen in the consumer's handler, and deletions are requests of a
-// consumer to SQS.
+// steps names the points of a run for possible faults and crashes. Claims (ClaimBatch or
+// Lookup), extensions (Extend) and endings (Finish) are calls of the store. Effects
+// happen in the consumer's handler. Deletions are a consumer's requests to SQS.
 var steps = []string{
 	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",

@@ -57,9 +57,9 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// An event is in doubt, the memory forgets it, and another event takes its dedupe key. A
-// further attempt of the first event is refused because of the doubt (LateInDoubt), and
-// not because of the collision.
+// The memory forgets an event in doubt, and another event takes its dedupe key. A further
+// attempt of the first event is refused because of the doubt (LateInDoubt), not the
+// collision.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")

@@ -21,8 +21,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.True(t, s.try(stored("m1")))
 	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
 
-	// SQS answers with a new message ID, as after a purge of the queue: it has stored the
-	// event another time, so this is not a duplicate.
+	// SQS answers with a new message ID, as after a purge of the queue: it has stored
+	// another copy, not dropped a duplicate.
 	since := r.Now()
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
@@ -47,8 +47,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.False(t, s.try(stored("")))
 }
 
-// While an attempt of one event is under way, its record expires and another event takes
-// the dedupe key. The end of the attempt does not change the other event's record.
+// During an attempt of one event, its record expires and another event takes the dedupe
+// key. The attempt's end leaves the other event's record unchanged.
 func TestLostPlace(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -176,9 +176,8 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// SQS stored a message before this submission if the message's sequence number is not
-	// higher than a number that was known for its group when the submission began its
-	// first attempt.
+	// SQS stored a message before this submission if the message's sequence number is at
+	// most a number known for its group at the start of the submission's first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

@@ -43,9 +43,9 @@ type fingerprint struct {
 	body, payload uint32
 }
 
-// Event returns the Event of a message. payload is the part of the body that stays the
-// same if the caller builds the event a second time; other parts, such as a time, may then
-// differ. attributes is a digest of all attributes that may carry identity.
+// Event returns a message's Event. payload is the part of the body that stays the same
+// when the caller builds the event again; other parts, such as a time, may differ.
+// attributes is a digest of all attributes that may carry identity.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))

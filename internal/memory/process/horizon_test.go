@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// An event is stored, and the machine is suspended for an hour. A submission that waited
-// during the suspension still learns that the event was stored. A submission made
-// afterwards does not, because SQS has forgotten the event.
+// The machine is suspended for an hour after an event is stored. A submission waiting
+// during the suspension still learns of the stored event. A later submission does not,
+// because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
 		"once": func(r *rig) { r.clocks.Asleep += time.Hour },

@@ -57,10 +57,9 @@ type Known struct {
 	// ended, and it is unknown whether SQS stored the event by that request.
 	olderUnproven bool
 
-	// Since is the start of an attempt. In the State InDoubt, this is the first attempt
-	// that may have stored the event. In the States Stored and Altered, it is the first
-	// attempt by which SQS may have stored a message. In the State Clear, it is the last
-	// attempt. In the State Unknown, Since is zero.
+	// Since is the start of an attempt: in the State InDoubt, the first that may have
+	// stored the event; in Stored and Altered, the first by which SQS may have stored a
+	// message; in Clear, the last. In Unknown, Since is zero.
 	Since Instant
 
 	forgottenAt Instant
@@ -71,10 +70,10 @@ type Known struct {
 // Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
-// ForgottenAt returns the first instant at which SQS has certainly forgotten the event and
-// would store a resend as a new event. While a request is under way, SQS may still store
-// the event, so a Known that is read later may have a later ForgottenAt, by up to
-// window.Request. In the States Unknown and Clear, the result is zero.
+// ForgottenAt returns the first instant at which SQS has certainly forgotten the event
+// and would store a resend as a new event. SQS may still store the event during a
+// request: a Known read later may have a ForgottenAt later by up to window.Request. The
+// result is zero in the States Unknown and Clear.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
 // keptUntil returns the instant until which the memory certainly knows the event as
@@ -83,8 +82,8 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		// Attempts end after Since. The request that may be under way does not count: if
-		// SQS refuses it, only the earlier requests are in doubt.
+		// Attempts end after Since. A request under way does not count: after its
+		// refusal, only earlier requests are in doubt.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
 		// This is the earliest possible ForgottenAt, if the request ends now and remains

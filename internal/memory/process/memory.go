@@ -80,8 +80,8 @@ type Memory struct {
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// sent has the records of the events. Each is stored under the dedupe key of its
-	// event, or, as a separate record, under the result of separateKey.
+	// sent has the events' records, each under its event's dedupe key or, as a separate
+	// record, under the result of separateKey.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
 	horizon horizon
@@ -157,10 +157,9 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	sub.captureCollision(now, horizon, ev, &own, &first)
 }
 
-// Admit decides whether an attempt may start now. Call Admit before each attempt. If the
-// Kind of the judgement is Go, the attempt counts as under way, and the event is in doubt.
-// The caller must then call Record, even if no request was sent. A judgement of another
-// Kind changes nothing in the memory.
+// Admit decides whether an attempt may start now. Call it before each attempt. With the
+// Kind Go, the attempt counts as under way and the event is in doubt; the caller must
+// then call Record, even without a request. Any other Kind leaves the memory unchanged.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,10 +220,9 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. own is the record of the event itself. first
-// is the record that is stored under the event's dedupe key. It is the same record, or the
-// record of another event that was sent with this key before. If anyway is true, a
-// collision with this other event does not forbid the attempt.
+// judge decides whether an attempt may start. own is the event's own record, first the
+// record under its dedupe key: the same record, or that of another event sent with this
+// key before. With anyway, a collision with this other event does not forbid the attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
@@ -379,10 +377,10 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that one submission has its outcome and will not begin another attempt.
-// Until then, the memory keeps the records of forgotten events for a while after a
-// suspension of the machine, because a waiting submission may need them (see horizon).
-// Call Leave once for each submission after its first Refresh.
+// Leave records that a submission has its outcome and begins no further attempt. Until
+// then, the memory keeps records of forgotten events for a while after a suspension of
+// the machine, for waiting submissions (see horizon). Call Leave once for each submission
+// after its first Refresh.
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be

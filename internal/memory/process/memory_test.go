@@ -51,8 +51,8 @@ func (r *rig) submit(key, group, body string) *submission {
 	return r.submitWith(key, group, body, "")
 }
 
-// submitWith submits an event. The payload is the part of the body before "/", so two
-// bodies with different text after "/" are a drift.
+// submitWith submits an event. The payload is the body's text before "/"; different text
+// after "/" is a drift.
 func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	var sum [32]byte
 	copy(sum[:], attributes)
@@ -160,10 +160,9 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// An event is in doubt or stored. At the result of Known.ResendBefore, another attempt is
-// still admitted; one nanosecond later, it is refused as late. At the result of
-// Known.ForgottenAt, SQS has certainly forgotten the event: an attempt of a new submission
-// is refused one nanosecond before, and admitted at that instant.
+// For an event in doubt or stored, another attempt is admitted at Known.ResendBefore and
+// refused as late one nanosecond later. A new submission's attempt is refused one
+// nanosecond before Known.ForgottenAt, and admitted at that instant.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

@@ -21,9 +21,9 @@ type model struct {
 	highest map[string]int64
 }
 
-// message is an event with its attributes. A slot identifies a record of the memory. It
-// consists of the dedupe key and, for a separate record, the message: an event gets a
-// separate record if it is sent although another event has its dedupe key.
+// message is an event with its attributes. A slot identifies a record of the memory: the
+// dedupe key and, for a separate record, the message. An event sent despite another
+// event's use of its dedupe key gets a separate record.
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -38,8 +38,8 @@ type history struct {
 
 	state process.State // Stored or Altered, or else Unknown: the state then follows from tries
 	id    string
-	// Set if state is Stored or Altered: from is the start of the first attempt by which
-	// SQS may have stored a message, and to is the end of the last. If SQS refused all
+	// In the states Stored and Altered, from is the start of the first attempt by which
+	// SQS may have stored a message, and to the end of the last. If SQS refused all
 	// attempts, from is the start of the last attempt.
 	from, to process.Instant
 }
@@ -157,10 +157,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns the history of the event, and the history of the record under the event's
-// dedupe key, which may be of another event. made is the instant at which the submission
-// started. If SQS had forgotten a history before that instant, find does not return it. If
-// SQS forgot it later, find returns it until the memory may free its record.
+// find returns the event's history and the history under its dedupe key, possibly another
+// event's. made is the start of the submission. find omits a history that SQS had
+// forgotten before made. A history forgotten later is returned until the memory may free
+// its record.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {

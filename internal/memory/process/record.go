@@ -15,11 +15,10 @@ type remembered struct {
 	fingerprint
 }
 
-// summary summarizes SQS's answers for an event in 64 bits. For a stored event, it is the
-// hash of the message ID, which has the bit storedFlag. For an altered event, it is the
-// constant altered. For an event in doubt, it consists of the flags unproven and
-// overlapping and, in the bits from oneAttempt on, the number of attempts under way. Zero
-// means that the event is certainly not stored.
+// summary summarizes SQS's answers for an event in 64 bits. Stored: the message ID's
+// hash, with the bit storedFlag. Altered: the constant altered. In doubt: the flags
+// unproven and overlapping and, from the bit oneAttempt on, the number of attempts under
+// way. Zero: certainly not stored.
 type summary uint64
 
 const (
@@ -29,8 +28,8 @@ const (
 	// event.
 	unproven summary = 2
 
-	// overlapping is set when an attempt begins while another attempt is under way. It is
-	// cleared when no attempt is under way.
+	// overlapping is set at the start of an attempt during another, and cleared when no
+	// attempt is under way.
 	overlapping summary = 4
 
 	// oneAttempt is the unit of the counter of attempts under way: a summary has this
@@ -65,8 +64,8 @@ func (a summary) state() State {
 	}
 }
 
-// record is a copy of the memory's entry for an event, read at one instant. If the memory
-// has no entry, the record has only the key under which put would store one.
+// record is a copy of the memory's entry for an event at one instant. Without an entry,
+// it has only the key under which put would store one.
 type record struct {
 	exists bool // whether the memory has an entry
 	key    window.Key
@@ -178,10 +177,9 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record under the key k. The record does not exist if SQS has
-// forgotten the event at the instant at, which may be before the current instant now (see
-// find). The record of an altered event, for which SQS stored a changed message, also does
-// not exist if SQS has forgotten the changed message at the instant now: SQS can then no
-// longer drop a resend as a duplicate of that message.
+// forgotten the event at the instant at, possibly before the current instant now (see
+// find). The record of an altered event also does not exist if SQS has forgotten the
+// changed message at now: SQS can then no longer drop a resend as its duplicate.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -242,9 +240,9 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	case was != 0 && duplicate:
 		r.lastEnd = now // the first copy may be older than now, but it is safe to remember the event for longer
 	case was != 0 || !r.exists:
-		// SQS did not recognise a duplicate and stored another copy, or the memory has
-		// freed the record of the event. The attempts of this submission count. For a
-		// duplicate, Record may move firstStart back to the acceptance of the first copy.
+		// SQS stored another copy without recognising a duplicate, or the memory has
+		// freed the event's record. This submission's attempts count. For a duplicate,
+		// Record may move firstStart back to the acceptance of the first copy.
 		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now

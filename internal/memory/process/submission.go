@@ -10,10 +10,9 @@ type Submission struct {
 	// Known stays InDoubt or Stored after the memory has forgotten the event.
 	Known Known
 
-	// collision describes the collision of the event with another message that has the
-	// same dedupe key. It stays after the memory has dropped the other message's record,
-	// because a submission that was made while SQS remembered the other message still
-	// collides with it.
+	// collision describes the event's collision with another message under the same
+	// dedupe key. It outlives the memory's record of that message: a submission made
+	// while SQS remembered the message still collides with it.
 	collision Judgement
 
 	made         Instant  // instant of the first Refresh; zero before
@@ -36,10 +35,10 @@ type Submission struct {
 	concluded bool // no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt, and nothing proved that the event was stored before
 
-	// mayFree means that Release of this submission frees the record if SQS has refused
-	// all attempts. It is set when an attempt of this submission begins and no other
-	// attempt may have stored the event. It is also set if SQS refuses the attempt of this
-	// submission and no other attempt is under way or in doubt.
+	// mayFree permits Release of this submission to free the record after SQS's refusal
+	// of all attempts. It is set at the start of this submission's attempt if no other
+	// attempt may have stored the event, and at the refusal of its attempt if no other
+	// attempt is under way or in doubt.
 	mayFree bool
 }
 
@@ -59,17 +58,17 @@ func (sub *Submission) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may already have freed the record of the earlier attempts. That k
-		// does not include these attempts then proves nothing, so Known must stay. Before
-		// this instant, the record could disappear only by an answer of SQS.
+		// The memory may already have freed the record of earlier attempts. Their absence
+		// from k then proves nothing, so Known must stay. Before this instant, only an
+		// answer of SQS could remove the record.
 		return
 	}
 	sub.Known = k
 }
 
 // captureCollision sets sub.collision if the memory has another message under the event's
-// dedupe key, and no record of the event itself. It removes the collision if SQS has
-// refused the other message in the meantime, or if the event has its own record.
+// dedupe key and no record of the event itself. It removes the collision after SQS's
+// refusal of the other message, or if the event has its own record.
 func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &sub.collision.Known; {
 	case !own.exists && first.exists:
@@ -87,9 +86,9 @@ func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
 
-// arrivesBy returns the latest instant at which the request of the current attempt may
-// arrive at SQS, if the client gives up waiting for the answer now. A request may arrive
-// up to window.Request after the start of the attempt, long after the client has given up.
+// arrivesBy returns the latest arrival at SQS of the current attempt's request if the
+// client gives up now. A request may arrive up to window.Request after the attempt's
+// start, long after the client has given up.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
 // firstCounted returns the start of the attempt to which a new copy of the event in SQS

@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits while another submission of the event has an attempt under way. Later
-// the memory has no record of the event. If the memory cannot have freed the record
-// because of its age, SQS must have refused the attempt, and the waiting submission may
-// send the event. After more time, nothing is proven, and the submission must not.
+// A submission waits during another submission's attempt of the event. Later the memory
+// has no record of the event. If the record was too young to be freed, SQS must have
+// refused the attempt, and the waiting submission may send the event. After more time
+// nothing is proven, and the submission must not send.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")

@@ -11,11 +11,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// LookUp reads the records of the events from the store, in one call and without claiming
-// the events. It sets judgements[i] for claims[i] to None, Duplicate, Other or Conflict.
-// Without an answer from the store, the judgement is None. If the bytes in a record do not
-// match the record's hash, the judgement is Wait, or Unclaimed with FailOpen. It is also
-// Wait if the record has yet another message after maxAdoptions calls of Adopt.
+// LookUp reads the events' records from the store, in one call without claims, and sets
+// judgements[i] for claims[i] to None, Duplicate, Other or Conflict. Without an answer
+// from the store, the judgement is None. If a record's bytes and hash do not match,
+// it is Wait, or Unclaimed with FailOpen. For yet another message after maxAdoptions
+// calls of Adopt it is also Wait.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -79,11 +79,11 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	return Judgement{}
 }
 
-// Ask claims the events in one durable write and sets judgements[i] for claims[i]. A
-// claim that was granted before is renewed. A second write may follow if the fingerprint
-// of a record has another fingerprint spec, that is, if it was computed in another way.
-// Each write takes at most twice the policy's store timeout, because it is repeated once
-// after ErrAmbiguous. It takes longer only if the store ignores its context.
+// Ask claims the events in one durable write and sets judgements[i] for claims[i]. Claims
+// granted before are renewed. A second write may follow for records with another
+// fingerprint spec, that is, another way of computing fingerprints. Each write takes at
+// most twice the policy's store timeout, with one repetition after ErrAmbiguous, and
+// longer only in a store that ignores its context.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -96,10 +96,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round claims all events in one store call. A record may have a fingerprint
-	// that was computed by another fingerprint spec than the claim's. If compareBodies
-	// finds that it is the same event, it gives the record's fingerprint to the claim, and
-	// the second round claims the event again with this fingerprint.
+	// The first round claims all events in one store call. A record's fingerprint may
+	// have another spec than the claim's. If compareBodies finds the same event, it gives
+	// the record's fingerprint to the claim, and the second round claims the event again.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -132,15 +131,11 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 }
 
 // Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. It can save the next Ask the call of the store, in two cases:
-//   - The store granted the claim to Prepare, and the rest of the lease is long enough for an
-//     attempt. Ask then returns Granted.
-//   - The record that Prepare found has another message than the claim. Ask then returns
-//     Other.
-//
-// In all other cases, the next Ask calls the store as usual. Prepare does nothing for claims
-// that are granted already, and nothing at all for about a second after a failed call of the
-// store (pauseAfterFailure).
+// first Ask. The next Ask needs no store call for a granted claim with enough time left
+// in the lease for an attempt (Granted), or for a record with another message than the
+// claim (Other). Otherwise, Ask calls the store as usual. Prepare does nothing for
+// granted claims, and nothing at all for about a second after a failed store call
+// (pauseAfterFailure).
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -282,19 +277,17 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 	return err
 }
 
-// pauseAfterFailure is the length of the pause after a failed store call, in addition to the
-// duration of the failed call. In the pause, LookUp and Prepare do not call the store.
-// With FailOpen, Ask does not call it either.
+// pauseAfterFailure is the pause after a failed store call, plus the duration of the
+// call. During the pause, LookUp, Prepare and, with FailOpen, Ask do not call the store.
 const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies compares a claim with a record whose fingerprint was computed in another
-// way, by another fingerprint spec. It computes the fingerprint of the record's body by
-// the claim's spec. If this fingerprint equals the claim's, the event is the same. The
-// claim then takes the record's fingerprint, the result is Undecided, and the caller
-// repeats the claim. If the fingerprints differ, the result is Conflict. If the body has
-// no fingerprint by the claim's spec, the result is Unjudged.
+// compareBodies compares a claim with a record of another fingerprint spec, by the
+// fingerprint of the record's body under the claim's spec. For the same fingerprint, the
+// event is the same: the claim takes the record's fingerprint, the result is Undecided,
+// and the caller repeats the claim. Different fingerprints give Conflict; a body without
+// a fingerprint under the claim's spec gives Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -389,8 +382,8 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	}
 }
 
-// grant returns the judgement for a claim that the store has granted: Granted, Late if a
-// resend would be too late, or Wait if the lease is too short for an attempt.
+// grant returns the judgement for a claim granted by the store: Granted, Late if it is
+// too late for a resend, or Wait if the lease is too short for an attempt.
 func (c *Claimant) grant(k *Claim) Judgement {
 	now := c.options.Now()
 	known := k.Known()
@@ -423,11 +416,10 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage returns the judgement for a claim if the store's record of the event has
-// another message than the claim, that is, other bytes or another group. The judgement is
-// Other, and the caller can then adopt the record's message. If the claim has adopted
-// maxAdoptions messages already, the judgement is Wait. If the record's bytes do not match
-// the record's hash, they cannot be adopted, and the judgement is that of failed(errSeal).
+// judgeOtherMessage returns the judgement for a claim if the store's record has other
+// bytes or another group: Other, after which the caller can adopt the record's message,
+// or Wait after maxAdoptions adoptions. Bytes that do not match the record's hash cannot
+// be adopted: the judgement is that of failed(errSeal).
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
@@ -442,9 +434,8 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// maxAdoptions is the maximum number of times that one claim replaces its message by the
-// message of the record (Adopt). If the record then has yet another message, the
-// judgement is Wait with errChanges.
+// maxAdoptions limits how often one claim adopts the record's message. Yet another
+// message in the record then leads to Wait with errChanges.
 const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
@@ -455,10 +446,10 @@ func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the judgement Wait with a delay, after which the caller requests the claim
-// again. The delay doubles with each Wait in a row, up to maxWait, and has a random part, so
-// that claimants do not call the store at the same time. It is at most the duration most,
-// and at least a millisecond.
+// wait returns the judgement Wait with a delay before the next request of the claim. The
+// delay doubles with each Wait in a row, up to maxWait, with a random part against
+// simultaneous store calls. It is at most the duration most, and at least a
+// millisecond.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)

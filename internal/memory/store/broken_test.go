@@ -13,9 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// hookedStore is a store that calls the function beforeFinish, if there is one, before it
-// writes an ending. An ending is the last write for a claim: the result of the event, or
-// the release of the claim.
+// hookedStore is a store that calls beforeFinish, if set, before it writes an ending: an
+// event's result, or a claim's release.
 type hookedStore struct {
 	*idempotency.Memory
 	beforeFinish atomic.Pointer[func()]

@@ -41,8 +41,8 @@ type Options struct {
 	// FailOpen permits attempts without a claim while the store does not answer.
 	FailOpen bool
 
-	// Owner is the name of the process and stays the same after a restart. Empty means no
-	// name. Began is the start of the process.
+	// Owner is the name of the process, unchanged by a restart; empty means no name.
+	// Began is the start of the process.
 	Owner string
 	Began time.Time
 
@@ -50,38 +50,37 @@ type Options struct {
 	// count, too.
 	Now func() time.Duration
 
-	// Note is called after each write to the store, with nil if the store answered and
-	// with the error if it did not. Note must be quick. Note is not called for a failed
-	// write whose context has ended. Note is not called after reads: the answer to a
-	// read does not show that writes work, for example in a locked database. A nil Note is
-	// not called.
+	// Note is called after each write to the store, with nil or the store's error, except
+	// after a failed write whose context has ended. It must be quick, and may be nil. It
+	// is not called after reads: a read's answer does not show that writes work, for
+	// example in a locked database.
 	Note func(err error)
 
 	// Hide replaces an error of the store by an error with another text, because the
 	// store's text may quote messages. If Hide is nil, errors stay unchanged.
 	Hide func(err error) error
 
-	// Recompute computes the fingerprint of a body from a record of the store, by the
-	// fingerprint spec of this claimant's claims. It is called if another spec, for
-	// example an older one, computed the record's fingerprint: two fingerprints can be
-	// compared only if they have the same spec. The second result is false if the body has
-	// no fingerprint by this spec. If it is false or Recompute is nil, Ask returns Refused
-	// with an [*idempotency.UnjudgedError].
+	// Recompute computes the fingerprint of a recorded body by the spec of this
+	// claimant's claims. It is called for a record with a fingerprint of another spec,
+	// for example an older one, because fingerprints of different specs cannot be
+	// compared. The second result is false for a body without a fingerprint under this
+	// spec. Then, or with a nil Recompute, Ask returns Refused with an
+	// [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Claimant makes the claims for the events of one SQS queue. Claimant is safe for
-// concurrent use. After a claim, it writes the event's result to the store, or releases the
-// claim. These last writes are called endings. They wait in a queue, and a goroutine of
-// the Claimant runs only while this queue is not empty.
+// Claimant claims the events of one SQS queue. It is safe for concurrent use. After a
+// claim, it writes an ending to the store: the event's result, or the claim's release.
+// Endings wait in a queue, and a goroutine of the Claimant runs only while the queue is
+// not empty.
 type Claimant struct {
 	options Options
 	config  idempotency.PolicyConfig
 	terms   idempotency.Terms
 	counts  counts
 
-	// pauseUntil is the end of a pause, as a reading of Options.Now: until then,
-	// optional calls of the failing store are skipped. 0 means that there is no pause.
+	// pauseUntil is the end of a pause, as a reading of Options.Now; 0 means no pause.
+	// Until then, optional calls of the failing store are skipped.
 	pauseUntil atomic.Int64
 
 	writer idempotency.Writer // the store as a Writer; nil if it does not implement Writer
@@ -100,8 +99,8 @@ func New(o Options) *Claimant {
 	return c
 }
 
-// Claim is one submission's claim of an event in the store, and the store's answers so
-// far. Only one goroutine at a time may use a Claim, except for Known.
+// Claim is a submission's claim of an event, with the store's answers so far. Only one
+// goroutine at a time may use a Claim, except for Known.
 type Claim struct {
 	request       idempotency.Claim
 	id            idempotency.KeyID
@@ -184,8 +183,8 @@ type Known struct {
 	// Result is set if State is Stored.
 	Result idempotency.Result
 
-	// Message is the message that SQS stored, if State is Stored and this message has
-	// other bytes or another group than the claim's message. Otherwise it is nil.
+	// Message is the message stored by SQS if State is Stored and its bytes or group
+	// differ from the claim's message, otherwise nil.
 	Message *Message
 
 	// Ours reports that an attempt of this submission may have stored the event: the
@@ -231,18 +230,17 @@ const (
 	// Ask again after Judgement.Delay.
 	Wait
 
-	// Other: the store's record of the event has a message with other bytes or another
-	// group than the claim's message. The record's message was or may have been sent.
-	// Replace the claim's message by it with [Claim].Adopt, and call Ask again.
+	// Other: the message in the store's record of the event has other bytes or another
+	// group than the claim's, and was or may have been sent. Replace the claim's message
+	// with [Claim].Adopt, and call Ask again.
 	Other
 
-	// Late: the store granted the claim, but no attempt may start: an earlier attempt is in
+	// Late: the claim is granted, but no attempt may start: an earlier attempt is in
 	// doubt, and it is too late for a resend.
 	Late
 
-	// Unresolved: the store did not grant the claim, because an attempt under another claim
-	// is in doubt and it is too late for a resend. Err is an
-	// [*idempotency.UnresolvedError].
+	// Unresolved: the claim is not granted: an attempt under another claim is in doubt,
+	// and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
 	Unresolved
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -262,9 +260,9 @@ type Judgement struct {
 	// operator repairs it: see [idempotency.ErrUnwritable].
 	Hopeless bool
 
-	// Drift reports that the message in the store's record of the event has other bytes or
-	// another group than the claim's message. At most one judgement per claim has Drift
-	// set, the first that finds the difference, so that it is reported only once.
+	// Drift reports that the message in the store's record has other bytes or another
+	// group than the claim's message. It is set at most once per claim, in the first
+	// judgement with the difference.
 	Drift bool
 }
 

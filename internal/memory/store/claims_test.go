@@ -79,8 +79,8 @@ func TestAskIsOneCall(t *testing.T) {
 	})
 }
 
-// A lease counts from the start of the store call. If the call takes so long that the
-// rest of the lease is too short for one attempt, Ask returns Wait and not Granted.
+// A lease counts from the start of the store call. After a slow call whose lease is too
+// short for one attempt, Ask returns Wait instead of Granted.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -93,8 +93,9 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		// With this delay, the rest of the lease is one nanosecond too short for an attempt.
-		// The delay is longer than the store timeout, but the fake store ignores its context.
+		// After this delay, the lease is one nanosecond too short for an attempt. The
+		// fake store ignores its context, so a delay beyond the store timeout is
+		// possible.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
@@ -306,9 +307,9 @@ func TestOther(t *testing.T) {
 	})
 }
 
-// The fingerprint of a record was computed by another fingerprint spec than the claim's. Ask
-// and LookUp then compute the fingerprint of the record's body again, to find out whether
-// the record and the claim are for the same event.
+// A record's fingerprint has another spec than the claim's. Ask and LookUp recompute the
+// fingerprint of the record's body, to find out whether record and claim are for the same
+// event.
 func TestAnotherSpec(t *testing.T) {
 	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
 		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {

@@ -70,9 +70,9 @@ func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle ends the wait of Close, by closing the channel l.idle, if all endings are
-// written or dropped and drain does not run. It does nothing before the call of Close. The
-// caller holds mu.
+// signalIdle ends the wait of Close, by closing l.idle, once all endings are written or
+// dropped and drain does not run. It does nothing before the call of Close. The caller
+// holds mu.
 func (l *finishQueue) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return

@@ -41,17 +41,16 @@ type Waiter interface {
 	// Claimant may hold its lock during this call.
 	MarkRecording()
 
-	// Recorded is called once, at the end of the wait, and while the Claimant holds no
-	// lock. The value ok is true if the store has the result. It is false if the store
-	// timeout has passed without the result in the store, if the store refuses this result
-	// or all writes, or if the Claimant dropped the result.
+	// Recorded is called once, at the end of the wait, without a lock of the Claimant. ok
+	// is true if the store has the result, and false after the store timeout, after a
+	// refusal of this result or of all writes by the store, or after the Claimant dropped
+	// the result.
 	Recorded(ok bool)
 }
 
-// finishQueue is the queue of endings, that is, results of events and releases of claims
-// that are not yet in the store. While the queue is not empty, a goroutine runs the method
-// drain, which writes the endings. If the store is a Writer, the next calls for claims write
-// queued endings, too.
+// finishQueue is the queue of endings: results of events and releases of claims not yet
+// in the store. While the queue is not empty, a goroutine runs drain, which writes the
+// endings. With a Writer as store, the next calls for claims also write queued endings.
 type finishQueue struct {
 	ctx         context.Context // context of the store calls in drain; Close cancels it with stop
 	stop        context.CancelFunc
@@ -108,11 +107,10 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord returns true in two cases in which the store has no result of an event that
-// SQS stored. In the first case, the result is queued or being written. If w is not nil, it
-// is then added to the waiters for this result. In the second case, the store will not get
-// the result, because the claimant dropped it, because the store refused it, or because the
-// event was sent without a claim. AwaitRecord then does not use w.
+// AwaitRecord returns true if the store lacks the result of an event stored by SQS. A
+// result may be queued or being written: AwaitRecord then adds w to its waiters, unless w
+// is nil. Or the store will not get the result: the claimant dropped it, the store
+// refused it, or the event was sent without a claim. AwaitRecord then does not use w.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -283,14 +281,13 @@ func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	return waiters
 }
 
-// Close waits until all queued results and releases are written, but not longer than until
-// ctx ends or ten seconds have passed. It then cancels the remaining store calls, and waits
-// for their end at most one second more, because a store may ignore its context.
+// Close waits for the writes of all queued results and releases, at most until the end of
+// ctx or ten seconds. It then cancels the remaining store calls and waits at most one
+// second more, because a store may ignore its context.
 //
-// Close returns the number of lost results and releases: all that were dropped since New,
-// and those whose write has no answer yet. If this number is not zero, err is the last
-// error of the store or the reason of the last loss. A result or release that comes after
-// the call of Close is dropped.
+// Close returns the number of lost results and releases: all dropped since New, and all
+// writes without an answer. If this number is not zero, err is the store's last error or
+// the reason of the last loss. Results and releases after the call of Close are dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	c.mu.Lock()
 	if !c.closed {

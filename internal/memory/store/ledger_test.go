@@ -74,9 +74,9 @@ func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// The method Recorded of a waiter is called with true when the store has the event's result,
-// or with false after the store timeout. A waiter of a later submission of the event can
-// wait for the same result.
+// A waiter's Recorded is called with true once the store has the event's result, or with
+// false after the store timeout. A later submission's waiter can wait for the same
+// result.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -144,8 +144,6 @@ func TestResultsAreWrittenWithClaims(t *testing.T) {
 	})
 }
 
-// sentWhileStoreFails does the same as the method sent, but after the claim all calls of the
-// store fail. The store therefore does not get the event's result.
 func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.t.Helper()
 	r.fail(nil)
@@ -194,9 +192,9 @@ func TestAmbiguousResult(t *testing.T) {
 	})
 }
 
-// The lease of a claim ends, and the store grants a second claim of the event. The result of
-// the first claim then does not change the store's record. The method Recorded of the waiter
-// for this result is called with false.
+// After the end of a claim's lease, the store grants a second claim of the event. The
+// first claim's result then leaves the store's record unchanged, and its waiter's
+// Recorded is called with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter

@@ -44,8 +44,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// The store refuses the three claims of Prepare: one event has a claim of another claimant,
-// one is stored, and one has the key of another event. Prepare does not count these
+// The store refuses the three claims of Prepare: one event is claimed by another
+// claimant, one is stored, one has another event's key. Prepare does not count these
 // refusals. The next Ask calls the store, and returns Wait, Duplicate and Conflict.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
@@ -82,9 +82,8 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// The store's record of an event has other bytes than the claim of Prepare, and then the
-// store fails. Even with FailOpen, Ask returns Other, so that the event is sent with the
-// bytes of the record.
+// The store has other bytes for an event than the claim of Prepare, and then fails. Even
+// with FailOpen, Ask returns Other, so the event is sent with the recorded bytes.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)

@@ -32,8 +32,8 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r[0][id] = v
 }
 
-// setMissing notes for AwaitRecord that the store will not get the result of an event that
-// SQS stored (missing is true), or that the store has the result (missing is false).
+// setMissing notes for AwaitRecord whether the store will never get the result of an
+// event stored by SQS (missing is true) or has it (false).
 func (c *Claimant) setMissing(k *Claim, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 // lost.
 func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
 
-// The store grants the claim of a submission, but its answer is lost, and the submission
-// ends. The store grants the claim of the next submission of the event immediately, because
-// it has the same token. A third submission waits for the second.
+// The store grants a submission's claim, but its answer is lost, and the submission ends.
+// The next submission of the event has the same token, and its claim is granted
+// immediately. A third submission waits for the second.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
 		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, store.Wait, r.ask(k).Kind) },
@@ -68,8 +68,8 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// A submission ends with an attempt in doubt. The next submission of the event does not get
-// the token of the claim, so it must wait for the end of the lease.
+// After a submission with an attempt in doubt, the event's next submission does not get
+// the claim's token and must wait for the end of the lease.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

@@ -128,8 +128,6 @@ func keyOf(key string) idempotency.Key {
 	return idempotency.Key{Scope: "s", Operation: "o", Value: key}
 }
 
-// event returns a new claim of the event with the given key. The payload and the body of the
-// event are the same text as the key.
 func (r *rig) event(key string) *store.Claim { return r.claim(key, key, key) }
 
 func (r *rig) ask(k *store.Claim) store.Judgement {

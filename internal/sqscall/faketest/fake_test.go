@@ -78,9 +78,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// One entry of a batch has no group. The fake queue, like SQS, then refuses the whole
-// batch. In the answer for each entry, Next is Apart: the entries must be sent in separate
-// requests, and SQS may then accept the other entry.
+// One entry of a batch has no group. The fake queue, like SQS, refuses the whole batch.
+// Next is Apart in each answer: send the entries in separate requests, and SQS may accept
+// the other entry.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
