@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// The benchmarks that compare this package with other JSON libraries are in module lab,
-// because this module does not require those libraries.
+// Benchmarks against other JSON libraries are in module lab, to keep those libraries out
+// of this module's requirements.
 
 func BenchmarkAppend(b *testing.B) {
 	compact := []byte(`{"event_id":"014e7a6f-1c00-7a9f-8f3b-0c6d9a3c1e55","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2015-07-10T01:02:03Z","dedupe_key":"landsat:LC08_L2SP_005009_20150710","payload":{"scene_id":"LC08_L2SP_005009_20150710_02_T2","collection":"landsat-c2l2","wrs_path":5,"wrs_row":9,"cloud_cover":54.65,"sun_elevation":40.0015903,"reprocessed":false}}`)

@@ -125,8 +125,8 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
-			// The label is a comma, the name in quotes and a colon. The comma of the
-			// first member is later overwritten with the opening bracket.
+			// The comma at the start of the first member's label is later overwritten
+			// with the opening bracket.
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

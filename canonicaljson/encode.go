@@ -33,9 +33,8 @@ const (
 	traitSets = 4
 )
 
-// compiled caches the encoders. It has one map for each set of traits, because the
-// encoder of a type also depends on the traits. The keys of a map are of type
-// reflect.Type, and the values are of type encodeFunc.
+// compiled caches the encoders, with one map for each set of traits, because an encoder
+// depends on type and traits. Keys are of type reflect.Type, values of type encodeFunc.
 var compiled [traitSets]sync.Map
 
 var (
@@ -125,9 +124,9 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	return encodeUnsupported
 }
 
-// usesPointerMethods reports whether a value of type t is encoded by the marshal methods
-// with the receiver *t, not only by those with the receiver t. This is so if the value
-// has an address and t is not itself a pointer.
+// usesPointerMethods reports whether a value of type t is encoded by marshal methods with
+// receiver *t, not only t. This requires a value with an address and a t other than a
+// pointer.
 func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }

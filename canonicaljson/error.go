@@ -87,13 +87,13 @@ type Error struct {
 	// be empty.
 	Detail string
 
-	// Err is the broken rule (one of the Err variables of this package), or the error
-	// that a method of the value returned, such as MarshalJSON.
+	// Err is the broken rule (an Err variable of this package), or the error of a method
+	// of the value, such as MarshalJSON.
 	Err error
 }
 
-// Error returns one line with the position, the found value, the rule and the fix. The
-// line quotes at most 32 bytes of the input and 64 of the pointer.
+// Error returns one line with position, found value, rule and fix. It quotes at most 32
+// bytes of the input and 64 of the pointer.
 func (e *Error) Error() string {
 	var position []string
 	if e.Offset >= 0 {

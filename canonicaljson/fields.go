@@ -10,8 +10,8 @@ import (
 // field is one member in the JSON form of a struct type.
 type field struct {
 	name string
-	// label is written before the value of the member: a comma, the name in quotes and a
-	// colon. The comma separates the member from the previous member.
+	// label precedes the member's value: a comma (after the previous member), the quoted
+	// name and a colon.
 	label  string
 	index  []int // path to the field through embedded structs
 	typ    reflect.Type
@@ -281,7 +281,7 @@ func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 		return func(v reflect.Value) bool {
 			if !v.CanAddr() {
 				// IsZero has a pointer receiver, but v has no address. Call IsZero on a
-				// copy, because it may write to its value.
+				// copy: it may write to its value.
 				held := reflect.New(t).Elem()
 				held.Set(v)
 				v = held

@@ -45,9 +45,8 @@ func TestIdleScannersAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, s.bufferBytes(), maxKeptBytes, "an object of many members")
 }
 
-// memoryOf returns the bytes in all slices of a struct and of its inner structs, except
-// the text in src. It does not count arrays, maps and pointers; their memory is limited
-// in other ways.
+// memoryOf returns the bytes in all slices of a struct and its inner structs, except the
+// text in src. It omits arrays, maps and pointers, whose memory is limited in other ways.
 func memoryOf(v reflect.Value) int {
 	n := 0
 	for i := range v.NumField() {

@@ -23,8 +23,8 @@ func AppendNumber(dst []byte, f float64) ([]byte, error) {
 	return appendFloat(dst, f, 64), nil
 }
 
-// appendFloat writes a finite f. If size is 32, f is a float32, and the digits are the
-// shortest that distinguish it from all other float32 values.
+// appendFloat writes a finite f. Size 32 means a float32, with the shortest digits that
+// distinguish it from all other float32 values.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	switch {
 	case f == 0:
@@ -39,11 +39,10 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a float32 other than zero, with the shortest digits that distinguish
-// it from all other float32 values. These are at most nine digits. The text is canonical
-// for a reader that parses it as a float64: the shortest digits of this float64 are the
-// same digits, because every decimal of up to 15 digits survives the conversion to float64
-// and back.
+// appendFloat32 writes a nonzero float32 with the shortest digits, at most nine, that
+// distinguish it from all other float32 values. The text is also canonical for a reader
+// that parses it as a float64: every decimal of up to 15 digits survives conversion to
+// float64 and back, so the shortest digits of this float64 are the same.
 func appendFloat32(dst []byte, f float64) []byte {
 	// Compare as float32: the float32 nearest to 1e-6 is slightly less than 1e-6, but its
 	// text is 0.000001, without an exponent.
@@ -151,9 +150,9 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset after the number at start if the number is an integer
-// of at most 15 digits in canonical form. It returns 0 for other numbers, and if fewer
-// than 16 bytes of the text are left.
+// shortInteger returns the offset after the number at start, if it is a canonical integer
+// of at most 15 digits. It returns 0 for other numbers, and with fewer than 16 bytes of
+// text left.
 func shortInteger(src []byte, start int) int {
 	i := start
 	if src[i] == '-' {
@@ -176,8 +175,8 @@ func shortInteger(src []byte, start int) int {
 	return end
 }
 
-// scanNumber reads the number at start and replaces it by its canonical form if they
-// differ. It returns the offset after the number, or -1 after a fault.
+// scanNumber reads the number at start and makes it canonical. It returns the offset
+// after the number, or -1 after a fault.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src
 	if end := shortInteger(src, start); end > 0 {
@@ -191,9 +190,9 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Two different decimals of at most 15 digits never round to the same double. The
-	// literal thus already has the shortest digits of its double, apart from zeros at the
-	// end of the fraction. Only these zeros must be dropped.
+	// Different decimals of at most 15 digits never round to the same double. The literal
+	// thus has its double's shortest digits, apart from zeros at the end of the fraction,
+	// which must be dropped.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))
@@ -219,9 +218,8 @@ func (s *scanner) scanNumber(start int) int {
 	return l.end
 }
 
-// scanLongNumber continues scanNumber for numbers that must be converted to a float64 to
-// find their canonical text, such as numbers with an exponent or with more than 15
-// digits.
+// scanLongNumber continues scanNumber for numbers whose canonical text requires
+// conversion to a float64, such as numbers with an exponent or more than 15 digits.
 func (s *scanner) scanLongNumber(start int, l *literal) int {
 	src := s.src
 	integer := l.places == 0 && !l.exponent

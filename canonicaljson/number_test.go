@@ -328,10 +328,10 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout returns the digits and the exponent of a number in canonical form: its value
-// is digits times 10^exponent. If the text does not have the layout of ECMA-262, the result
-// why names the deviation. The layout depends on the number of digits and on magnitude, the
-// position of the decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
+// readLayout returns the digits and exponent of a canonical number with the value digits
+// times 10^exponent. For a text without the layout of ECMA-262, why names the deviation.
+// The layout depends on the number of digits and on magnitude, the position of the
+// decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")

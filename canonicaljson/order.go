@@ -13,8 +13,8 @@ type member struct {
 	// prefix is the result of prefixOf for the name.
 	prefix uint64
 	quote  uint32 // offset in scanner.src of the opening quote of the name
-	// length is the length of the name in scanner.src, without quotes. A name with escapes
-	// has no length here: the bit decodedName is set, and the other bits are an index in
+	// length is the length of the name in scanner.src, without quotes. For a name with
+	// escapes, the bit decodedName is set, and the other bits are an index in
 	// scanner.decoded.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
@@ -40,10 +40,10 @@ type object struct {
 	first      uint32 // scanner.unsorted[first] is the first object to sort inside this object, if any
 }
 
-// scanName reads the rest of a name from i on. The caller has already read plain ASCII
-// bytes of the name; scanName is for names with other bytes and for names close to the end
-// of the text. It sets the length and the prefix of m, and returns the offset of the
-// closing quote, or -1 after a fault.
+// scanName reads the rest of a name from i on, after plain ASCII bytes already read by
+// the caller. It is for names with other bytes or close to the end of the text. It sets
+// length and prefix of m, and returns the offset of the closing quote, or -1 after a
+// fault.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -144,8 +144,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// The span of a member ends before the comma that separates it from the next member,
-	// or before the closing brace of the object.
+	// A member's span ends before the comma to the next member, or before the object's
+	// closing brace.
 	s.sortedMembers = slices.Grow(s.sortedMembers, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.sortedMembers[from+i]
@@ -163,9 +163,9 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is the largest number of members for which orderCache keeps a separate order:
-// for example, one for objects with 5 members and one for objects with 6. All objects with
-// more members share one slice.
+// maxCached is the largest number of members with a separate order in orderCache: for
+// example, one for objects with 5 members and one for objects with 6. All larger objects
+// share one slice.
 const maxCached = 64
 
 // orderCache remembers, for each number of members, how the last object with this number

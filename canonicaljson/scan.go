@@ -30,8 +30,8 @@ type scanner struct {
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
 	unsorted []object // objects whose members must be sorted, ordered by the ends of the objects
-	// sortedMembers has the members of all objects in the list unsorted, one object after
-	// another. The members of each object are sorted by their names.
+	// sortedMembers has the members of all objects in unsorted, one object after another,
+	// sorted by name within each object.
 	sortedMembers []span
 	names         []byte // names that had escapes in src, decoded, one after another
 	decoded       []span // start and end of each name in the field names
@@ -42,8 +42,8 @@ type scanner struct {
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first difference
 	differ bool // a difference was found
-	// levels is the number of arrays and objects around the text, if the text is part of
-	// a Go value, such as a json.RawMessage in a struct. It is 0 otherwise.
+	// levels is the number of arrays and objects around a text inside a Go value, such as
+	// a json.RawMessage in a struct, and otherwise 0.
 	levels int
 	fault  fault // the broken rule
 
@@ -310,8 +310,8 @@ func (s *scanner) copyPending(at, next int) {
 	s.differ = true
 }
 
-// dropSpace returns the offset of the first byte at or after i that is not white space, and
-// leaves the white space out of the normalised text.
+// dropSpace leaves white space at i out of the normalised text and returns the offset
+// after it.
 func (s *scanner) dropSpace(i int) int {
 	src := s.src
 	next := i
@@ -343,9 +343,9 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-// markSpecials sets the highest bit of each byte of w that is a quote, a backslash, a
-// control character or not ASCII, and clears all other bits. Only the lowest mark is
-// reliable, because each subtraction borrows from the byte above a match.
+// markSpecials sets the highest bit of each quote, backslash, control character and
+// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable: each
+// subtraction borrows from the byte above a match.
 func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }

@@ -165,8 +165,8 @@ func sequenceLen[T []byte | string](s T) int {
 	return 0
 }
 
-// scanString reads the rest of a string from i on, inside of the quotes, and counts the
-// escapes. It returns the offset of the closing quote, or -1 after a fault.
+// scanString reads the rest of a string from i on, inside the quotes, and counts escapes.
+// It returns the offset of the closing quote, or -1 after a fault.
 func (s *scanner) scanString(i int) int {
 	src := s.src
 	for {
@@ -200,10 +200,9 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// w begins with a sequence of three bytes, the first of them lowest. Bit 0x20
-			// of the second byte is wrong in two cases: after a first byte of E0 it must
-			// be set, or else the sequence is overlong, and after ED it must be clear, or
-			// else the sequence is a surrogate.
+			// w begins with a three-byte sequence, the first byte lowest. Bit 0x20 of the
+			// second byte must be set after a first byte E0 (otherwise the sequence is
+			// overlong) and clear after ED (otherwise it is a surrogate).
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}
@@ -229,9 +228,8 @@ func skipSequences(src []byte, i int) int {
 	return i
 }
 
-// scanEscape reads the escape at i, with the second half of a surrogate pair, and
-// replaces it if its canonical form differs. It returns the offset after the escape, or
-// -1 after a fault.
+// scanEscape reads the escape at i, with the second half of a surrogate pair, and makes
+// it canonical. It returns the offset after the escape, or -1 after a fault.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {
@@ -271,8 +269,8 @@ func (s *scanner) replace(at, next int, text []byte) {
 	s.shift = len(s.out) - next
 }
 
-// decodeEscape returns the character of the escape at the start of b and the length of
-// the escape: 0 for an invalid escape, -1 for half a surrogate pair.
+// decodeEscape returns the character and length of the escape at the start of b. The
+// length is 0 for an invalid escape and -1 for half a surrogate pair.
 func decodeEscape(b []byte) (rune, int) {
 	if len(b) < 2 {
 		return 0, 0

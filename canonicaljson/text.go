@@ -109,9 +109,9 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // later calls, so that one large text does not occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is a length of text in bytes. After a text of at most this length, the method
-// free does not compute the size of the buffers. They have at most 40 bytes for each byte
-// of text, far less than maxKeptBytes.
+// smallText is the longest text, in bytes, after which the method free does not compute
+// the size of the buffers: at most 40 bytes for each byte of text, far below
+// maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

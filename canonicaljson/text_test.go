@@ -57,9 +57,8 @@ func TestTooLong(t *testing.T) {
 	assert.False(t, canonicaljson.IsCanonical(text))
 }
 
-// TestInputIsLeftAlone checks that Canonicalize does not change its input and returns
-// separate memory. After the call, a change of the input does not change the result,
-// and a change of the result does not change the input.
+// TestInputIsLeftAlone checks that Canonicalize neither changes its input nor shares
+// memory with it.
 func TestInputIsLeftAlone(t *testing.T) {
 	for _, text := range []string{`{"a":"canonical"}`, `{"b":1,"a":"moved"}`, ` {"a" : "spread"} `, `"plain"`, `1`, `{"b":[{"d":1,"c":2}], "a":1.0}`} {
 		src := []byte(text)

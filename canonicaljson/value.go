@@ -68,16 +68,16 @@ type encoder struct {
 	// path has the tokens of Error.Pointer after an error, the innermost first.
 	path    []string
 	scratch []byte // buffer of Marshal
-	// quoted is a buffer for strings with the tag option "string", which are encoded
-	// twice. It has the result of the first encoding.
+	// quoted is a buffer for strings with the tag option "string": it holds the first of
+	// two encodings.
 	quoted []byte
 	// entries is a stack of map entries: for each map around the current value, all
 	// entries of the map.
 	entries []entry
 }
 
-// maxIndirections bounds the pointers and interfaces on the path to a value. MaxDepth
-// does not bound them, because it limits only arrays and objects.
+// maxIndirections bounds the pointers and interfaces on the path to a value; MaxDepth
+// limits only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
 // uncheckedDepth is the depth at which the encoder begins to search for values that

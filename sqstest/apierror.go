@@ -34,8 +34,8 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// newSDKError makes the SDK's error value for the shape. It is nil if the SDK has no
-	// type for the shape: the SDK then returns a smithy.GenericAPIError.
+	// newSDKError makes the SDK's error value for the shape. It is nil for shapes without
+	// an SDK type, for which the SDK returns a smithy.GenericAPIError.
 	newSDKError func(message, code *string) error
 }
 
@@ -47,8 +47,8 @@ const (
 	legacyCode     = "AWS.SimpleQueueService."
 )
 
-// withoutSDKType returns the class of an error that is the caller's fault and for which
-// the SDK has no error type, because the service model of SQS does not contain it.
+// withoutSDKType returns the class of a caller's error without an SDK type, because it is
+// absent from SQS's service model.
 func withoutSDKType(status int, query, shape string) *errorClass {
 	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
 }
@@ -105,8 +105,8 @@ var (
 	}
 )
 
-// apiError is a refusal of a call. The wire format and the in-process API each convert
-// it into their own form of error.
+// apiError is a refusal of a call. Wire format and in-process API convert it into their
+// own errors.
 type apiError struct {
 	class   *errorClass
 	message string

@@ -176,8 +176,8 @@ func bothAPIs(t *testing.T, c sqstest.Config, test func(d testQueue)) {
 	}
 }
 
-// fact is a row in a table of recorded facts about AWS. Its name starts with the number of
-// the fact in FACTS.md.
+// fact is a row in a table of recorded facts about AWS. Its name starts with its number
+// in FACTS.md.
 type fact struct {
 	name   string
 	config sqstest.Config

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: all regions share one set of queues. The region of
-// a request appears in the ARNs of its answer and has no other effect.
+// Deviations from AWS in this file: all regions share one set of queues. A request's
+// region affects only the ARNs of its answer.
 
 import (
 	"context"

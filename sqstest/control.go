@@ -45,8 +45,8 @@ type WindowEntry struct {
 	MessageID       string
 	SequenceNumber  string
 
-	// AcceptedAt is the time of the send that claimed the ID. Until is the first
-	// instant at which the ID is free again. Both are on the queue's clock.
+	// AcceptedAt is the time of the send that claimed the ID, and Until the first instant
+	// at which the ID is free again, both on the queue's clock.
 	AcceptedAt, Until time.Time
 }
 
@@ -82,8 +82,8 @@ func (q *Queue) Window() []WindowEntry {
 	return out
 }
 
-// controlError is an error of the control endpoint. It sets the status of the answer
-// and the text in its body, {"error": text}.
+// controlError is an error of the control endpoint, with the answer's status and the text
+// in its body, {"error": text}.
 type controlError struct {
 	status int
 	text   string

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A message that no consumer deletes ends in the dead-letter queue. In that queue the
-// deduplication ID is the MessageId and not the hash of the body. Another send of the
-// same body to the dead-letter queue is therefore not suppressed.
+// A message that no consumer deletes ends in the dead-letter queue. There its
+// deduplication ID is the MessageId, not the hash of the body, and another send of the
+// same body is not suppressed.
 func ExampleConfig_deadLetterQueue() {
 	ctx := context.Background()
 	dead, err := sqstest.NewQueue(sqstest.Config{Name: "dead.fifo"})

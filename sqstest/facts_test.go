@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every fact in FACTS.md has a test with the fact's number in its name, a recorded
-// vector, or an entry in the list of facts that are not implemented. No test names a
-// fact that FACTS.md lacks.
+// Every fact in FACTS.md has a test with its number in the name, a recorded vector, or an
+// entry under the facts not implemented. No test names a fact absent from FACTS.md.
 func TestFacts(t *testing.T) {
 	doc, err := os.ReadFile("FACTS.md")
 	require.NoError(t, err)

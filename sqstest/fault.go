@@ -79,8 +79,8 @@ func ResetConnection() Fault {
 	return Fault{early: &connectionError{syscall.ECONNRESET}, kind: faultResetConnection}
 }
 
-// TruncateAnswer lets the queue do the call and breaks the connection in the
-// middle of the answer's body. The sender has a status and no result.
+// TruncateAnswer lets the queue do the call and breaks the connection in the middle of
+// the answer's body. The sender gets a status without a result.
 func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
 // DelayAnswer lets the queue do the call and delays the answer by d, in real or, inside
@@ -162,12 +162,12 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly applies the fault f to later calls chosen at random. The rate, from 0 to
-// 1, is the probability for each call. The calls are sends, or the calls given to
-// [Fault.On]. A call with a fault from [Queue.Inject] gets no random fault. The same seed
-// and the same calls in the same order give the same faults. After several calls of
-// InjectRandomly, a call still has at most one fault: the queue tries the faults one after
-// another, in the order of injection, until one applies.
+// InjectRandomly applies the fault f to random later calls: sends, or the calls given to
+// [Fault.On]. The rate, from 0 to 1, is the probability for each call. The same seed and
+// the same calls in the same order give the same faults. A call with a fault from
+// [Queue.Inject] gets no random fault. After several calls of InjectRandomly, a call
+// still has at most one fault: the queue tries the faults in order of injection until one
+// applies.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -303,9 +303,9 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID returns the error for a batch entry of a delete or a change of visibility, or nil
-// if the fault does not apply to the entry. f.choose gets an entry with only the ID. The ID
-// is nil if the call is not a batch.
+// entryID returns the error for a batch entry of a delete or a change of visibility, or
+// nil if the fault does not apply. f.choose gets an entry with only the ID, which is nil
+// outside a batch.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: none, because the in-process API has no wire
-// format. Deviations from the SDK: ResultMetadata is empty, and functional options are
-// not called, because there is no middleware stack to configure.
+// Deviations from AWS in this file: none; the in-process API has no wire format.
+// Deviations from the SDK: ResultMetadata is empty, and functional options are not
+// called, for lack of a middleware stack.
 
 import (
 	"context"
@@ -70,8 +70,8 @@ var required = map[string][]string{
 	"MessageSystemAttributeValue":              {"DataType"},
 }
 
-// missingMembers returns an error for each required member that is absent from the input or
-// from an element of one of its lists and maps.
+// missingMembers returns an error for each required member absent from the input or an
+// element of its lists and maps.
 func missingMembers(input reflect.Value) smithy.InvalidParamsError {
 	t := input.Type()
 	invalid := smithy.InvalidParamsError{Context: t.Name()}

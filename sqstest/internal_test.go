@@ -199,9 +199,8 @@ func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// A receiver gets a number attribute with the value that was sent, but sometimes with
-// other digits: 000123.4500 arrives as 123.45. If the receiver sends 123.45 again, it
-// arrives unchanged.
+// A receiver gets a number attribute with the value sent, but sometimes other digits:
+// 000123.4500 arrives as 123.45, and 123.45, sent again, arrives unchanged.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)

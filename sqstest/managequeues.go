@@ -190,8 +190,8 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 }
 
 // page returns a page of a list of queues. The argument token encodes the last name on
-// the previous page; it is nil for the first page. The result next is the token for the
-// next page. It is nil if this is the last page or the request has no limit (MaxResults).
+// the previous page; nil means the first page. The result next is the token for the next
+// page, or nil after the last page or without a limit (MaxResults) in the request.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -16,8 +16,6 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// refused asserts that err has the code and the text, like testQueue.refused. It is for
-// calls to the account, such as ListQueues, which do not name one queue.
 func (o testAccount) refused(err error, code, text string) {
 	o.Helper()
 	testQueue{T: o.T}.refused(err, code, text)

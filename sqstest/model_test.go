@@ -34,9 +34,8 @@ func shrink(steps []step, fails func([]step) bool) []step {
 	return steps
 }
 
-// holdToModel plays the steps on the queue and on the model. If their results differ,
-// it searches for a shorter list of steps with a difference and fails the test with
-// this list.
+// holdToModel plays the steps on queue and model. If their results differ, it searches
+// for a shorter list of steps with a difference and fails the test with it.
 func holdToModel(t *testing.T, variant int, steps []step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (m *moves) add(t *moveTask) {
 }
 
 // untilNextMove returns the time until one of the queue's move tasks may have to move a
-// message. The result is at most the argument longest. The caller holds no queue lock.
+// message, at most longest. The caller holds no queue lock.
 func (m *moves) untilNextMove(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()
@@ -323,9 +323,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of tasks without the oldest tasks of the source, so that at
-// most maxListedTasks-1 tasks of the source remain and one can be added. Only the newest
-// task of a source can be running, so a running task is never dropped.
+// newestTasks returns a copy of tasks with at most the newest maxListedTasks-1 tasks of
+// the source: one can then be added. Only a source's newest task can be running, so no
+// running task is dropped.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {

@@ -92,8 +92,8 @@ func (p *randomRequests) entry() map[string]any {
 	}
 }
 
-// request returns a random operation, and an input for it. The input has the members of
-// all operations; each operation ignores members that it does not know.
+// request returns a random operation and an input with the members of all operations;
+// each operation ignores unknown members.
 func (p *randomRequests) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()

@@ -239,8 +239,8 @@ type Suppression struct {
 	ContentBased    bool
 	Scope           DeduplicationScope
 
-	// At is the time of the suppression. Until is the first instant at which the queue
-	// would store a new send with the same ID. Both are on the queue's clock.
+	// At is the time of the suppression, and Until the first instant at which the queue
+	// would store a new send with the same ID, both on the queue's clock.
 	At, Until time.Time
 }
 

@@ -149,8 +149,8 @@ func TestAdvance(t *testing.T) {
 	assert.GreaterOrEqual(t, m[1].AcceptedAt.Sub(m[0].AcceptedAt), 5*time.Minute)
 }
 
-// The queue shares no memory with its callers: a change of a sender's map, or of a
-// result of the queue, does not change the stored message.
+// The queue shares no memory with callers: changes of a sender's map or of a result do
+// not affect the stored message.
 func TestNothingIsShared(t *testing.T) {
 	bothAPIs(t, sqstest.Config{VisibilityTimeout: time.Second}, func(d testQueue) {
 		attributes := map[string]types.MessageAttributeValue{"b": {DataType: aws.String("Binary"), BinaryValue: []byte{1}}}

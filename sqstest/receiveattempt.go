@@ -27,18 +27,16 @@ type attempt struct {
 	taken []attemptedMessage
 }
 
-// attemptedMessage is one of the messages that a receive with an attempt ID returned. It
-// has the number of receives and the number of visibility changes of the message after
-// this receive.
+// attemptedMessage is a message returned by a receive with an attempt ID, with its
+// numbers of receives and visibility changes after this receive.
 type attemptedMessage struct {
 	receipt
 	changes int
 }
 
-// replay returns the messages that an earlier receive with the attempt ID returned, if
-// all of them are still in flight and no receiver changed their visibility. If visibility
-// is above zero, it hides these messages for that time again. The result spent is true if
-// there was such a receive but it cannot be repeated.
+// replay returns the messages of an earlier receive with the attempt ID, if all are still
+// in flight and no receiver changed their visibility. A visibility above zero hides them
+// for that time again. spent means that such a receive exists but cannot be repeated.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

@@ -194,8 +194,8 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		// In a FIFO queue, the deduplication ID of a dead letter is the MessageId that the
-		// message had in the source queue (F-110).
+		// In a FIFO queue, a dead letter's deduplication ID is its MessageId in the
+		// source queue (F-110).
 		buried.DeduplicationID = m.MessageID
 		buried.agesFrom = now // restarts the retention; AWS documents this for FIFO queues
 	}
@@ -236,8 +236,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// If the window is full, a later send with this ID is not suppressed. The alternative,
-		// the loss of the dead letter, would be worse.
+		// With a full window, a later send with this ID is not suppressed. Loss of the
+		// dead letter would be worse.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

@@ -41,11 +41,10 @@ func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 	})
 }
 
-// SendMessageBatch sends up to ten entries in their order. If the request itself is
-// invalid, it is refused as a whole, and no entry is stored. If the contents of an entry
-// are invalid, the answer lists the entry in Failed; this does not affect the other
-// entries. A call uses up the next injected fault (see [Queue.Inject]) even if an entry
-// is invalid.
+// SendMessageBatch sends up to ten entries in order. An invalid request is refused as a
+// whole, and no entry is stored. Entries with invalid contents are listed in Failed and
+// do not affect the others. A call uses up the next injected fault (see [Queue.Inject])
+// even with an invalid entry.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return inProcess(ctx, "SendMessageBatch", in, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}
@@ -105,8 +104,8 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 	if err != nil {
 		return nil, err
 	}
-	// If the message is a duplicate, m is the original: the answer has the IDs of the
-	// original and the digests of this request (F-001, F-002).
+	// For a duplicate, m is the original: the answer has the original's IDs and this
+	// request's digests (F-001, F-002).
 	return &sqs.SendMessageOutput{
 		MD5OfMessageAttributes:       p.attributesMD5,
 		MD5OfMessageBody:             aws.String(p.bodyMD5),
@@ -195,8 +194,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
-// outgoing is a valid entry of a send request, with the values that are computed from it
-// before the queue is locked.
+// outgoing is a valid entry of a send request, with values computed before the queue is
+// locked.
 type outgoing struct {
 	sendEntry
 	id                       string // deduplication ID, or "" in a standard queue

@@ -47,9 +47,8 @@ type Outcome struct {
 	// the hash of the body.
 	DeduplicationID string
 
-	// Of is the index of the original if the message was suppressed, and -1 otherwise.
-	// Until is the end of the deduplication interval: from then on, an equal message is
-	// delivered again.
+	// Of is the index of a suppressed message's original, and otherwise -1. Until is the
+	// end of the deduplication interval, when an equal message is delivered again.
 	Of    int
 	Until time.Time
 
@@ -67,15 +66,14 @@ type Outcome struct {
 	Err error
 }
 
-// Simulate sends the messages to a FIFO queue in virtual time. It returns one outcome for
-// each message, in the same order. An outcome is delivered, suppressed (with the earlier
-// message) or refused. It also shows whether the message collides with another message of
-// the same dedupe_key. Simulate is a pure function and does not wait. For a log larger
-// than memory use [NewSimulation].
+// Simulate sends the messages to a FIFO queue in virtual time, without waiting. It
+// returns one outcome for each message, in the same order: delivered, suppressed (with
+// the earlier message) or refused. An outcome also shows a collision with another message
+// of the same dedupe_key. Simulate is a pure function. For a log larger than memory use
+// [NewSimulation].
 //
-// Messages must be sorted by time, and no time may be before 1970. If a message breaks
-// this rule, or if the configuration is invalid, Simulate returns an error and no
-// outcomes.
+// Messages must be sorted by time, none before 1970. Otherwise, and for an invalid
+// configuration, Simulate returns an error and no outcomes.
 func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	s, err := NewSimulation(c)
 	if err != nil {
@@ -107,17 +105,17 @@ type Simulation struct {
 	keys *window.Window[keyed]
 }
 
-// simulated is the data that the simulation keeps of a delivered message. It has hashes
-// in place of texts, because the simulation compares texts only for equality.
+// simulated is the simulation's data about a delivered message, with hashes in place of
+// texts: texts are compared only for equality.
 type simulated struct {
 	index                   int
 	group, body, attributes uint64
 }
 
-// keyed is the data that the simulation keeps about the messages with one dedupe_key. It
-// uses the data to find collisions: messages with the same key and different bodies. last
-// is the index of the last message, and body is the hash of its body. other is the index of
-// the last message before it with a different body, or -1 if there is none.
+// keyed is the simulation's data about messages with one dedupe_key, to find collisions:
+// the same key with different bodies. last is the index of the last message, and body the
+// hash of its body. other is the index of the last earlier message with a different body,
+// or -1.
 type keyed struct {
 	last, other int
 	otherAt     int64 // time of that other message, in ns since 1970
@@ -140,9 +138,8 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// PreparedMessage is a [TimedMessage] with the results that do not depend on other
-// messages: the refusal, if the message is refused, and hashes in place of texts.
-// [Simulation.Prepare] makes a PreparedMessage.
+// PreparedMessage is a [TimedMessage] with the results independent of other messages: any
+// refusal, and hashes in place of texts. [Simulation.Prepare] makes it.
 type PreparedMessage struct {
 	At      time.Time // the caller may change it before the send
 	GroupID string
@@ -246,8 +243,8 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// If s.keys is full, Put returns an error, and the simulation does not report
-	// collisions with this message. The other fields of each Outcome are still correct.
+	// If s.keys is full, Put returns an error, and collisions with this message go
+	// unreported. The other fields of each Outcome are still correct.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other

@@ -12,10 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is the data that the deduplication window keeps for a message. The answer to a
-// duplicate contains these IDs. The type has no pointers, so the garbage collector does not
-// scan millions of records. The whole message is in Queue.stored until the queue forgets
-// the message.
+// accepted is the deduplication window's data about a message: the IDs for the answer to
+// a duplicate. It has no pointers, to spare the garbage collector a scan of millions of
+// records. Queue.stored has the whole message until the queue forgets it.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
@@ -51,10 +50,9 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether it is time to remove the deleted messages from a list. The
-// argument listed is the length of the list, and live is the number of messages in it that
-// are not deleted. A removal visits the whole list, but removals are rare: on average, each
-// call of the queue visits only a few messages.
+// tooManyDeleted reports whether it is time to remove deleted messages from a list:
+// listed is its length, and live its number of messages not deleted. Removals visit the
+// whole list but are rare: on average, each call of the queue visits only a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
@@ -69,9 +67,8 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the message of which the send is a duplicate. If q.stored no longer
-// has the message, only the fields in the window's record are set. The caller holds
-// q.mu.
+// original returns the message duplicated by send. If q.stored no longer has it, only the
+// fields in the window's record are set. The caller holds q.mu.
 func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m

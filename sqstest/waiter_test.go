@@ -15,8 +15,6 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// poll waits up to the given seconds for one message. It returns the message's body, or
-// "", and the length of the wait.
 func poll(ctx context.Context, q *sqstest.Queue, seconds int32) (body string, waited time.Duration) {
 	started := time.Now()
 	out, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), WaitTimeSeconds: seconds, VisibilityTimeout: 60})

@@ -85,8 +85,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeAnswer(w, e.class.status, b)
 }
 
-// sourcesWire is the only answer with a member whose name begins with a lower-case letter.
-// The member is present even if it is empty.
+// sourcesWire is the only answer with a member name in lower camel case. This member is
+// present even if empty.
 type sourcesWire struct {
 	NextToken *string  `json:",omitempty"`
 	QueueURLs []string `json:"queueUrls"`

@@ -349,8 +349,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// The ARNs in an answer have the region of the request's signature. In a request, an ARN
-// may have any region: only the name in the ARN selects the queue.
+// ARNs in an answer have the region of the request's signature. In a request, an ARN may
+// have any region: only its name selects the queue.
 func TestRegionOfTheCredentialScope(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), dead)

@@ -32,10 +32,9 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// insert enters a key into its first bucket if this bucket has enough room, otherwise into
-// the one of its two buckets with more free slots. It returns false if both buckets are
-// full. Because of this choice, an index can be more than nine tenths full before that
-// happens.
+// insert enters a key into its first bucket, given enough room there, otherwise into the
+// one of its two buckets with more free slots. It returns false if both are full. By then
+// an index can be more than nine tenths full, thanks to this choice.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -59,9 +58,9 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// taken is 1 if the slot is in use, otherwise 0. A slot is in use if it is not
-		// empty (v is not zero) and its position is in the ring: ahead, its distance from
-		// the head, is less than the length live.
+		// taken is 1 for a slot in use, otherwise 0. A slot is in use if v is not zero
+		// and its position is in the ring: ahead, its distance from the head, is less
+		// than the length live.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}

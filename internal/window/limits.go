@@ -21,8 +21,8 @@ const (
 	// a second time.
 	LastStart = Interval - Request - Slack
 
-	// RetryFor is the time after the first attempt of an event during which the event is
-	// usually retried. It is shorter than [LastStart], so that after the last retry a
-	// caller can still send the event once more.
+	// RetryFor is the usual time for retries after an event's first attempt. It is
+	// shorter than [LastStart] and leaves a caller time for one more send after the last
+	// retry.
 	RetryFor = LastStart - Slack
 )

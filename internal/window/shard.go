@@ -50,9 +50,8 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of old records that a Put checks for expiry. The number
-	// is above one, so that the checks catch up after a quiet time. It is small, so that
-	// each Put is short.
+	// siftedPerPut is the number of old records that a Put checks for expiry: above one
+	// to catch up after a quiet time, and small to keep each Put short.
 	siftedPerPut = 16
 
 	// indexedPerPut is the number of records that a Put copies to a larger index. The
@@ -60,9 +59,9 @@ const (
 	indexedPerPut = 32
 )
 
-// chunk is an array of consecutive records of a shard. A chunk whose records have all
-// expired is dropped in one step where possible. With values of 32 bytes a chunk has 64
-// KiB. A larger chunk would waste more memory in a shard with few records.
+// chunk is an array of consecutive records of a shard, dropped in one step where possible
+// once all have expired. With values of 32 bytes a chunk has 64 KiB. Larger chunks would
+// waste memory in shards with few records.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
@@ -79,18 +78,17 @@ const slabsPerShard = 64
 type chunkState struct {
 	newest offset // arrival of the last record in the chunk
 
-	// If checkEach is false, all records of the chunk have expired once Interval and Slack
-	// have passed since newest, and none was freed before. If it is true, each record must
-	// be checked separately before it is dropped. checkEach is set for a record that
-	// arrives with a From or To later than its arrival, or without a To, because such a
-	// record expires later. It is also set if a later call replaces or frees a record.
+	// Without checkEach, all records of the chunk have expired once Interval and Slack
+	// have passed since newest, and none was freed before. With checkEach, each record
+	// must be checked before it is dropped. checkEach is set for a record with a From or
+	// To later than its arrival, or without a To, because such a record expires later,
+	// and when a later call replaces or frees a record.
 	checkEach bool
 }
 
-// shard has some of the records of a window, with an index. The records form a ring in
-// the order of their arrival. A slot of the index has a position in the ring. Once the
-// head of the ring has passed this position, the slot counts as free, so the index need
-// not change when records expire.
+// shard has some of a window's records, in a ring in order of arrival, and an index. A
+// slot of the index has a position in the ring and counts as free once the head has
+// passed this position. Expiry of records thus needs no change of the index.
 type shard[V any] struct {
 	chunks      []*chunk[V]
 	chunkStates []chunkState // one for each chunk
@@ -105,9 +103,8 @@ type shard[V any] struct {
 
 	index index
 
-	// While a new index is being filled, older is the previous index. The records at the
-	// positions from moved to moving-1 still have to be copied: until then they are only in
-	// older.
+	// older is the previous index while a new one is being filled. It alone has the
+	// records at positions from moved to moving-1, which still have to be copied.
 	older         index
 	moved, moving uint64
 }
@@ -175,8 +172,8 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch sets checkEach for the chunk of the record at a position. It is called before
-// this record is changed or freed.
+// touch sets checkEach for the chunk of the record at a position. It must precede any
+// change or release of this record.
 func (s *shard[V]) touch(position uint64) { s.chunkStates[(position-s.base)/chunkLen].checkEach = true }
 
 // extend ensures room for one more record. It returns false if all positions are used.

@@ -48,9 +48,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the records of the shard that are Outside at the time now. *budget is the
-// number of records that it may still check. sweep returns the number of records freed by
-// this call, and whether it finished the shard.
+// sweep frees the shard's records that are Outside at now. *budget is the number of
+// records it may still check. The results are the number of records freed by this call,
+// and whether the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {

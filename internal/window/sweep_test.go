@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// After a million IDs have expired, a window holds almost no memory. In the first run
-// each ID is Put once, with From and To. In the second run it is Put twice, as by a
-// sender: without To before the answer to the send, and with To after the answer.
+// A window holds almost no memory after expiry of a million IDs. In the first run each ID
+// is Put once, with From and To; in the second twice, as by a sender: without To before
+// the answer to the send, with To after it.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")

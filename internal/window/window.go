@@ -35,9 +35,9 @@ var ErrFull = errors.New("window: full of live deduplication IDs")
 
 // Record describes a send whose deduplication ID SQS may remember.
 type Record[V any] struct {
-	// From and To bound the instant of SQS's acceptance. The queue knows the instant
-	// and sets both to it. A sender sets From to the start of its request and To to
-	// the arrival of the answer; To is zero without an answer.
+	// From and To bound the instant of SQS's acceptance. The queue knows the instant and
+	// sets both to it. A sender sets From to the start of its request and To to the
+	// arrival of the answer, or to zero without an answer.
 	From, To time.Time
 
 	// Value is the owner's data about the send, such as the answer that SQS gives to a
@@ -55,9 +55,8 @@ const (
 	// Inside: SQS surely remembers the key, provided that it accepted the send.
 	Inside
 
-	// Unsure: SQS may or may not remember the key. If SQS accepted the send at Record.From,
-	// the five minutes have passed; if it accepted the send at Record.To, they may not have
-	// passed yet.
+	// Unsure: SQS may or may not remember the key. The five minutes have passed if SQS
+	// accepted the send at Record.From, but may still run if it did so at Record.To.
 	Unsure
 )
 
@@ -87,11 +86,10 @@ type Options struct {
 	Limit int
 }
 
-// A new window is one shard, because most windows hold a few records in a test. When a
-// window has fewRecords records, it is divided into mostShards shards. One shard would not
-// be enough, because it can hold only a million records: a slot of its index has 20 bits
-// for the position of a record. The window is divided while it is small, because one call
-// of Put must move all its records.
+// A new window is one shard, enough for the few records of most tests. With fewRecords
+// records it is divided into mostShards shards, because a shard can hold only a million
+// records: a slot of its index has 20 bits for a record's position. The division comes
+// early, because one call of Put must move all records.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
@@ -135,15 +133,14 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 }
 
 // Place is a hint for the next call about a key: the position of the key's record in the
-// window, or the fact that the key has no record. With a valid Place the call does not
-// search. The zero value gives no hint. If the window has changed so that a Place is no
-// longer true, the call detects this and searches.
+// window, or the absence of a record. A valid Place saves the search. The zero value
+// gives no hint. A call detects a Place invalidated by changes of the window, and
+// searches.
 type Place uint64
 
-// nowhere is a bit in the Place of a key without a record. The other bits of such a Place
-// are the value of Window.adds when the Place was made. If adds has changed since then, the
-// Place is stale. For a key with a record, the Place is the record's position in its shard,
-// plus 1.
+// nowhere is a bit in the Place of a key without a record. The other bits are the value
+// of Window.adds when the Place was made; once adds has changed, the Place is stale. The
+// Place of a key with a record is the record's position in its shard, plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
@@ -184,8 +181,8 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	return err
 }
 
-// PutAt is [Window.Put] with a Place that an earlier call returned for the key, or
-// zero. It returns the Place of the record.
+// PutAt is [Window.Put] with a Place from an earlier call for the key, or zero. It
+// returns the Place of the record.
 func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
@@ -243,8 +240,8 @@ func (w *Window[V]) Len(now time.Time) int {
 	return n
 }
 
-// All yields the records that are [Inside] or [Unsure] at now, in no particular order.
-// The window must not change during the iteration.
+// All yields the records [Inside] or [Unsure] at now, in no particular order. The window
+// must not change meanwhile.
 func (w *Window[V]) All(now time.Time) iter.Seq2[Record[V], State] {
 	return func(yield func(Record[V], State) bool) {
 		at := w.offset(now)

@@ -42,8 +42,7 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 	}
 }
 
-// A sender does not know exactly when SQS accepted a send. It knows only that SQS did so
-// between the sender's request and the answer.
+// A sender knows only that SQS accepted a send between request and answer.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
 	k := w.Key("", "a")

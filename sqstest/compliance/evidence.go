@@ -24,8 +24,8 @@ import (
 type evidence struct {
 	organization string
 
-	// first has one message for each event. again has the messages of a second send of
-	// each event at the same instant.
+	// first has one message for each event, and again those of a second send of each
+	// event at the same instant.
 	first, again []sqstest.Message
 	// later has the messages of a third send of each event, an hour after the second
 	// send.
@@ -166,10 +166,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether no case has failed so far. A case that could not be judged
-// has not failed. At this time the case "Retry Storm" cannot be judged, because its load
-// has not been sent yet. After a failure this load is not sent at all, because it would
-// show nothing new.
+// hasNoFailure reports whether no case has failed so far. Cases that could not be judged
+// have not failed, such as "Retry Storm" before its load is sent. After a failure this
+// load is not sent at all: it would show nothing new.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError

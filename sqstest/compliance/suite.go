@@ -179,9 +179,9 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged, or "" if it was judged.
-	// Either the producer has a defect that another case reports, or no two Events have the
-	// same message group.
+	// NotJudged is the reason why the case could not be judged, or "": either the
+	// producer has a defect that another case reports, or no two Events have the same
+	// message group.
 	NotJudged string
 }
 
@@ -233,8 +233,8 @@ func (c *complianceCase) run(e *evidence) error {
 	return nil
 }
 
-// notJudgedError is the result of a case that the suite could not judge, because of a
-// defect that another case reports, or because no two Events have the same message group.
+// notJudgedError is the result of a case that could not be judged; see
+// [Result.NotJudged].
 type notJudgedError struct{ because string }
 
 func (e *notJudgedError) Error() string { return "not judged: " + e.because }

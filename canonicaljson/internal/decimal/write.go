@@ -85,10 +85,9 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 bits of the 192-bit product of n and a power, the 128 bits
-// (high, low). It sets the lowest bit of the result if the next 64 bits of the product are
-// more than 1. It ignores a 1 there, because the power is rounded up, and this alone can
-// cause the 1.
+// mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power
+// (high, low), with the lowest bit set if the next 64 bits exceed 1. It ignores a 1
+// there, which the power's rounding up alone can cause.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)

@@ -15,9 +15,9 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others finds the bytes of w that are not decimal digits. In marks it sets the highest
-// bit of each such byte. In values each digit is replaced by its value, 0 to 9. Only the
-// lowest mark is reliable, because a carry may mark a digit above it.
+// Others sets in marks the highest bit of each byte of w other than a decimal digit. In
+// values it replaces each digit by its value, 0 to 9. Only the lowest mark is reliable: a
+// carry may mark a digit above it.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
