@@ -107,16 +107,15 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Body and Group are the request: for a send to SQS, the message body and the message
-	// group. If they are set, the store keeps them with the record. Group holds at most
-	// [MaxGroup] bytes and Body at most [MaxBody].
+	// Body and Group are the request, for SQS the message body and message group. If set,
+	// the store keeps them with the record. Group holds at most [MaxGroup] bytes, Body at
+	// most [MaxBody].
 	//
-	// Seal is the hash of Body and Group: see [SealOf]. If it is set, the store compares
-	// it with the seal in the key's record, and reports a difference as [Outcome.Drift].
+	// Seal, the hash of Body and Group (see [SealOf]), is optional. The store reports a
+	// difference from the record's seal as [Outcome.Drift].
 	//
-	// A claimant must run the operation with the Body and Group of the returned record,
-	// not with its own, because an earlier attempt may already have used the recorded
-	// bytes.
+	// A claimant must run the operation with Body and Group of the returned record
+	// instead of its own: an earlier attempt may have used the recorded bytes.
 	Seal  Seal
 	Group string
 	Body  []byte

@@ -19,10 +19,10 @@ const (
 	// lease begins again. An earlier attempt of this claimant may have taken effect.
 	Renewed
 
-	// Reclaimed: the claim was granted because the lease of another claimant had ended.
-	// The operation may have taken effect already. It may run again for one of two
-	// reasons: the time is before [Record.ResendUntil], so a second run is safe, or the
-	// claimant asked for a second run with [Claim.Resend].
+	// Reclaimed: the claim was granted after another claimant's lease had ended. The
+	// operation may have taken effect already. It may run again, either before
+	// [Record.ResendUntil], when a second run is safe, or at the claimant's request by
+	// [Claim.Resend].
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.
@@ -175,10 +175,9 @@ type Outcome struct {
 	// may accompany any decision except New and Conflict.
 	Drift bool
 
-	// Record is the record as changed by the claim, or as found if the claim was not
-	// granted. Record is zero if the decision is [Full] or [OverQuota]. If the decision
-	// is [InProgress], Record may lack everything but the key, because some stores cannot
-	// read a record while another call is writing it.
+	// Record is the record after a granted claim, or as found without a grant. It is zero
+	// for [Full] and [OverQuota]. For [InProgress] it may lack everything but the key:
+	// some stores cannot read a record during another call's write.
 	Record Record
 
 	// Quota is the store's quota if the decision is [OverQuota], and otherwise 0.

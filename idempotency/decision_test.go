@@ -57,9 +57,8 @@ func TestDecideAtInstants(t *testing.T) {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
 		}
 	}
-	// A released record has no token. If a claim has none either, the two tokens are
-	// equal, but Decide must not take the claim for a repetition by the same claimant
-	// (Renewed).
+	// A released record has no token. Decide must not take a claim without a token for a
+	// repetition by the same claimant (Renewed).
 	released := running
 	released.Token = idempotency.Token{}
 	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
@@ -123,9 +122,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			// A release states that this claim had no side effect. If the side effect
-			// happened and there was only this claim, a release would be a lie, so do not
-			// release.
+			// A release would deny the effect, which only this claim can have had.
 			case 1:
 				if effect && r.Prior.Status != idempotency.Running {
 					continue

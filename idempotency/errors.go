@@ -50,8 +50,8 @@ type InvalidError struct {
 	// "Config.Capacity", or the name of the setting, for example "synchronous".
 	Field string
 
-	// Found is the value, quoted or described. Found is empty if Rule contains the value,
-	// or if the value may be a secret.
+	// Found is the value, quoted or described. It is empty for possible secrets, and for
+	// values contained in Rule.
 	Found string
 
 	// Rule is the violated rule, often with a way to comply.
@@ -123,8 +123,8 @@ func (e *CapacityError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the store has no room for %v; purge expired records or raise its capacity", e.Place)
 }
 
-// QuotaError: the scope has as many unfinished operations as the store allows for one
-// scope. The operation did not run. Other scopes are not affected.
+// QuotaError: the scope has reached the store's limit of unfinished operations per scope.
+// The operation did not run. Other scopes are not affected.
 type QuotaError struct {
 	Place
 	Quota int64 // largest number of unfinished operations of one scope

@@ -51,10 +51,10 @@ func (f Fingerprint) check() error {
 	return nil
 }
 
-// Seal is a hash of the exact body and group of a request: see [SealOf]. A request with
-// the same key and an equal [Fingerprint], but another seal, is the same request in
-// another encoding; stores report it as [Outcome.Drift]. The zero Seal means that no seal
-// was computed, and is never reported as drift.
+// Seal is a hash of a request's exact body and group: see [SealOf]. A request with the
+// same key, an equal [Fingerprint] and another seal is the same request in another
+// encoding, reported by stores as [Outcome.Drift]. The zero Seal stands for none, and is
+// never reported as drift.
 type Seal [sha256.Size]byte
 
 // SealOf returns the SHA-256 of body and group, each preceded by its length as eight

@@ -33,8 +33,8 @@ type Guard struct {
 
 // GuardStats counts the outcomes of a [Guard]'s calls.
 type GuardStats struct {
-	// Originals counts calls of Do with a granted claim. Nearly all of them ran the
-	// operation; a few released the claim, because the context or the lease had ended.
+	// Originals counts calls of Do with a granted claim. Nearly all ran the operation; a
+	// few released the claim after their context or lease had ended.
 	Originals  int64
 	Duplicates int64 // calls that returned a stored result
 	Conflicts  int64
@@ -105,10 +105,9 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns err without the markers of NotDone. All other wrapped errors
-// stay, and so does the text. [Guard.Do] removes the markers because one call of Do may
-// be part of the operation of another Do. This outer operation may have had other
-// effects.
+// withoutMarker returns err without NotDone's markers, with the same text and all other
+// wrapped errors. One call of Do may be part of another Do's operation, which may have
+// had other effects.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {

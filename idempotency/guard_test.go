@@ -197,8 +197,8 @@ func (s slow) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outco
 	return out, err
 }
 
-// An operation does not begin after the end of its lease, or after the context of its
-// caller has ended. A later call may run the operation.
+// An operation does not begin after the end of its lease or of its caller's context. A
+// later call may run the operation.
 func TestGuardDoesNotBeginTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, delay := range map[string]func(context.CancelFunc){
@@ -444,9 +444,9 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The inner operation returns an error wrapped by NotDone. The outer operation has had an
-// effect, and then returns the error that the inner Do returned. This error must not mark
-// the outer operation as not done: its outcome is unknown.
+// The inner operation returns a NotDone error. The outer operation has had an effect, and
+// returns the inner Do's error. This error must not mark the outer operation as not done:
+// its outcome is unknown.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

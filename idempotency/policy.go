@@ -16,9 +16,8 @@ const (
 
 // PolicyConfig describes a kind of operation. [NewPolicy] checks it.
 type PolicyConfig struct {
-	// TTL is the lifetime of a record, from its creation. TTL must be at least the sum of
-	// Caller, Retry, Network and Clock. Records with a TTL of [Forever] are never
-	// deleted.
+	// TTL is a record's lifetime from its creation: at least the sum of Caller, Retry,
+	// Network and Clock. Records with a TTL of [Forever] are never deleted.
 	TTL time.Duration
 
 	// Caller, Retry, Network and Clock bound the time in which a retry of an operation

@@ -14,8 +14,8 @@ const (
 	// Absent: the store has no record, or only a released claim of the key.
 	Absent Status = iota
 
-	// Running: a claim was granted, and no call of [Store.Finish] has recorded yet
-	// whether the operation took effect. The attempt may be over or not.
+	// Running: a claim was granted, and [Store.Finish] has not yet recorded whether the
+	// operation took effect. The attempt may be over.
 	Running
 
 	// Succeeded: the operation took effect; the record has the result.

@@ -68,10 +68,10 @@ type Store interface {
 // A type that embeds a store and changes Finish or ClaimBatch must change Write as well,
 // or hide Write by embedding the interface Store.
 type Writer interface {
-	// Write does the work of one call of Finish for each element of endings, and of one
-	// call of ClaimBatch for the claims. Each of the two slices holds at most [MaxBatch]
-	// elements. Endings and claims are independent of each other, like concurrent calls.
-	// failures[i] is the error of endings[i]; err is the error of the claims.
+	// Write does the work of one call of Finish per element of endings, and of one call
+	// of ClaimBatch. Each slice holds at most [MaxBatch] elements. Endings and claims are
+	// independent of each other, like concurrent calls. failures[i] is the error of
+	// endings[i]; err is the claims' error.
 	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
 }
 

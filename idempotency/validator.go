@@ -71,9 +71,9 @@ func NewValidator(c ValidatorConfig) (*Validator, error) {
 
 const datasetOperation = "dataset.run"
 
-// KeyViolationError: the key in an event differs from the key computed from the event's
-// dataset. This is not a duplicate: the validator did not look the key up in the store,
-// and the pipeline run must not start.
+// KeyViolationError: an event's key differs from the key computed from its dataset. The
+// key was not looked up in the store, so this is not a duplicate. The pipeline run must
+// not start.
 type KeyViolationError struct {
 	Supplied   string // as received
 	Recomputed string
@@ -101,8 +101,8 @@ func keyRule(key string) string {
 	}
 }
 
-// Judgement is the answer of a [Validator]: whether a pipeline run for a dataset may
-// start. The other fields are for telemetry.
+// Judgement is a [Validator]'s answer: whether a dataset's pipeline run may start. The
+// other fields are for telemetry.
 type Judgement struct {
 	// Proceed reports that the run may start. If both Proceed and DuplicateDetected are
 	// false, the run must wait: see the errors of [Validator.Check]. If DuplicateDetected
@@ -118,21 +118,20 @@ type Judgement struct {
 	// ArtifactChecksum than this dataset.
 	Drift bool
 
-	// FirstSeen is Record.Created, the time of the first claim of the key. If runs have
-	// failed, it is the time of the first claim after the last failure. FirstSeen is zero
-	// if the key was never claimed.
+	// FirstSeen is Record.Created: the time of the key's first claim, or of the first
+	// claim after the last failed run. It is zero for a key never claimed.
 	FirstSeen time.Time
 }
 
 // Check verifies the supplied key and looks it up without a claim, for gates and reports.
-// If Judgement.Proceed is true, the run may start at the time of the call; because
-// another caller may start it next, use [Validator.Run] to run. The error is a
-// [*KeyViolationError], an [*InvalidError], an error of Formula or a [*StoreError].
+// Judgement.Proceed allows a run only at the time of the call: another caller may start
+// it next. Use [Validator.Run] to run. The error is a [*KeyViolationError], an
+// [*InvalidError], an error of Formula or a [*StoreError].
 //
-// If the key has been claimed and the outcome is not recorded, the error is an
-// [*InProgressError] during the lease. After the lease, Proceed is true if the policy
-// permits a second run: before Record.ResendUntil, or at any time with
-// PolicyConfig.Resend. Otherwise the error is an [*UnresolvedError].
+// For a claimed key without a recorded outcome, the error is an [*InProgressError] during
+// the lease. After the lease, Proceed is true if the policy permits a second run: before
+// Record.ResendUntil, or at any time with PolicyConfig.Resend. Otherwise the error is an
+// [*UnresolvedError].
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

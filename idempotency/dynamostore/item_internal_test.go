@@ -45,8 +45,8 @@ func TestGlobalTablesAreRefused(t *testing.T) {
 	}
 }
 
-// A record that is converted to an item and parsed again keeps all fields, including
-// Prior, which the suite of package storetest does not compare.
+// A conversion to an item and back keeps all fields of a record, including Prior, which
+// package storetest does not compare.
 func TestItem(t *testing.T) {
 	at := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 1000, time.UTC) }
 	r := idempotency.Record{

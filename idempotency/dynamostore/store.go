@@ -135,8 +135,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		if err != nil {
 			return failed(err)
 		}
-		// An earlier put of this call did succeed. Its answer was lost, and the driver
-		// repeated the put, which then failed because the record had changed.
+		// An earlier put of this call succeeded, but its answer was lost. The driver's
+		// repetition failed on the changed record.
 		if at == version {
 			return granted, nil
 		}
@@ -168,10 +168,9 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adds the slack to the lease of a claim, so that a client whose clock is ahead
-// by up to the slack does not take over too early. It subtracts the slack from ResendFor,
-// so that a client whose clock is behind by up to the slack does not run the operation
-// again too late.
+// slacken adds the slack to a claim's lease, against early takeovers by clients with
+// clocks ahead. It subtracts the slack from ResendFor, against late second runs by
+// clients with clocks behind.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -268,9 +267,9 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// An earlier put of this call was refused, but may have ended the claim: if
-			// the answer to a put is lost, the SDK repeats the put, and DynamoDB refuses
-			// the repetition. Another claim may have been granted since.
+			// An earlier put of this call was refused, but may have ended the claim:
+			// DynamoDB refuses the SDK's repetition of a put after a lost answer. Another
+			// claim may have been granted since.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -325,9 +324,9 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is the length of a bucket. A key's bucket is the first bits of its ID, and
-// has a fence counter. Each fence ends with the bucket, so that fences of different
-// counters differ.
+// bucketBits is the length of a bucket: the first bits of a key's ID. Each bucket has a
+// fence counter, and its fences end with the bucket, so fences of different counters
+// differ.
 const bucketBits = 12
 
 // draw returns a new fence. Its upper bits are a number from the counter of the key's

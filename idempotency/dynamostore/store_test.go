@@ -55,9 +55,9 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// Config.Slack is 2 s. A client whose clock is 2 s ahead does not take over a claim
-// before its lease has ended by the claimant's clock. A client whose clock is 2 s behind
-// does not reclaim an operation after ResendFor has ended by the claimant's clock.
+// By the claimant's clock and with a Config.Slack of 2 s, a client 2 s ahead takes over
+// no claim before the end of its lease, and a client 2 s behind reclaims no operation
+// after ResendFor.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -234,8 +234,8 @@ type lostAnswer struct{}
 func (lostAnswer) Error() string        { return "the answer was lost" }
 func (lostAnswer) RetryableError() bool { return true }
 
-// The number in a fence is the clock's time in milliseconds. While the clock stands still
-// or is behind, each fence is one more than the last.
+// A fence's number is the clock's time in milliseconds, or one more than the last number
+// while the clock stands still or is behind.
 func TestFences(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	now := time.Now()

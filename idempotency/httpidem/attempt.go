@@ -22,9 +22,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The handler called NotDone and then panicked. Record the failure here, which
-		// ends the claim. The guard then reports the panic to the store as an unknown
-		// outcome, but this changes nothing, because the claim has ended.
+		// The handler called NotDone and then panicked. The failure recorded here ends
+		// the claim, so the guard's later report of an unknown outcome has no effect.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}
@@ -46,13 +45,12 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// statusWithoutResult returns the key's status after a run that has no result to store:
-// Failed if the operation had no effect, and Running if its outcome is in doubt. The
-// parameter v says whether this run is known to have had no effect.
+// statusWithoutResult returns the key's status after a run without a result to store:
+// Failed for an operation without effect, Running for an outcome in doubt. The judgement
+// v is about this run only.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A rollback of the transaction removes the effect of this run. But if Prior.Status
-	// is Running, an earlier run of the same operation may have had an effect, so the
-	// outcome of the operation stays unknown.
+	// A rollback removes this run's effect. With a Prior.Status of Running, an earlier
+	// run may have had an effect, so the operation's outcome stays unknown.
 	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}
@@ -67,8 +65,8 @@ func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcom
 	}
 }
 
-// result encodes the handler's answer as the result for the store. If the body is too
-// large, the result has no body.
+// result encodes the handler's answer for the store, without a body if the body is too
+// large.
 func (e *exchange) result() (idempotency.Result, error) {
 	kept := answer{status: e.written.status, header: e.keptHeaders(e.written.sent), length: e.written.length}
 	e.session.smaller = func() (idempotency.Result, error) {

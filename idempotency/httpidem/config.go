@@ -27,10 +27,9 @@ type Config struct {
 	Store idempotency.Store
 
 	// Begin is an alternative to Store: it opens a database transaction for each request
-	// with a key. The claim of the key, the effect of the handler and the outcome are
-	// then committed together. The handler runs under the returned context, which should
-	// carry the transaction to the handler. The context passed to Begin ends with the
-	// lease.
+	// with a key. The claim, the handler's effect and the outcome then commit together.
+	// The handler runs under the returned context, which should carry the transaction.
+	// The context passed to Begin ends with the lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
 
 	// Policy sets the handler's longest run (Lease, including the store calls) and the
@@ -58,9 +57,8 @@ type Config struct {
 	Rules  Rules
 	Limits Limits
 
-	// Observe, unless nil, is called once after the answer, on the request's goroutine,
-	// for each request with a key and for each request refused because its key is
-	// missing.
+	// Observe, unless nil, is called once after the answer to each request with a key or
+	// without a required key, on the request's goroutine.
 	Observe func(*http.Request, Observation)
 }
 

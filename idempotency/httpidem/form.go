@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// parsedForm returns a hash of the request's form, or nil if the form has not been
-// parsed. An outer handler may have parsed the form, for example by r.PostFormValue. The
-// fingerprint then needs this hash, because the parser consumed the body.
+// parsedForm returns a hash of the request's form, or nil for an unparsed form. The
+// fingerprint needs this hash if an outer handler has consumed the body by parsing the
+// form, for example by r.PostFormValue.
 func parsedForm(r *http.Request) ([]byte, error) {
 	form := r.MultipartForm
 	if form == nil {

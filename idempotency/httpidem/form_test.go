@@ -39,8 +39,8 @@ func multipartOf(t *testing.T, field, file string) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// If a form was parsed before the middleware, for example by a check of a CSRF token, the
-// form is part of the fingerprint, and the handler still has the form.
+// A form parsed before the middleware, for example by a CSRF check, is part of the
+// fingerprint, and the handler still has the form.
 func TestFormParsedOutside(t *testing.T) {
 	big := strings.Repeat("x", 1<<20) // larger than the memory given to ParseMultipartForm(1) below
 	one, contentType := multipartOf(t, "1", big)
@@ -109,8 +109,8 @@ func TestBodyReadOutside(t *testing.T) {
 	}
 }
 
-// The host, in upper or lower case, is part of the request: one shop never gets the
-// answer of another shop with the same key.
+// The host, in upper or lower case, is part of the request: one shop never gets another
+// shop's answer for the same key.
 func TestHostIsPartOfTheRequest(t *testing.T) {
 	g := newRig(nil)
 	h := g.handler(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) })

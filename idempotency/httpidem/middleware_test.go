@@ -197,9 +197,8 @@ func TestHeadersFilteredAtReplay(t *testing.T) {
 	}
 }
 
-// The fingerprint covers some parts of a request. If one of these parts changes, the
-// request conflicts with the first request of the key. Changes to other parts have no
-// effect.
+// A request that differs from its key's first request in a part covered by the
+// fingerprint is a conflict. Other differences have no effect.
 func TestFingerprint(t *testing.T) {
 	method := func(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 	type option = func(*http.Request)

@@ -4,8 +4,8 @@ import "github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 
 // Observation is the result of a request, for metrics, logs and traces.
 type Observation struct {
-	// Place names the scope and the operation of the key, and has a hash in place of the
-	// key's value. Place is zero if the request has no valid key or no scope.
+	// Place names the key's scope and operation, with a hash instead of the key's value.
+	// It is zero without a valid key or a scope.
 	Place idempotency.Place
 
 	// Decision is the decision of the claim, or Undecided without a claim.

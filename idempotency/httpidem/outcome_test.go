@@ -153,8 +153,8 @@ func synced(t *testing.T, g *rig, n int) {
 	t.Fatalf("%d requests were not observed", n)
 }
 
-// The context of a handler ends before the lease of its claim. An answer after the end of
-// the context is not stored, whatever its status.
+// A handler's context ends before the claim's lease. An answer after the end of the
+// context is not stored, whatever its status.
 func TestTimeOut(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -221,8 +221,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// Repetitions of a running request get a Retry-After that grows with the age of the run,
-// up to the end of the lease.
+// Repetitions of a running request get a Retry-After that grows with the run's age until
+// the lease ends.
 func TestInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var status string

@@ -23,8 +23,8 @@ const (
 	// repeated.
 	KeyInvalid ProblemType = docs + "KeyInvalid"
 
-	// NoScope has status 403 if the request has no authenticated principal, and 500 if
-	// the scope of the request breaks a rule of idempotency.Key.
+	// NoScope has status 403 for a request without an authenticated principal, and 500
+	// for a scope that breaks a rule of idempotency.Key.
 	NoScope ProblemType = docs + "NoScope"
 
 	// NotAuthorized has status 403: the request ran earlier, and this client may not read
@@ -66,9 +66,9 @@ const (
 	// whether the request may have taken effect.
 	TimedOut ProblemType = docs + "TimedOut"
 
-	// NotRetained has the status of the original answer if the request ran once, and the
-	// body of its answer was too large to keep. It has status 500 if the stored answer
-	// cannot be read.
+	// NotRetained has the original answer's status if the request ran once and its
+	// answer's body was too large to keep. For an unreadable stored answer it has status
+	// 500.
 	NotRetained ProblemType = docs + "NotRetained"
 )
 

@@ -92,8 +92,8 @@ func (e *exchange) explain(err error) error {
 }
 
 // refuseInProgress answers that an operation with this key is running. Retry-After is the
-// age of that operation, so clients retry short operations soon and long operations
-// rarely. Retry-After is at most the rest of the lease, and at least a second.
+// operation's age, at most the rest of the lease, and at least a second. Clients thus
+// retry short operations soon and long ones rarely.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second)

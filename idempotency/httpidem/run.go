@@ -18,10 +18,10 @@ type run struct {
 type runKey struct{}
 
 // NotDone declares that this run had no effect and will have none. The request may then
-// run again under its key, for any status of the answer and even if the handler panics or
-// answers after the end of its context. Call NotDone with the request's context, or a
-// derived context, when an effect has become impossible: after a rollback, or after an
-// error that came before the first write. Outside of a run NotDone does nothing.
+// run again under its key, whatever the answer's status, even after a panic or a late
+// answer. Call NotDone with the request's context, or a derived one, once an effect is
+// impossible: after a rollback, or an error before the first write. Outside of a run
+// NotDone does nothing.
 func NotDone(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		r.notDone.Store(true)
@@ -96,8 +96,8 @@ type Transaction interface {
 	Rollback() error
 }
 
-// session is the idempotency.Store of one request, given to its Guard. It passes calls on
-// to the transaction if Config.Begin is set, and otherwise to the embedded Store.
+// session is one request's idempotency.Store, for its Guard. It passes calls to the
+// transaction with Config.Begin, and otherwise to the embedded Store.
 type session struct {
 	idempotency.Store
 	tx             Transaction

@@ -33,8 +33,8 @@ func InSQL(db *sql.DB, store SQLStore, options *sql.TxOptions) func(context.Cont
 	}
 }
 
-// SQLTx returns the transaction of a handler under [InSQL]. It returns nil if there is
-// no transaction, for example for a request without a key where keys are optional.
+// SQLTx returns a handler's transaction under [InSQL]. It returns nil without a
+// transaction, for example for a request without an optional key.
 func SQLTx(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(sqlTxKey{}).(*sql.Tx)
 	return tx

@@ -43,7 +43,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 type Event string
 
 // A store adds an entry with one of these events for each change of a key's record, in
-// the transaction of the change.
+// the same transaction.
 const (
 	Claimed   Event = "claimed"
 	Renewed   Event = "renewed"
@@ -112,10 +112,8 @@ func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event of a key. Two hashes protect its content. The field Hash is the
-// SHA-256 of the fields from At to Note. The field Place is protected by the [Seal] that
-// covers the entry: the seal lists the Place and the Hash of each of its entries, and has
-// a hash of this list.
+// Entry is one event of a key. Its Hash is the SHA-256 of the fields from At to Note. Its
+// [Seal] protects its Place, by a hash over a list of each entry's Place and Hash.
 type Entry struct {
 	Place
 
@@ -142,8 +140,8 @@ type Entry struct {
 
 	Dataset idempotency.Dataset
 
-	// Note is Remark.Note if the entry was made from a [Remark], and the reason of the
-	// failure if the entry records a failure.
+	// Note is Remark.Note for an entry from a [Remark], and the failure's reason for an
+	// entry of a failure.
 	Note string
 
 	// Hash is the recorded SHA-256 of the content; see [Entry.Sum].

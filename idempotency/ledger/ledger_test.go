@@ -30,8 +30,7 @@ func entry(seq int64) ledger.Entry {
 	return e
 }
 
-// build returns the lines of a ledger with one seal for each count. The count is the
-// number of entries in the seal.
+// build returns a ledger's lines, with one seal per count: the number of its entries.
 func build(counts ...int) (lines []ledger.Line) {
 	seq := int64(1)
 	var last ledger.Seal

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Line is one line of an exported ledger, in JSON: a [Seal] or an [Entry]. A line with a
-// seal comes first; the lines of the entries that it covers follow.
+// Line is one JSON line of an exported ledger: a [Seal] or an [Entry]. Each seal's line
+// precedes the lines of its entries.
 type Line struct {
 	// Number is the line number in the file, counted from 1. It is 0 if the line was not
 	// read from a file.

@@ -91,10 +91,10 @@ func ParseLeaves(b []byte) ([]Leaf, error) {
 	return leaves, nil
 }
 
-// Head is the number and the hash of a seal. It identifies a ledger up to this seal,
-// because the hash depends on all earlier seals and entries. Keep heads out of reach of
-// the database's writers: in a log, a ticket or another account. The zero Head belongs to
-// an empty ledger.
+// Head is the number and hash of a seal. It identifies a ledger up to this seal: the hash
+// depends on all earlier seals and entries. Keep heads out of reach of the database's
+// writers: in a log, a ticket or another account. The zero Head belongs to an empty
+// ledger.
 type Head struct {
 	N    int64
 	Hash Hash

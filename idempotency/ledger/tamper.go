@@ -15,15 +15,15 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the entry is in a sealed part of the ledger, but the seal of this part
-	// does not list it, or the entry occurs twice.
+	// Inserted: the entry, in a sealed part of the ledger, occurs twice or is missing in
+	// the seal's list.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.
 	Swapped
 
-	// Truncated: the end of the ledger is missing. The caller gave the head of a seal to
-	// compare, and its number is higher than that of the last seal in the ledger.
+	// Truncated: the end of the ledger is missing. A head given by the caller has a
+	// higher number than the ledger's last seal.
 	Truncated
 )
 
@@ -42,8 +42,8 @@ func (k Kind) String() string {
 type TamperError struct {
 	Kind Kind
 
-	// Seal is the number of the faulty or missing seal, or of the seal to which a faulty
-	// entry belongs. It is 0 if the number is unreadable.
+	// Seal is the number of the faulty or missing seal, or of a faulty entry's seal. It
+	// is 0 for an unreadable number.
 	Seal int64
 
 	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped

@@ -10,43 +10,42 @@ import (
 
 // Report is the result of a verification.
 type Report struct {
-	// Head is the number and the hash of the last seal that was checked. Keep it outside
-	// of the database, and pass it to the next verification.
+	// Head is the number and hash of the last checked seal. Keep it outside of the
+	// database for the next verification.
 	Head Head
 
 	Seals, Entries int64
 
-	// Trimmed is the number of the last seal whose entries were exported and deleted, or
-	// 0 if the ledger is complete. To verify that the rest of the ledger continues the
-	// exported part, pass the head of this seal or of a later seal. One head is enough,
-	// because the hash of each seal depends on all earlier seals.
+	// Trimmed is the number of the last seal with exported and deleted entries, or 0 for
+	// a complete ledger. To verify that the ledger continues the exported part, pass the
+	// head of this or a later seal. One head is enough: each seal's hash depends on all
+	// earlier seals.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Anchored is the number of the last seal whose head was passed to Verify and
-	// confirmed, or 0. Up to this seal the ledger is unchanged since the caller read the
-	// head; later seals are only consistent with each other.
+	// Anchored is the number of the last seal confirmed by a head passed to Verify, or 0.
+	// Up to this seal the ledger is unchanged since the caller read the head; later seals
+	// are only mutually consistent.
 	Anchored int64
 }
 
 // MaxFaults is the largest number of faults in a [Report].
 const MaxFaults = 100
 
-// Verify checks a whole ledger, from [Read] or from a store. It recomputes the ledger's
-// hashes and compares them with keptHeads: heads (each the number and hash of a seal)
-// that the caller has kept outside of the database. The error is the first [*TamperError]
-// of Report.Faults, or an error from the sequence of lines. The report covers the ledger
-// up to the error.
+// Verify checks a whole ledger, from [Read] or a store. It recomputes the ledger's hashes
+// and compares them with keptHeads: heads (seal number and hash) kept by the caller
+// outside of the database. The error is the first [*TamperError] of Report.Faults, or an
+// error from lines. The report covers the ledger up to the error.
 func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify], but checks only the part of a ledger after one seal, for
-// example a second export that continues a first. The parameter after is the head of this
-// seal. The zero Head means that the lines begin with the first seal.
+// VerifyAfter is like [Verify], but checks only a ledger's part after one seal, for
+// example a second export. The parameter after is the seal's head. With the zero Head,
+// lines begin with the first seal.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
@@ -123,8 +122,8 @@ func (v *verifier) readLine(l Line) error {
 		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
 		return nil
 	}
-	// An altered file may have any number of entries after a seal. Keep only as many as
-	// are needed to find the fault.
+	// An altered file may have any number of entries after a seal. Keep only enough to
+	// find the fault.
 	if len(v.rows) <= len(v.current.Leaves)+MaxSealed {
 		v.rows = append(v.rows, l)
 	}
@@ -214,8 +213,8 @@ func (v *verifier) checkEntries(partial bool) {
 	v.compareKeptHeads(v.currentLine)
 }
 
-// mismatch returns a description of what is wrong at index i: the row read does not match
-// the leaf of the seal v.current, or one of the two is missing.
+// mismatch describes the fault at index i: a row and a leaf of the seal v.current differ,
+// or one of them is missing.
 func (v *verifier) mismatch(i int) *TamperError {
 	s := v.current
 	found := func(kind Kind, seq int64, rule string) *TamperError {
@@ -271,8 +270,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// compareKeptHeads compares the kept head of the last checked seal, if there is one, with
-// the head found. It then drops the kept heads of this seal and of earlier seals.
+// compareKeptHeads compares the kept head of the last checked seal, if any, with the head
+// found. It drops the kept heads of this and earlier seals.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {

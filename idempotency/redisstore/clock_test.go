@@ -90,7 +90,7 @@ func TestClockSetBack(t *testing.T) {
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
 			// In a cluster, the first claim in each bucket of keys after the step detects
-			// the step. This is the first claim in its bucket.
+			// it. This claim is the first in its bucket.
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)

@@ -48,8 +48,8 @@ func (s *Store) nameOf(k idempotency.Key) names {
 // bucketOf returns the first twelve bits of the ID as a number.
 func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
 
-// braces escapes the braces in an operation. In a cluster, the text in the first braces
-// of a Redis key chooses the server, and this text must be the bucket.
+// braces escapes an operation's braces. In a cluster, the text in a Redis key's first
+// braces chooses the server, and must be the bucket.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
 // idOf returns the key ID at the end of a record's name, and whether there is one.
@@ -66,9 +66,9 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the number in the upper bits of a fence. The lower bits must name the
-// bucket of this record. Otherwise the fence is not from this record, and sequence
-// returns "0"; no fence has this number, so the script finds no claim with the fence.
+// sequence returns the number in a fence's upper bits. The lower bits must name this
+// record's bucket. For a fence from another bucket it returns "0", the number of no
+// fence, so the script finds no claim.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"

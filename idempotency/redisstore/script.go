@@ -106,8 +106,8 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 type answer struct {
 	word   string
 	record idempotency.Record // with ReadAt
-	// stepped is the largest time that the server had shown before its clock was set
-	// back, or zero if the clock was not set back.
+	// stepped is the largest server time before the clock was set back, or zero without a
+	// step back.
 	stepped time.Time
 }
 

@@ -174,8 +174,8 @@ func TestRemoval(t *testing.T) {
 	}
 	expect("succeeded for ever", "c", never)
 
-	// A claim can still be completed after its TTL of a millisecond, and the completion
-	// can be repeated, because the server keeps the record for one hour after it expires.
+	// A claim can be completed after its TTL of a millisecond, even repeatedly: the
+	// server keeps an expired record for one hour.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
 	out = claim(t, s, d, idempotency.New)

@@ -146,10 +146,10 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// enter waits until no claim with one of the tokens is running. It then counts these
-// tokens as running, until the caller calls leave. A claim whose caller stopped waiting
-// may still be on its way to the server. Without enter, it might arrive after the caller
-// has repeated the claim, or even after the caller has finished the operation.
+// enter waits for running claims with any of the tokens, then counts the tokens as
+// running until a call of leave. Without enter, a claim still on its way to the server
+// after its caller stopped waiting might arrive after the caller's next claim, or even
+// after the operation's end.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -288,10 +288,9 @@ var decisions = func() map[string]idempotency.Decision {
 	return m
 }()
 
-// roundsOf divides calls into rounds. Each round has at most one call of a key, and a
-// round is sent after the answers of the round before. The driver may send calls of one
-// round again in any order, so two calls of one key would not keep their order within a
-// round.
+// roundsOf divides calls into rounds with at most one call per key. A round is sent after
+// the previous round's answers. The driver may resend calls of a round in any order, so
+// calls of one key need separate rounds.
 func roundsOf(calls []call) (rounds [][]int) {
 	count := map[string]int{}
 	for i, c := range calls {

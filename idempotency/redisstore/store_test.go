@@ -152,8 +152,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A scan returns only the records of its store, even if the prefix of another store begins
-// with the prefix of this store, or if a prefix looks like a pattern.
+// A scan returns only its store's records, even if another store's prefix begins with
+// this prefix, or a prefix looks like a pattern.
 func TestPrefixes(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()

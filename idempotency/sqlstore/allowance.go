@@ -41,10 +41,10 @@ const (
 	maxAllowances = 8192
 )
 
-// reserve takes operations out of the allowance of a scope. It returns the number taken:
-// want, or fewer if the scope has reached the quota. It returns false if the scope has no
-// valid allowance or too small a one; the caller must then count the unfinished
-// operations. The age is the time since the store was opened.
+// reserve takes operations out of a scope's allowance. It returns the number taken: want,
+// or fewer at the quota. It returns false without a valid and sufficient allowance; the
+// caller must then count the unfinished operations. The age is the time since the store
+// was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,9 +82,8 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted adds 1 to the allowance of a scope for each operation of the scope that
-// this store completes, up to a sixteenth of the quota. Scopes without an allowance get
-// none.
+// addCompleted adds 1 to a scope's allowance, if any, for each of its operations
+// completed by this store, up to a sixteenth of the quota.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,9 +106,9 @@ func (t *allowances) remove(scope string) {
 	delete(t.byScope, scope)
 }
 
-// removeAll drops all allowances, so that the store counts again. The store calls it
-// after a failed transaction, which may have changed allowances for operations that did
-// not begin or end.
+// removeAll drops all allowances, so the store counts again. It is called after a failed
+// transaction, which may have changed allowances for operations that did not begin or
+// end.
 func (t *allowances) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

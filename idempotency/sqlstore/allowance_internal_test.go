@@ -56,9 +56,9 @@ func TestAllowances(t *testing.T) {
 	}
 }
 
-// An allowance of at least minAllowance operations is valid for a second. A smaller
-// allowance is kept only for a scope with at least slowCount unfinished operations. It is
-// then valid for twenty times as long as counting them took, at most a second.
+// An allowance of at least minAllowance operations is valid for a second. A smaller one
+// is kept only for a scope with at least slowCount unfinished operations, for twenty
+// times the time taken to count them, at most a second.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {

@@ -110,9 +110,9 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is the full order of a ledger row: by epoch, then by ledger.Place, which
-// contains a transaction number of the database. When these numbers start again, for
-// example after a move to another server, a new epoch begins.
+// position is the full order of a ledger row: by epoch, then by ledger.Place with its
+// database transaction number. A new epoch begins when these numbers start again, for
+// example on another server.
 type position struct {
 	epoch int64
 	ledger.Place

@@ -18,8 +18,8 @@ const maxGroup = 1024
 // because the statements contain all of them. A single item may exceed the limit.
 const maxGroupBytes = 4 << 20
 
-// item is a queued call that waits for its transaction: a batch of claims, or one ending
-// (a call of Finish or Extend).
+// item is a queued call before its transaction: a batch of claims, or one ending (a call
+// of Finish or Extend).
 type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
@@ -164,8 +164,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// This group's keys are free again, so queued items with these keys can be
-		// written. They may be too many for one transaction: let another goroutine help.
+		// This group's keys are free again for queued items, possibly too many for one
+		// transaction: let another goroutine help.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -174,12 +174,11 @@ func (s *Store) commit() {
 	}
 }
 
-// takeGroup removes the items of the next transaction from the queue, in order: up to
-// maxGroup and maxGroupBytes, and at most one ending (a call of Finish or Extend) for
-// each key. If another goroutine is writing one of an item's keys, the item stays in the
-// queue, and so do later items that share a key with it. If these later items could go
-// first, an item with many keys might never find all of its keys free. The caller holds
-// s.mu.
+// takeGroup removes the next transaction's items from the queue, in order: up to maxGroup
+// and maxGroupBytes, and at most one ending (a call of Finish or Extend) per key. While
+// another goroutine writes one of an item's keys, the item and later items with a shared
+// key stay in the queue. Otherwise an item with many keys might never find all of them
+// free. The caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}

@@ -68,12 +68,12 @@ func (s *Store) Ledger() *Ledger {
 }
 
 // openLedger prepares the database for the store's [Config.Ledger]. With a ledger it
-// records in the database that there is one and, if hidesKeys is true, that its keys are
-// hidden. If hidesKeys is false and the ledger has hidden keys, openLedger returns an
-// error. Otherwise, on PostgreSQL, it calls beginEpoch.
+// records this in the database, and with hidesKeys also that keys are hidden. Without
+// hidesKeys, it returns an error for a ledger with hidden keys. Otherwise, on PostgreSQL,
+// it calls beginEpoch.
 //
-// Without [Config.Ledger], openLedger records nothing, and returns an error if the
-// database has a ledger.
+// Without [Config.Ledger], openLedger records nothing, and returns an error for a
+// database with a ledger.
 func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -104,8 +104,8 @@ func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 }
 
 // Append adds all remarks in a separate transaction. After an error no remark is stored,
-// with one exception: after an error of the commit, the remarks may be stored. If they
-// are, adding them again stores them twice.
+// except possibly after an error of the commit; adding stored remarks again stores them
+// twice.
 func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -161,12 +161,11 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	return s.Head(), err
 }
 
-// Verify reads the ledger and checks all its hashes. It begins at the start of the
-// ledger, or after the last seal whose entries [Ledger.Trim] has deleted. The keptHeads
-// are heads (each the number and the hash of a seal) that the caller has stored outside
-// of the database; Verify checks that the ledger still has these seals. The error is a
-// [*ledger.TamperError] for the first fault, or a database error; the report contains up
-// to [ledger.MaxFaults] faults. Verify does not read entries waiting for a seal.
+// Verify reads the ledger and checks all hashes from the start, or after the last seal
+// trimmed by [Ledger.Trim]. It checks that the ledger still has the seals of keptHeads:
+// heads (seal number and hash) stored by the caller outside of the database. The error is
+// a [*ledger.TamperError] for the first fault, or a database error; the report has up to
+// [ledger.MaxFaults] faults. Verify does not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.Report, error) {
 	from, err := l.trimmedHead(ctx)
 	if err != nil {
@@ -191,8 +190,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// After an error, the entries of the last seal in the output may be incomplete. The
-	// variable last is the head of this seal; complete is the head of the seal before it.
+	// After an error, the output's last seal may have incomplete entries. last is this
+	// seal's head; complete is the head of the seal before.
 	complete, last := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])

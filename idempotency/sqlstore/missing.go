@@ -14,9 +14,9 @@ type missing struct {
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing is the maximum number of keys in a set of type missing. It is larger than
-// the number of events in a producer's buffer. At the limit, add() drops all keys. A
-// claim of a dropped key reads before it writes, which is slower and has the same result.
+// maxMissing limits the keys in a set of type missing. It exceeds the number of events in
+// a producer's buffer. At the limit, add() drops all keys. A claim of a dropped key reads
+// before it writes: slower, with the same result.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

@@ -198,8 +198,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The record was read after the claim statement. If the record allows the claim,
-		// but the statement did not grant it, another transaction had the key's lock.
+		// The record was read after the claim statement. If it allows a claim not granted
+		// by the statement, another transaction had the key's lock.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

@@ -44,8 +44,8 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresFinishEntry is the statement postgresFinish with more columns in its result:
-// the time of the change, and the columns that the ledger entry copies from the record.
+// postgresFinishEntry is the statement postgresFinish with more result columns: the time
+// of the change, and the record's columns for the ledger entry.
 var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summaryColumns, ", ", ", k.")
 
 func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
@@ -107,9 +107,8 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// The record was read after the statement. If the record allows the ending, but
-		// the statement did not make it, another transaction had the key's lock: try
-		// again later.
+		// The record was read after the statement. If it allows an ending not made by the
+		// statement, another transaction had the key's lock: try again later.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil

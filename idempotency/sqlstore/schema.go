@@ -152,15 +152,14 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The ledger is ordered by the server's transaction numbers. They start again if the
-// database is restored to another server. Table idempotency_sealer therefore has the
-// identifier of the server, and an epoch that grows with each change of the server.
-// Column horizon is a transaction number: in this epoch, all transactions with smaller
-// numbers have ended.
+// The ledger is ordered by the server's transaction numbers, which start again after a
+// restore to another server. Table idempotency_sealer therefore has the server's
+// identifier, and an epoch that grows with each change of server. Column horizon is a
+// transaction number: this epoch's transactions with smaller numbers have ended.
 //
-// idempotency_clock is a function, so that all statements read the same clock and a test
-// may replace it. The sequence idempotency_fence has no cache: with a cache, each session
-// would take a block of numbers, and later numbers could be smaller.
+// The function idempotency_clock gives all statements one clock, replaceable by a test.
+// The sequence idempotency_fence has no cache: cached blocks of numbers per session could
+// give smaller numbers later.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

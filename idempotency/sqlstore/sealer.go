@@ -27,8 +27,8 @@ type SealerConfig struct {
 	// means 1 s.
 	Interval time.Duration
 
-	// Lease is the time for which other sealers wait after this sealer has died. It must be
-	// longer than Interval. Zero means the longer of 10 s and three Intervals.
+	// Lease is the wait of other sealers after this sealer's death: longer than Interval.
+	// Zero means the longer of 10 s and three Intervals.
 	Lease time.Duration
 
 	// Sink stores a head of the ledger (the number and hash of its last seal) in a place
@@ -75,9 +75,9 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals all entries up to the oldest transaction still open: an entry is sealed
-// after its own transaction and all earlier transactions have ended. It returns the head,
-// or [ErrOtherSealer] if another sealer has the lease.
+// Seal seals all entries up to the oldest open transaction: an entry waits for the end of
+// all transactions up to its own. Seal returns the head, or [ErrOtherSealer] if another
+// sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)

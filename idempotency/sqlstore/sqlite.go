@@ -165,10 +165,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete makes completions without reading the records first. One UPDATE is enough if
-// the claim is the last claim of its key and has not ended. complete returns the indexes
-// of all endings that it did not make. With a ledger it makes none, because a ledger
-// entry needs data of the record.
+// complete makes completions without reading the records first: one UPDATE for each
+// unfinished last claim of a key. It returns the indexes of all other endings. With a
+// ledger it makes none: a ledger entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

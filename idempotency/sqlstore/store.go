@@ -57,9 +57,9 @@ type Config struct {
 	// without it, the entries of a key cannot be found.
 	LedgerSecret []byte
 
-	// Logger receives a record after a backward step of the database clock. It also
-	// receives a record, at most once a minute each, when the store has reached 90 % of
-	// Capacity and when a scope has used its quota. Nil disables logging.
+	// Logger receives a record after a backward step of the database clock, and, at most
+	// once a minute each, at 90 % of Capacity and for a scope that has used its quota.
+	// Nil disables logging.
 	Logger *slog.Logger
 
 	// AllowLoss accepts database settings under which acknowledged writes may be lost.

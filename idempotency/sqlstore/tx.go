@@ -32,8 +32,8 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Read the record before the claim statement, which would lock the key until tx ends
-	// even if it does not grant the claim.
+	// Read the record first: the claim statement locks the key until tx ends, even
+	// without a grant.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)
