@@ -151,7 +151,7 @@ func (e *engine) fail(err error) {
 func (e *engine) flushLog() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = e.log.Flush(ctx) // records that are not written by then are lost
+	_ = e.log.Flush(ctx) // log records not written before ctx ends are lost
 }
 
 // schedule decides which batch may call the handler. engine.mu guards its fields.

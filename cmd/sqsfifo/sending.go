@@ -96,8 +96,8 @@ func (s *sending) run(ctx context.Context) error {
 // to end without more input.
 const readerTimeout = 100 * time.Millisecond
 
-// waitForReader returns the error of the method read, received from the channel. If the
-// method is still running after readerTimeout, waitForReader returns nil.
+// waitForReader waits until the goroutine of method read has ended, and returns its error.
+// If read is still running after readerTimeout, waitForReader returns nil.
 func waitForReader(read <-chan error) error {
 	select {
 	case err := <-read:

@@ -26,8 +26,8 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter starts a goroutine that calls buffer.enter. It returns when buffer.enter has
-// returned or waits for room.
+// enter calls buffer.enter in a new goroutine. It returns as soon as this call has returned
+// or waits for room.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
 		err := q.b.enter(ctx, bytes, nil)

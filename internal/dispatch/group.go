@@ -41,10 +41,10 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether SQS may store a later item of the group before the given
-// item: an earlier request contained the later item, its answer proved nothing, and the
-// later item's fate is still open. The search ends at the first item without an attempt,
-// because no later item had one.
+// inDoubtAfter reports whether SQS may have stored an item that follows stored in the queue
+// before stored. This is possible for an item of an earlier request without a clear answer.
+// The search ends at the first item without an attempt, because all items after it had no
+// attempt either.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayBeStoredBefore(stored) {

@@ -17,7 +17,7 @@ import (
 // parcel is the type of the messages in these tests.
 type parcel struct {
 	n        int    // number of the item, counted in the order of creation
-	onReport func() // called by Report; may block or end the goroutine
+	onReport func() // called by Report; may block, or end its goroutine with runtime.Goexit
 	// A caller waits for this item's outcome and may call Withdraw, which reports the
 	// item out of turn.
 	blocking bool

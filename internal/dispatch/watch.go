@@ -94,8 +94,8 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	// The items end in submission order, the order of each group except for items moved
-	// by Revise.
+	// Give the items their outcomes in submission order. Each group has this order, too,
+	// unless Revise has moved an item to the group.
 	for n := 1; w.first != nil; n++ {
 		it := w.first
 		g := it.queue

@@ -42,7 +42,7 @@ type scenario struct {
 	outage func(at time.Duration) attempt.Load
 }
 
-// tally counts calls by result, a value of type attempt.Load.
+// tally counts the successful, throttled and failed calls.
 type tally struct{ passed, throttled, troubled float64 }
 
 func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }

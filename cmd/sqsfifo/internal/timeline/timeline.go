@@ -66,8 +66,8 @@ const (
 // isFinding reports whether the page lists messages of the kind.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
-// KindOf returns the kind of a message with the outcome o. replayed is true for a message
-// of a replay: the simulation sends the log again.
+// KindOf returns the kind of a message with outcome o. replayed is true if the message was
+// sent in a replay: with the flag --replay, simulate sends the whole log once more.
 func KindOf(o sqstest.Outcome, replayed bool) Kind {
 	switch {
 	case len(o.Lost) > 0:
