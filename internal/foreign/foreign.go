@@ -98,7 +98,7 @@ func (k Known) parts(err error, left *int) []string {
 	}
 	own, opaque := k.own(err)
 	var inner []string
-	switch e := err.(type) { //nolint:errorlint // one layer at a time
+	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case interface{ Unwrap() error }:
 		inner = k.parts(e.Unwrap(), left)
 	case interface{ Unwrap() []error }:
@@ -136,7 +136,7 @@ var constants = []error{
 // own describes err alone, without the errors that it wraps. If only the type of err may
 // be shown, opaque is true.
 func (k Known) own(err error) (text string, opaque bool) {
-	switch e := err.(type) { //nolint:errorlint // one layer at a time
+	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case *net.OpError:
 		return opText(e), false
 	case *net.DNSError:
