@@ -31,10 +31,10 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify checks the ledger in the file. An anchor is a head kept earlier by the user: the
-// number and hash of a seal that the file must have. For an altered file the error is a
-// [*ledger.TamperError].
-func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
+// verify checks the ledger in the file, and compares it with the heads (number and hash of a
+// seal) that the user kept earlier. The error is a [*ledger.TamperError] for an altered
+// file.
+func (f ledgerFile) verify(std stdio, keptHeads ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
 		var err error
@@ -54,7 +54,7 @@ func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, er
 		}
 		in = file
 	}
-	return ledger.VerifyAfter(after, ledger.Read(in), anchors...)
+	return ledger.VerifyAfter(after, ledger.Read(in), keptHeads...)
 }
 
 // head verifies the file and returns the head of its last seal: the seal's number and hash.
@@ -85,7 +85,7 @@ type ledgerVerifyCmd struct {
 	ledgerFile `embed:""`
 
 	Head []string `placeholder:"N:HEX" sep:"none" help:"A head that was kept, as \"ledger head\" prints it; may be repeated."`
-	JSON bool     `name:"json" help:"Print one JSON object: file, whole, head, seals, entries, anchored, and what is wrong."`
+	JSON bool     `name:"json" help:"Print one JSON object: file, whole, head, seals, entries, confirmed, and what is wrong."`
 }
 
 func (*ledgerVerifyCmd) Help() string {
@@ -104,12 +104,12 @@ Examples:
 
 // verifiedLine is one line of --json output. Member names are stable.
 type verifiedLine struct {
-	File     string      `json:"file"`
-	Whole    bool        `json:"whole"`
-	Head     ledger.Head `json:"head"`
-	Seals    int64       `json:"seals"`
-	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // largest number of a seal with a hash equal to a head given by --head; 0 if none
+	File      string      `json:"file"`
+	Whole     bool        `json:"whole"`
+	Head      ledger.Head `json:"head"`
+	Seals     int64       `json:"seals"`
+	Entries   int64       `json:"entries"`
+	Confirmed int64       `json:"confirmed"` // largest number of a seal with a hash equal to a head given by --head; 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`
@@ -120,15 +120,15 @@ type verifiedLine struct {
 }
 
 func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) error {
-	var anchors []ledger.Head
+	var keptHeads []ledger.Head
 	for _, text := range c.Head {
 		head, err := ledger.ParseHead(text)
 		if err != nil {
 			return fmt.Errorf("--head: %w", err)
 		}
-		anchors = append(anchors, head)
+		keptHeads = append(keptHeads, head)
 	}
-	report, err := c.verify(std, anchors...)
+	report, err := c.verify(std, keptHeads...)
 	var tampered *ledger.TamperError
 	if err != nil && !errors.As(err, &tampered) {
 		return err
@@ -139,17 +139,17 @@ func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) error {
 	if tampered != nil {
 		return errFindings
 	}
-	if len(anchors) == 0 {
+	if len(keptHeads) == 0 {
 		fmt.Fprintln(std.err, "no --head: seals that are missing at the end, and hashes that were all computed again, cannot be seen")
 	}
 	return nil
 }
 
 func (c *ledgerVerifyCmd) print(w io.Writer, r ledger.Report, tampered *ledger.TamperError) error {
-	line := verifiedLine{File: c.shown(), Whole: tampered == nil, Head: r.Head, Seals: r.Seals, Entries: r.Entries, Anchored: r.Anchored}
+	line := verifiedLine{File: c.shown(), Whole: tampered == nil, Head: r.Head, Seals: r.Seals, Entries: r.Entries, Confirmed: r.Confirmed}
 	text := fmt.Sprintf("%s: whole: %s, %s, head %s", line.File, counted(int(r.Seals), "seal"), countedAs(int(r.Entries), "entry", "entries"), r.Head)
-	if r.Anchored > 0 {
-		text += fmt.Sprintf("; as it was up to seal %d, whose head was kept", r.Anchored)
+	if r.Confirmed > 0 {
+		text += fmt.Sprintf("; as it was up to seal %d, whose head was kept", r.Confirmed)
 	}
 	if tampered != nil {
 		line.Kind, line.Line, line.Seal, line.Seq, line.Other, line.Error = tampered.Kind.String(), tampered.Line, tampered.Seal, tampered.Seq, tampered.Other, tampered.Error()

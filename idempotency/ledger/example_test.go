@@ -24,7 +24,7 @@ func ExampleVerify() {
 		return
 	}
 	report, err := ledger.Verify(ledger.Read(bytes.NewReader(file)), head)
-	fmt.Println(report.Entries, "entries, up to seal", report.Anchored, "as they were:", err)
+	fmt.Println(report.Entries, "entries, up to seal", report.Confirmed, "as they were:", err)
 
 	altered := bytes.Replace(file, []byte(`"care_label":"restricted"`), []byte(`"care_label":"public"`), 1)
 	_, err = ledger.Verify(ledger.Read(bytes.NewReader(altered)), head)

@@ -87,7 +87,7 @@ func head(lines []ledger.Line, n int64) ledger.Head {
 func TestVerify(t *testing.T) {
 	lines := build(3, 1, 4)
 	report, err := ledger.Verify(ledger.Read(bytes.NewReader(file(t, lines))), head(lines, 3), head(lines, 1))
-	if want := (ledger.Report{Head: head(lines, 3), Seals: 3, Entries: 8, Anchored: 3}); err != nil || !reflect.DeepEqual(report, want) {
+	if want := (ledger.Report{Head: head(lines, 3), Seals: 3, Entries: 8, Confirmed: 3}); err != nil || !reflect.DeepEqual(report, want) {
 		t.Errorf("got %+v, %v, want %+v", report, err, want)
 	}
 	report, err = ledger.Verify(each(nil))
@@ -95,7 +95,7 @@ func TestVerify(t *testing.T) {
 		t.Errorf("an empty ledger: got %+v, %v", report, err)
 	}
 	report, err = ledger.VerifyAfter(head(lines, 1), each(lines[4:]), head(lines, 2))
-	if want := (ledger.Report{Head: head(lines, 3), Seals: 2, Entries: 5, Anchored: 2}); err != nil || !reflect.DeepEqual(report, want) {
+	if want := (ledger.Report{Head: head(lines, 3), Seals: 2, Entries: 5, Confirmed: 2}); err != nil || !reflect.DeepEqual(report, want) {
 		t.Errorf("after a head: got %+v, %v, want %+v", report, err, want)
 	}
 	other := ledger.Head{N: 1, Hash: ledger.Hash{9}}
@@ -148,7 +148,7 @@ func TestTampering(t *testing.T) {
 		seal      int64
 		seq       int64
 		other     int64
-		anchored  int64
+		confirmed int64
 	}{
 		{name: "content", change: edit(2, func(e *ledger.Entry) { e.Dataset.CARELabel = "public" }), kind: ledger.Altered, seal: 1, seq: 2},
 		{name: "content and hash", change: edit(2, func(e *ledger.Entry) { e.Note = "x"; e.Hash = e.Sum() }), kind: ledger.Altered, seal: 1, seq: 2},
@@ -174,7 +174,7 @@ func TestTampering(t *testing.T) {
 			e.Note = "x"
 			e.Hash = e.Sum()
 			return reseal(l, 4)
-		}, keptHeads: []int64{1, 3}, kind: ledger.Altered, seal: 3, anchored: 1},
+		}, keptHeads: []int64{1, 3}, kind: ledger.Altered, seal: 3, confirmed: 1},
 		{name: "entry dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 2, 3) }, kind: ledger.Dropped, seal: 1, seq: 2},
 		{name: "last entry of a seal dropped", change: func(l []ledger.Line) []ledger.Line { return slices.Delete(l, 3, 4) }, kind: ledger.Dropped, seal: 1, seq: 3},
 		{name: "last entry dropped", change: func(l []ledger.Line) []ledger.Line { return l[:10] }, kind: ledger.Dropped, seal: 3, seq: 8},
@@ -238,7 +238,7 @@ func TestTampering(t *testing.T) {
 			return rehash(l[:4], 0)
 		}, kind: ledger.Altered, seal: 1},
 		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{3}, kind: ledger.Truncated, seal: 2},
-		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{1}, anchored: 1},
+		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, keptHeads: []int64{1}, confirmed: 1},
 		{name: "tail cut, without a head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }},
 		{name: "everything cut", change: func([]ledger.Line) []ledger.Line { return nil }, keptHeads: []int64{2}, kind: ledger.Truncated, seal: 1},
 	} {
@@ -253,8 +253,8 @@ func TestTampering(t *testing.T) {
 			if _, fromFile = ledger.Verify(ledger.Read(bytes.NewReader(file(t, lines))), keptHeads...); (fromFile == nil) != (err == nil) {
 				t.Errorf("from a file: %v; not from a file: %v", fromFile, err)
 			}
-			if report.Anchored != tc.anchored {
-				t.Errorf("anchored by seal %d, want %d", report.Anchored, tc.anchored)
+			if report.Confirmed != tc.confirmed {
+				t.Errorf("confirmed up to seal %d, want %d", report.Confirmed, tc.confirmed)
 			}
 			if tc.kind == 0 {
 				if err != nil {
@@ -285,7 +285,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		report, err := ledger.Verify(ledger.Read(bytes.NewReader(b)), keptHead)
-		if err == nil && (report.Anchored != 2 || !bytes.HasPrefix(append(bytes.TrimSuffix(b, []byte("\n")), '\n'), file(t, lines[:6]))) {
+		if err == nil && (report.Confirmed != 2 || !bytes.HasPrefix(append(bytes.TrimSuffix(b, []byte("\n")), '\n'), file(t, lines[:6]))) {
 			t.Errorf("another ledger was accepted: %+v", report)
 		}
 		for line := range bytes.Lines(b) {

@@ -26,10 +26,10 @@ type Report struct {
 	// [MaxFaults] faults.
 	Faults []*TamperError
 
-	// Anchored is the number of the last seal confirmed by a head passed to Verify, or 0.
+	// Confirmed is the number of the last seal confirmed by a head passed to Verify, or 0.
 	// Up to this seal the ledger is unchanged since the caller read the head; later seals
 	// are only mutually consistent.
-	Anchored int64
+	Confirmed int64
 }
 
 // MaxFaults is the largest number of faults in a [Report].
@@ -276,11 +276,11 @@ func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {
 		case a == v.report.Head:
-			v.report.Anchored = a.N
+			v.report.Confirmed = a.N
 		case a.N == v.report.Head.N:
 			v.add(&TamperError{
 				Kind: Altered, Seal: a.N, Line: line,
-				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Anchored),
+				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Confirmed),
 			})
 		}
 		v.keptHeads = v.keptHeads[1:]

@@ -41,9 +41,9 @@ func seal(t testing.TB, k *sqlstore.Sealer) ledger.Head {
 	return h
 }
 
-func verify(t testing.TB, l *sqlstore.Ledger, anchors ...ledger.Head) ledger.Report {
+func verify(t testing.TB, l *sqlstore.Ledger, keptHeads ...ledger.Head) ledger.Report {
 	t.Helper()
-	report, err := l.Verify(context.Background(), anchors...)
+	report, err := l.Verify(context.Background(), keptHeads...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestLedgerEvents(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if report := verify(t, l, head); report.Entries != int64(len(want)) || report.Anchored != head.N {
+		if report := verify(t, l, head); report.Entries != int64(len(want)) || report.Confirmed != head.N {
 			t.Errorf("%+v", report)
 		}
 		for line := range l.Lines(ctx, ledger.Head{}) {
@@ -234,7 +234,7 @@ func TestLedgerOfGroups(t *testing.T) {
 			t.Errorf("%+v, want %d entries", report, want)
 		}
 		report, err := ledger.Verify(ledger.Read(&file), head)
-		if err != nil || report.Entries != want || report.Anchored != head.N {
+		if err != nil || report.Entries != want || report.Confirmed != head.N {
 			t.Errorf("the file: %+v, %v", report, err)
 		}
 		once := map[string]int{}

@@ -173,7 +173,7 @@ func TestSealersInAStorm(t *testing.T) {
 			}
 		}
 		head := seal(t, k)
-		if report := verify(t, s.Ledger(), append(heads, head)...); report.Entries != callers*each || report.Anchored != head.N {
+		if report := verify(t, s.Ledger(), append(heads, head)...); report.Entries != callers*each || report.Confirmed != head.N {
 			t.Errorf("%+v, want %d entries", report, callers*each)
 		}
 		if len(heads) < 2 {

@@ -117,7 +117,7 @@ func TestLedgerTampering(t *testing.T) {
 		// tampered edits the tables with the statements, checks that Verify returns the error
 		// want (nil if want is zero), and restores the tables from their copies. In a
 		// statement, {0} to {8} stand for the sequence numbers of the ledger's 9 entries.
-		tampered := func(name string, want ledger.TamperError, anchors []ledger.Head, statements ...string) {
+		tampered := func(name string, want ledger.TamperError, keptHeads []ledger.Head, statements ...string) {
 			t.Helper()
 			for _, statement := range statements {
 				for i, seq := range seqs {
@@ -127,7 +127,7 @@ func TestLedgerTampering(t *testing.T) {
 					t.Fatalf("%s: %s: %v", name, statement, err)
 				}
 			}
-			_, err := s.Ledger().Verify(t.Context(), anchors...)
+			_, err := s.Ledger().Verify(t.Context(), keptHeads...)
 			got := new(ledger.TamperError)
 			if want.Kind == 0 {
 				if err != nil {

@@ -72,7 +72,7 @@ func TestTrim(t *testing.T) {
 		begin = time.Now()
 		report := verify(t, l, early, last, end)
 		after := time.Since(begin)
-		if report.Entries != int64(rest) || report.Trimmed != last.N || report.Anchored != end.N {
+		if report.Entries != int64(rest) || report.Trimmed != last.N || report.Confirmed != end.N {
 			t.Errorf("got %+v, want %d entries after seal %d", report, rest, last.N)
 		}
 		t.Logf("%d entries: verified in %v; trimmed to the last seal, %d more: verified in %v", entries, before, rest, after)
