@@ -47,9 +47,8 @@ func readBody(text string) (body, []Finding) {
 
 func (b *body) checkForm() []Finding {
 	src := textview.Bytes(b.text)
-	// A canonical text satisfies all rules about the form of a body. Most bodies are
-	// canonical, so for them this one check of the text is enough, and CanonicalizeStrict
-	// is not called.
+	// A canonical text satisfies all rules about a body's form. Most bodies are canonical
+	// and need no CanonicalizeStrict.
 	if b.canonical = canonicaljson.IsCanonical(src); b.canonical {
 		return nil
 	}

@@ -80,8 +80,8 @@ type goodCase struct {
 	message lint.Message
 }
 
-// Each bad message breaks the rule of its case in one place, and breaks no other rule. The
-// good messages of a rule are as similar as possible to the bad messages.
+// Each bad message breaks only the rule of its case, in one place. The good messages of a
+// rule differ as little as possible from the bad ones.
 var cases = []struct {
 	rule string
 	bad  []badCase

@@ -32,8 +32,8 @@ func (c Contract) CheckOrganization() []Finding {
 	return nil
 }
 
-// CheckBody is like [Check] for a consumer, which has only the body of a message. It checks
-// the rules on bodies: form, characters and envelope.
+// CheckBody is like [Check] for a consumer, which has only a message's body. It checks
+// form, characters and envelope.
 func (c Contract) CheckBody(body string) []Finding {
 	_, fs := c.checkBody(body)
 	sortFindings(fs)

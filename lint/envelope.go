@@ -138,8 +138,8 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember returns a check for a member: the member must be a string, and the function
-// fault must return "" for its value.
+// stringMember returns a check for a member: its value must be a string for which fault
+// returns "".
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Each fact about SQS that a rule names has a text in this package, and a row in
-// sqstest/FACTS.md, the list of tested facts.
+// Each SQS fact named by a rule has a text here and a row in sqstest/FACTS.md, the list
+// of tested facts.
 func TestFacts(t *testing.T) {
 	held, err := os.ReadFile("../sqstest/FACTS.md")
 	require.NoError(t, err)

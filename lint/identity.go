@@ -20,8 +20,8 @@ import (
 // such attributes are the same event: a retry may have other values.
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity checks each attribute with the name of an ID, such as event_id. It reports
-// the attribute if its value is not in the body. It reads the body once.
+// checkIdentity reports each attribute with the name of an ID, such as event_id, whose
+// value is missing in the body. It reads the body once.
 func checkIdentity(m Message, b body) []Finding {
 	var carriers map[string][]string // for each attribute: the possible texts of its value
 	var carried map[string]bool      // for each of these texts: whether the body contains it
@@ -104,9 +104,9 @@ func (b body) identities(yield func(value string)) {
 	keyComponents(b.memberText("dedupe_key"), yield)
 }
 
-// keyComponents splits a key at each separator "|" without a backslash before it, and
-// replaces the escapes `\|` and `\\` within a component. A backslash before any other
-// character stands for itself, because the key may come from another program.
+// keyComponents splits a key at each "|" without a backslash before it, and replaces the
+// escapes `\|` and `\\` within components. Other backslashes stand for themselves: the
+// key may come from another program.
 func keyComponents(key string, yield func(component string)) {
 	var component strings.Builder
 	for i := 0; i < len(key); i++ {

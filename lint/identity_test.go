@@ -67,10 +67,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// An identity that is only in an attribute (SF001) is an error without an explicit
-// deduplication ID, because SQS hashes only the body. With an explicit ID, which replaces
-// the hash (F-013), SF001 is only an info. An explicit ID equal to the hash has no effect
-// (F-014), so SF001 is an error.
+// An identity only in an attribute (SF001) is an error without an explicit deduplication
+// ID: SQS hashes only the body. An explicit ID replaces the hash (F-013) and makes SF001
+// an info, but an ID equal to the hash has no effect (F-014).
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

@@ -128,8 +128,8 @@ func checkDeduplicationID(id string) []Finding {
 	return checkID("MessageDeduplicationId", id)
 }
 
-// checkID reports an ID that SQS refuses (F-017, F-018): an ID with more than 128
-// characters, or with a character other than the ASCII characters from "!" to "~".
+// checkID reports an ID refused by SQS (F-017, F-018): more than 128 characters, or a
+// character outside ASCII "!" to "~".
 func checkID(field, id string) []Finding {
 	for at, c := range id {
 		if c <= ' ' || c > '~' {

@@ -2,8 +2,8 @@ package lint
 
 import "slices"
 
-// notFollowed describes code in which the analyzer does not find where a value comes from.
-// It is part of the Limits of rules that depend on the origin of a value.
+// notFollowed lists code in which the analyzer loses a value's origin. It is part of the
+// Limits of rules that depend on this origin.
 var notFollowed = []string{
 	"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
 	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",

@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// event states the rule of the function Event as a regular expression, and attempt the
-// rule of Attempt. The functions must agree with them. The package itself uses no
-// expressions, because they are too slow for each attribute of each send.
+// event and attempt state the rules of Event and Attempt as regular expressions. The
+// package itself uses no expressions: they are too slow for each attribute of each send.
 var (
 	event   = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
 	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$`)

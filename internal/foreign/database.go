@@ -25,8 +25,8 @@ var conditions = map[string]string{
 	"58030": "I/O error",
 }
 
-// classes maps the first two characters of a SQLSTATE to the name of its class, for
-// SQLSTATEs that are not in conditions.
+// classes maps the first two characters of a SQLSTATE to its class name, for SQLSTATEs
+// missing in conditions.
 var classes = map[string]string{
 	"08": "connection exception",
 	"22": "data exception",

@@ -218,9 +218,8 @@ func opText(e *net.OpError) string {
 	return text
 }
 
-// dnsText returns the text for a failed DNS lookup, with the name of the host only if it
-// is a host of AWS. The name of another host may come from an event, for example in a
-// client with an endpoint for each tenant.
+// dnsText returns the text for a failed DNS lookup. It names only AWS hosts: another host
+// name may come from an event, for example with an endpoint for each tenant.
 func dnsText(e *net.DNSError) string {
 	host := "a host"
 	if awsHost().MatchString(e.Name) {

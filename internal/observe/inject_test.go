@@ -142,8 +142,6 @@ func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
 	assert.True(t, trace.SpanContextFromContext(eventCtx).IsValid())
 }
 
-// The message already has an attribute traceparent, from another trace. Inject then adds
-// nothing, not even the tracestate of the trace in the context.
 func TestInjectLeavesAnotherTraceAlone(t *testing.T) {
 	ctx, _ := traced(t)
 	o, err := observe.New(observe.Config{QueueURL: "https://sqs.test/1/events.fifo", Propagator: fixed{"traceparent": "ours", "tracestate": "ours=1"}})

@@ -148,9 +148,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// The only message of a request fails. Each metric of the request then has the attribute
-// error.type. There is no metric series without it, for successful messages, not even with
-// the value zero.
+// The only message of a request fails. Each metric then has the attribute error.type. No
+// series for successful messages appears, not even with value zero.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)
@@ -235,8 +234,8 @@ func TestDisabledInstrumentsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// brokenMeter returns an error for one thing, named by the field failOn: the creation of
-// an instrument, or the registration of a callback.
+// brokenMeter returns an error for the instrument or callback registration named by
+// failOn.
 type brokenMeter struct {
 	metricnoop.Meter
 	failOn     string

@@ -42,9 +42,8 @@ const (
 
 var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attributes: "attributes"}
 
-// Source has the metrics of one event_source: of all producers on the queue that send
-// events with this event_source. A Source without a name has the metrics of the whole
-// queue.
+// Source has the metrics of one event_source: of all producers on the queue with this
+// event_source. A Source without a name covers the whole queue.
 type Source struct {
 	name string
 

@@ -88,8 +88,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// The number only is the one record on which the sink fails; with 0, the sink fails on
-	// every record in the map bad.
+	// only is the one record on which the sink fails; with 0, every record in bad fails.
 	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int

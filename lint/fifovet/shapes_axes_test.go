@@ -81,8 +81,8 @@ var carriers = []carrier{
 }
 
 // sender is code that sends a message with the fields body, group, dedup, url and
-// attributes. In the text, %body and so on stand for string expressions. A part in <...> is
-// left out if the message does not have the field named in it.
+// attributes. %body and so on stand for string expressions. A part in <...> is left out
+// for messages without the field named there.
 type sender struct {
 	name       string
 	decl, send string
@@ -154,8 +154,8 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill replaces each %name in the code of a sender, such as %body, by the expression in
-// fields["name"]. It keeps a part of the form <name ...> only if fields has this name.
+// fill replaces each %name in a sender's code, such as %body, by the expression
+// fields["name"]. A part <name ...> stays only if fields has the name.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

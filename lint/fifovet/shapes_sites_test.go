@@ -26,8 +26,8 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry returns the code of a carrier with the expression of the source s in place of each
-// "@". For example, the carrier "id := @" is code that assigns the source to a variable.
+// carry returns a carrier's code with the expression of the source s for each "@". For
+// example, the carrier "id := @" assigns the source to a variable.
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -47,9 +47,8 @@ func (s sender) attributeMap(name, expr string) string {
 
 const jsonOrder = `encode(e)`
 
-// shapesOf generates the code for TestShapes: functions that send a message, some of which
-// break a rule. Most of them are in pairs: the first breaks the rule (wrong), and the
-// second does not (right).
+// shapesOf generates the code for TestShapes: functions that send a message. Most are in
+// pairs: the first breaks a rule (wrong), the second does not (right).
 func shapesOf() []shape {
 	var all []shape
 	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w path, fields map[string]string, decl, pre string) {
@@ -82,8 +81,8 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 || s.name == "another package" && false {
 				continue
 			}
-			// A group ID breaks SF007 if it is new for each message (wrong). It does not if
-			// it is the event's account (right).
+			// A new group ID for each message breaks SF007 (wrong). The event's account
+			// does not (right).
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
@@ -96,8 +95,8 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// A deduplication ID breaks SF003 if it is a constant (wrong). It does not if
-			// it is a constant followed by a field of the event (right).
+			// A constant deduplication ID breaks SF003 (wrong). A constant followed by an
+			// event field does not (right).
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
 				// The carrier "branch" selects one of two values, so the ID would not be a
@@ -137,15 +136,15 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, ways[n%len(ways)], fields, decl, pre)
 			}
 		}
-		// Without a deduplication ID, the body breaks SF004 if it is a constant (wrong). It
-		// does not if it is a field of the event (right).
+		// Without a deduplication ID, a constant body breaks SF004 (wrong). An event
+		// field does not (right).
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
 			add("SF004", k == 0, src, c, s, certain(i), ways[i%len(ways)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// An attribute contains the event's ID. This breaks SF001 if the body lacks the ID
-		// (wrong). It does not if the body has it too (right).
+		// An event ID in an attribute breaks SF001 without the same ID in the body
+		// (wrong), but not with it (right).
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -173,8 +172,8 @@ func shapesOf() []shape {
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// The code retries a send. It breaks SF006 if it mints the deduplication ID again
-		// (wrong). It does not if the ID is a field of the event (right).
+		// A retry that mints the deduplication ID again breaks SF006 (wrong). An event
+		// field as ID does not (right).
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}

@@ -1,8 +1,8 @@
 package flow
 
-// Each constant is a maximum. Together they limit a trace, the backward search for the
-// origins of one value. A value beyond a limit counts as unknown, and an unknown value is
-// never a violation. The limits also end the search in programs with cycles.
+// These maximums limit a trace, the backward search for the origins of one value, and end
+// it in programs with cycles. A value beyond a limit counts as unknown, and an unknown
+// value is never a violation.
 const (
 	maxSteps      = 20000 // values that one trace visits
 	MaxCalls      = 4     // depth of nested calls that a trace enters

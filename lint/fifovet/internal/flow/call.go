@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues the search for a value's origins at a function call. The value is
-// one of the function's results; the parameter result is the number of this result, from 0.
+// followCall continues a trace at a function call. The traced value is the call's result
+// with the number result, from 0.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {
@@ -124,8 +124,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followReceiver continues a trace at the receiver of a method call, such as a hash or a
-// buffer, and at the values that are written to the receiver.
+// followReceiver continues a trace at a method call's receiver, such as a hash or a
+// buffer, and at the values written to the receiver.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {

@@ -110,8 +110,8 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		// A sum of integers is the same in any order of its terms, so a random order of the
-		// terms, such as the order of a map, does not matter.
+		// A sum of integers does not depend on the order of its terms, such as the random
+		// order of a map.
 		l.settled = true
 	}
 	t.Value(v.X, l)

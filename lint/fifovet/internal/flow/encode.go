@@ -58,8 +58,8 @@ func encodesJSON(obj *types.Func) bool {
 		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || obj.Name() == "AppendValue")
 }
 
-// TypeAt returns the type of the part of a value at a path of fields. It returns nil if an
-// element of the path is not a field.
+// TypeAt returns the type at a path of fields within a value, or nil if an element of the
+// path names no field.
 func TypeAt(t types.Type, path AccessPath) types.Type {
 	for _, name := range path {
 		f, _ := FieldOf(t, name)

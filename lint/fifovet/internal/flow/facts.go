@@ -34,8 +34,8 @@ type CallsFact struct {
 	Params []calledParam
 }
 
-// calledParam is a parameter of function type that the function calls. Again means that the
-// function calls it again after it has failed.
+// calledParam is a parameter of function type, called by the function. Again means
+// another call after a failed one.
 type calledParam struct {
 	Index int
 	Again bool

@@ -57,9 +57,9 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value may be another value in each round of the
-// loop. It then depends on an element of a range, on a value received from a channel, or on
-// a call inside the loop whose result the analysis does not know.
+// hasNewValue reports whether the traced value may change in each round of the loop: it
+// depends on a range element, a value received from a channel, or a call inside the loop
+// with an unknown result.
 func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {

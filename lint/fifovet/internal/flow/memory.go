@@ -21,8 +21,8 @@ const (
 	randomOrder                  // an encoder writes the entries of a map to the memory, in random order
 )
 
-// write is one write to a variable or to the target of a pointer. A write through a pointer
-// to a variable counts as a write to the variable.
+// write is one write to a variable, directly or through a pointer, or to another target
+// of a pointer.
 type write struct {
 	Kind    writeKind
 	Path    AccessPath          // part of the memory that is written; empty for the whole memory
@@ -35,8 +35,8 @@ type write struct {
 	Calls   []ssa.CallInstruction
 }
 
-// Writes returns all writes in this package to the memory at ref: a variable, or the target
-// of a pointer, map or slice. The writes are not sorted.
+// Writes returns all writes in this package to the memory at ref (a variable, or the
+// target of a pointer, map or slice), unsorted.
 func (p *Program) Writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
 		return ws
@@ -49,8 +49,8 @@ func (p *Program) Writes(ref ssa.Value) []write {
 }
 
 // boundKey returns the key of a map update as an element of an AccessPath. The update may
-// be in a called function; calls are the calls that lead to it, the innermost last. If the
-// key is a parameter of the called function, boundKey uses the argument of the call.
+// be in a called function, reached by calls, the innermost last. If the key is a
+// parameter of this function, boundKey uses the call's argument.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -132,10 +132,9 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a pointer to the searched memory in another
-// place, at the address addr. If this place is a local variable or a field of one, the
-// search for writes continues with the uses of the stored pointer. Otherwise unknown code
-// may use the pointer to write to the memory.
+// escape handles an instruction that stores a pointer to the searched memory at the
+// address addr. For a local variable or its field, the search for writes continues with
+// the uses of the stored pointer. Elsewhere, unknown code may write through the pointer.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
@@ -336,8 +335,8 @@ func isTemplate(obj *types.Func) bool {
 	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
 }
 
-// isSetter reports whether a method stores its arguments in its receiver. It decides by the
-// method's name, because it is for methods of other packages.
+// isSetter reports whether a method of another package stores its arguments in its
+// receiver, judged by the method's name.
 func isSetter(obj *types.Func) bool {
 	return obj.Signature().Recv() != nil && setterName.MatchString(obj.Name())
 }

@@ -2,9 +2,9 @@ package flow
 
 import "regexp"
 
-// The analysis decides by the types and the exported facts of a function or variable. Where
-// these do not show its purpose, it decides by the name, with these expressions. TestNames
-// has cases for each.
+// The analysis decides by a function's or variable's types and exported facts. Where
+// these do not show its purpose, these expressions decide by the name. TestNames has
+// cases for each.
 var (
 	// idPackage matches the paths of packages that make identifiers, by any author. If the
 	// path ends in a major version, the caller removes the version first.

@@ -41,10 +41,9 @@ type Origin struct {
 	Part    AccessPath // part of the encoded value that comes from here
 }
 
-// At returns the instruction for this origin in the function with the traced value. If the
-// trace has entered a called function on the way to the origin, this is the call. If it has
-// entered several nested calls, it is the outermost. Otherwise it is the origin itself, or
-// nil if the origin is not an instruction.
+// At returns the instruction for this origin in the function with the traced value: the
+// outermost call that the trace has entered on the way to the origin, or else the origin
+// itself. It returns nil for an origin other than an instruction.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -66,8 +65,8 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the outermost of the nested calls that the trace has entered. This call
-// is in the function with the traced value.
+// outermost returns the outermost call entered by the trace, in the function with the
+// traced value.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
 		f = f.Parent
@@ -96,8 +95,8 @@ type Place struct {
 	Under AccessPath
 	Mixed bool
 
-	// settled means that the order in which the values were collected no longer matters:
-	// they were sorted, or put into a map.
+	// settled means that the order of the values no longer matters: they were sorted, or
+	// put into a map.
 	settled bool
 }
 

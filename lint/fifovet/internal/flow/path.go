@@ -27,8 +27,8 @@ func mapKey(key ssa.Value) string {
 
 func keyOf(name string) string { return "[" + name + "]" }
 
-// KeyName returns the map key in elem, an element of an AccessPath. For "[id]" it returns
-// "id". It returns false for the name of a field, and for a key that is not a constant.
+// KeyName returns the map key in elem, an element of an AccessPath: "id" for "[id]". It
+// returns false for field names and non-constant keys.
 func KeyName(elem string) (string, bool) {
 	if !isKey(elem) || elem == anyKey {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followGlobal continues a trace at the values of a package-level variable. If another
-// package can set the variable, or if its values are not all known, the trace ends there.
+// followGlobal continues a trace at a package-level variable's values. It ends the trace
+// if another package can set the variable or some values are unknown.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
 	if v.Object() == nil || v.Object().Exported() || t.p.setElsewhere[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
@@ -133,8 +133,8 @@ func (t *Tracer) IsLater(w write) bool {
 	return true
 }
 
-// ComesBefore reports whether a can run before b in one call of their function. In a loop,
-// a may also run before b in the next round.
+// ComesBefore reports whether a can run before b in one call of their function. In a
+// loop, b may be in the next round.
 func ComesBefore(a, b ssa.Instruction) bool {
 	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
 		return true

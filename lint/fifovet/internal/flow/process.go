@@ -178,10 +178,10 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod searches for clock readings and random values in the result of a
-// method. The method is the first one of names that the type has; methods of other packages
-// are skipped. It adds origins of the kinds FromSource (such as a clock) and FromOrder (the
-// random order of a map) to t.Origins and discards other origins.
+// followFirstMethod searches for clock readings and random values in the result of the
+// type's first method in names, skipping methods of other packages. It adds only origins
+// of the kinds FromSource (such as a clock) and FromOrder (random map order) to
+// t.Origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

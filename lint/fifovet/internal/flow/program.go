@@ -41,8 +41,8 @@ type Options struct {
 	// Keeps reports whether a function is known to leave its arguments unchanged.
 	Keeps func(*types.Func) bool
 
-	// Sinks reports whether a function of another package puts its arguments into messages.
-	// This is known from a fact that the analysis of the other package has exported.
+	// Sinks reports whether a function of another package puts its arguments into
+	// messages, according to a fact exported by that package's analysis.
 	Sinks func(*types.Func) bool
 
 	// Fixed reports whether the field at this address holds a pointer whose target does not

@@ -76,9 +76,9 @@ func IsPointerHelper(obj *types.Func) bool {
 	return ok && types.Identical(ptr.Elem(), out)
 }
 
-// IsIdentity reports whether a function returns its argument or receiver in another form
-// only: as a copy, a pointer or a text, for example. A trace of a field of the result then
-// continues at the same field of the argument. The caller has checked IsPure.
+// IsIdentity reports whether a function only returns its argument or receiver in another
+// form, such as a copy, pointer or text. A trace of a result's field then continues at
+// the argument's same field. The caller has checked IsPure.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true

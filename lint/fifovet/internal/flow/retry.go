@@ -27,8 +27,8 @@ func Retries(obj *types.Func) bool {
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for of, made := range p.closures {
-		// A method value such as c.send is a closure too: its function is a wrapper of the
-		// method, and the wrapper's Object is the method.
+		// A method value such as c.send is a closure too: its function is a wrapper whose
+		// Object is the method.
 		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) {
 			continue
 		}

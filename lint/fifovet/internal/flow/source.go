@@ -71,8 +71,8 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource reports the same as SourceOf, except for a function with a DerivedFact. Such a
-// function has the name of an ID generator, but its result depends only on its arguments.
+// isSource is like SourceOf, except for a function with a DerivedFact. Such a function
+// has an ID generator's name, but its result depends only on its arguments.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
@@ -121,18 +121,16 @@ func mintsID(obj *types.Func) bool {
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
 		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
-			// A function with a text or a record as an argument does not return a fresh
-			// identifier. It derives the identifier from this argument, as uuid.NewSHA1
-			// does.
+			// A function with a text or record as argument derives its identifier from
+			// this argument, like uuid.NewSHA1, and returns no fresh one.
 			return false
 		}
 	}
 	return true
 }
 
-// identifies reports whether a value of the type can be an identifier: a string, an
-// integer, an array, a slice, or a struct with "id" in its name. Other types cannot, for
-// example the type of an object that generates identifiers.
+// identifies reports whether a value of the type can be an identifier: a string, integer,
+// array, slice, or struct with "id" in its name. An ID generator, for example, cannot.
 func identifies(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:

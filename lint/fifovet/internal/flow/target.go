@@ -21,9 +21,8 @@ func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 	return CalleeOf(c)
 }
 
-// Body returns the function of this package that a call runs, or nil: a declared
-// function, a literal, a function in a variable with one value, or the only
-// implementation of an interface's method.
+// Body returns the function of this package run by a call, or nil: a declared function, a
+// literal, the only value of a variable, or an interface method's only implementation.
 func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	if fn := StaticBody(c); fn != nil {
 		return fn
@@ -63,8 +62,8 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			// The package of the interface has exported a fact about this method. The fact
-			// already describes the implementation, so no implementation is needed.
+			// The interface's package has exported a fact about this method. The fact
+			// already describes the implementation.
 			return nil
 		}
 	case *types.Interface:
@@ -93,9 +92,8 @@ func (p *Program) hasFacts(fn *types.Func) bool {
 	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
 }
 
-// findOnly returns the type that implements an interface if it is the only one, and nil
-// otherwise. It ignores test doubles, and decorators that contain a value of the
-// interface.
+// findOnly returns the only type that implements an interface, or nil. It ignores test
+// doubles, and decorators containing a value of the interface.
 func (p *Program) findOnly(t types.Type) types.Type {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok || iface.NumMethods() == 0 {
@@ -133,9 +131,8 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of an exported interface of this package, if the
-// interface has only one implementation. The argument by is the implementing method; it
-// must belong to this package too.
+// Implemented calls yield for each method of an exported interface of this package with
+// only one implementation. The implementing method, by, must belong to this package too.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

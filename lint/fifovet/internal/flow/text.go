@@ -186,8 +186,8 @@ func elements(v ssa.Value) []ssa.Value {
 	return all
 }
 
-// lengthOf returns the length of a text if the length is fixed: a UUID, or the hex
-// digits of a hash. It returns 0 for other texts.
+// lengthOf returns the length of a text with a fixed length (a UUID, or a hash in hex),
+// or else 0.
 func lengthOf(v ssa.Value) int {
 	call, ok := v.(*ssa.Call)
 	if !ok {

@@ -19,8 +19,8 @@ type Tracer struct {
 	// follows only known influences.
 	Inputs bool
 
-	// Until lists the calls that use the traced value, or is empty if they are unknown. The
-	// tracer ignores each write that can run only after all of these calls (see IsLater).
+	// Until lists the calls that use the traced value; it is empty if they are unknown.
+	// The tracer ignores writes that can run only after all these calls (see IsLater).
 	Until []ssa.CallInstruction
 
 	// Notes makes the tracer record in Places each visited value with its place.
@@ -51,9 +51,8 @@ func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	return p.TraceUntil(nil, v, path, inputs)
 }
 
-// TraceUntil is like Trace, for a value used by the calls in the parameter until, such as
-// the send of a message. It ignores each write that can run only after all of these calls
-// (see IsLater).
+// TraceUntil is like Trace, for a value used by the calls in until, such as the send of a
+// message. It ignores writes that can run only after all these calls (see IsLater).
 func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
 	t := p.NewTracer()
 	t.Inputs, t.Until = inputs, until
@@ -91,9 +90,9 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is an element of a table, selected by an index or by a
-// key that is not constant. A trace does not distinguish the elements of a slice, but it
-// distinguishes the values of a map by constant keys.
+// isPicked reports whether a value is a table element, selected by an index or a variable
+// key. A trace distinguishes the values of a map by constant keys, but not the elements
+// of a slice.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:
@@ -155,8 +154,8 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				// In a loop, this value is the value of the previous round plus a number. A
-				// counter has another value in each round, which is unknown.
+				// In a loop, this value is the previous round's value plus a number: a
+				// counter, unknown in each round.
 				t.unknown(v, l)
 				break
 			}
@@ -222,9 +221,8 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked handles an element of a table of texts or numbers, selected by an index, for
-// example a letter from an alphabet. Such an element is as random as the index, so the
-// trace continues at the index.
+// followPicked continues a trace at the index of an element in a table of texts or
+// numbers, such as a letter of an alphabet. The element is as random as the index.
 func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -294,9 +292,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive continues a trace at a value received from a channel. For a local channel
-// it continues with the values that are sent to the channel. For any other channel, the
-// trace ends with the channel's name.
+// followReceive continues a trace at a value received from a channel: at the values sent
+// to a local channel. For other channels, the trace ends with the channel's name.
 func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

@@ -16,8 +16,8 @@ type Attribute struct {
 	Value *flow.Tracer
 	Fn    *ssa.Function // function that sets the attribute
 	Pos   token.Pos
-	// If the value is an argument of a function that makes the message, Pos is the position
-	// of the call and Arg is the number of the argument, from 1. Otherwise Arg is 0.
+	// For an argument of a function that makes the message, Pos is the position of the
+	// call and Arg the argument's number, from 1. Otherwise Arg is 0.
 	Arg int
 }
 
@@ -25,8 +25,8 @@ type Attribute struct {
 type AttributeSet struct {
 	Known []Attribute
 
-	// params has the maps with attributes that the function gets from its callers. Each is
-	// a parameter or a part of one, such as the field opts.Attributes.
+	// params has the maps with attributes from the function's callers. Each is a
+	// parameter or part of one, such as opts.Attributes.
 	params []flow.Origin
 }
 
@@ -36,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry with a key that no program uses. A trace of any other
-// entry ends at the statement that sets this entry. No statement sets the entry of noEntry,
-// so its trace ends at the whole map: a parameter or a variable.
+// noEntry is the path to a map entry with a key that no program uses. Traces of other
+// entries end at the statement that sets the entry. A trace of noEntry ends at the whole
+// map: a parameter or a variable.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -59,9 +59,9 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	return found
 }
 
-// CollectAttributes adds the attributes of one map to *found. The map is v itself if path
-// is empty, or else the part of v at this path, such as a field. Entries that are set after
-// the calls in the parameter until do not count.
+// CollectAttributes adds to *found the attributes of one map: v itself, or the part of v
+// at a non-empty path, such as a field. Entries set after the calls in until do not
+// count.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
 		return
@@ -100,9 +100,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds an attribute to *found for each assignment to an entry of the map m.
-// If fields is empty, m is the value at the place at. Otherwise this value is a struct, and
-// m is any of its fields with a name in fields.
+// collectUpdates adds an attribute to *found for each assignment to an entry of a map:
+// the value at the place at, or with non-empty fields, each field of this value (a
+// struct) with a name in fields.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until
@@ -156,8 +156,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// A helper function may get the attribute's name as an argument. The position of the
-	// attribute is then the call of the helper.
+	// A helper function may get the attribute's name as argument. The attribute's
+	// position is then the helper's call.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)
@@ -173,8 +173,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 	found.add(a)
 }
 
-// constantKey returns the key of a map update if the key is a constant. If the key is a
-// parameter, constantKey looks at the argument of the call that entered the function.
+// constantKey returns a map update's constant key. For a parameter, it uses the argument
+// of the call that entered the function.
 func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	for range flow.MaxUnwraps {
 		if name, ok := flow.ConstString(key); ok {

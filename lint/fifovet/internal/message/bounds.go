@@ -7,16 +7,16 @@ const (
 	// in opts.Message.ID, if that part of the parameter goes into a message.
 	maxSinkPath = 4
 
-	// maxSinks is the largest number of parameters, or parts of parameters, that the
-	// analysis records for one function because they go into messages.
+	// maxSinks is the largest number of parameters, or their parts, recorded for one
+	// function because they go into messages.
 	maxSinks = 24
 
 	// maxMaps is the largest number of copies that the analysis follows from one map with
 	// attributes to another.
 	maxMaps = 4
 
-	// maxRoot is the largest number of steps that rootOf takes from a pointer to the value
-	// that made the message, such as one step from a variable to the value assigned to it.
+	// maxRoot is the largest number of rootOf's steps from a pointer to the value that
+	// made the message, such as from a variable to its value.
 	maxRoot = 8
 
 	// maxPathBlocks is the largest number of basic blocks that one pathSearch visits.

@@ -26,9 +26,9 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage reports whether the body contains the value of the attribute, or at least one of
-// the values from which it is computed. It returns carriedByBody if so, NotCarried if not,
-// and notKnown if the analysis cannot decide.
+// Carriage returns carriedByBody if the body contains the attribute's value, or at least
+// one of the values it is computed from; NotCarried if not; and notKnown if the analysis
+// cannot decide.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {

@@ -22,20 +22,20 @@ type paramSink struct {
 	Role  Role
 	Field string // name of the field in the SQS API, or of the attribute
 
-	// Evidence is the evidence in the function that the queue is FIFO. If the queue's URL
-	// is also an argument, and a call passes a known URL, this URL decides instead.
+	// Evidence is the evidence in the function for a FIFO queue. If a call passes a known
+	// queue URL as another argument, this URL decides instead.
 	Evidence evidence
 
 	// Alone is true if the message's field consists only of this argument and constants.
 	Alone bool
 
-	// ContentBased is true if the function may send the message without a deduplication ID,
-	// so that SQS compares messages by their bodies. It has a use only if the argument
-	// becomes a body or an attribute.
+	// ContentBased is true if the function may send the message without a deduplication
+	// ID, so SQS compares bodies. It matters only for arguments that become a body or an
+	// attribute.
 	ContentBased bool
 
-	// Unless is the parameter for the deduplication ID. If a call passes an ID to this
-	// parameter, ContentBased is not true of the call.
+	// Unless is the parameter for the deduplication ID. ContentBased does not hold for a
+	// call that passes an ID here.
 	Unless given
 
 	// Many is true if the argument becomes part of several messages.

@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is the body of one message together with its attributes, so that rules can compare
-// the two. A Letter comes either from a message (the field m), or from a call whose
-// arguments become the body and attributes of a message (the field call).
+// Letter is the body of one message with its attributes, for rules that compare the two.
+// It comes from a message (m), or from a call whose arguments become a message's body and
+// attributes (call).
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
@@ -32,9 +32,9 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns a [Letter], a body with its attributes, for each message with attributes
-// and for each call whose arguments become a body and attributes. It also records the
-// parameters that become attributes.
+// Letters returns a [Letter] for each message with attributes and for each call whose
+// arguments become a body and attributes. It records the parameters that become
+// attributes.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {
@@ -43,9 +43,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// A call may show that parameters of the calling function become attributes too, as in
-	// a wrapper of a wrapper. The next round of the loop then includes the calls of that
-	// function.
+	// A call may show that the calling function's parameters become attributes too, as in
+	// nested wrappers. The next round of the loop then includes that function's calls.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()

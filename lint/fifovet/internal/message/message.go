@@ -18,8 +18,8 @@ type Message struct {
 	Fn    *ssa.Function
 	Sets  map[Role][]Set
 
-	// open is true if other functions may set fields of the message. A field without an
-	// assignment in this function may then be set.
+	// open is true if other functions may set fields of the message, including fields
+	// without an assignment in this function.
 	open bool
 
 	// leaves is true if the function returns a pointer to the message, so callers may
@@ -30,10 +30,10 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields have the same message in other functions of the package. If this message
-	// is the result of a call, bases are the messages that the called function makes and
-	// returns. Derived is the opposite: the results of calls that return this message.
-	// callees are the parameters of called functions that get this message as an argument.
+	// These fields have the same message in other functions of the package. For a message
+	// returned by a call, bases are the messages made and returned by the called function.
+	// Derived is the opposite: the results of calls that return this message. callees are
+	// the parameters of called functions that get this message.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -51,8 +51,8 @@ type Message struct {
 	sends   []ssa.CallInstruction
 }
 
-// passing is a call that passes a message as an argument. param is the parameter of the
-// called function that gets the message.
+// passing is a call with a message as argument; param is the called function's parameter
+// for the message.
 type passing struct {
 	call  ssa.CallInstruction
 	param *ssa.Parameter
@@ -66,8 +66,8 @@ type Set struct {
 	Instr ssa.Instruction
 }
 
-// All returns the assignments to the fields with the role r, such as RoleBody, in all
-// functions of this package that build the message.
+// All returns the assignments to fields with role r, such as RoleBody, in all functions
+// of this package that build the message.
 func (m *Message) All(r Role) []Set {
 	var sets []Set
 	m.related(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })
@@ -129,8 +129,8 @@ func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	return found
 }
 
-// Collect finds the messages that the functions of the package make or use. For each
-// message it finds the assignments to its fields and the calls that send it.
+// Collect finds the messages made or used by the package's functions, with the
+// assignments to their fields and the calls that send them.
 func (p *Index) Collect() []*Message {
 	byRoot := p.byRoot
 	var messages []*Message
@@ -258,8 +258,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends adds calls to the field sends of messages. If a function sends a message that
-// it gets as an argument, each call of this function counts as a send of the argument.
+// spreadSends adds calls to the field sends of messages: each call of a function that
+// sends a message argument counts as a send of this argument.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {
@@ -272,11 +272,10 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message m: the roles of fields that a copy of
-// m may set. Another message counts as a possible copy of m if it has the same type and its
-// origin is unknown (open or copied). It must also be in the same function as m, including
-// function literals. If the function of m returns m by value or in a slice, the possible
-// copy may be in any function.
+// setLaterFields sets the field later of each message m: the roles of fields that a copy
+// of m may set. A possible copy is another message of the same type with unknown origin
+// (open or copied), in the same function as m, including function literals. If m's
+// function returns m by value or in a slice, the copy may be in any function.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {
@@ -308,8 +307,8 @@ func (m *Message) isInReturnedSlice() bool {
 	return false
 }
 
-// linkBatches connects each entry of a batch with its batch input. The entry then has the
-// queue and the sending call of the batch.
+// linkBatches connects each batch entry with its batch input. The entry then has the
+// batch's queue and sending call.
 func (p *Index) linkBatches(messages []*Message) {
 	for _, batch := range messages {
 		if !batch.Shape.Batch {

@@ -34,10 +34,9 @@ const (
 	FifoName
 )
 
-// nameIn returns the kind and the name of a queue from the origins of its URL. It ignores
-// empty constants. The kind is known only if every other origin is a constant with a
-// complete URL or name, and all are of one kind. It is unknown, for example, if the code
-// appends ".fifo" to a variable.
+// nameIn returns a queue's kind and name from the origins of its URL, except empty
+// constants. The kind is known only if all other origins are constants with a complete
+// URL or name, of one kind. For ".fifo" appended to a variable, it is unknown.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -72,9 +71,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns the kind and the name of a queue. They are known if the URL is a
-// constant or ends in a constant, or if it is the result of GetQueueUrl with a constant
-// name.
+// kindAndName returns a queue's kind and name, known for a URL that is a constant, ends
+// in a constant, or comes from GetQueueUrl with a constant name.
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -214,10 +212,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether there is a path to the send without an assignment to a field of
-// the role r. The parameter with may be another role, such as RoleGroup: the path must then
-// also contain an assignment to a field of that role. For RoleNone, any path without r
-// counts.
+// leavesOut reports whether a path to the send has no assignment to a field of the role
+// r. With another role in with, such as RoleGroup, the path must also assign a field of
+// that role. For RoleNone, any path without r counts.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -258,8 +255,8 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	if with != RoleNone && !inherited {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
-			// An empty value does not count. If the values for both roles may be nil, they
-			// are probably nil in the same cases, so a message with one also has the other.
+			// An empty value does not count. Values for both roles that may be nil are
+			// probably nil together, so a message with one also has the other.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}
@@ -326,8 +323,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. If two results may each be nil,
-// they need not be nil in the same cases.
+// isResult reports whether a value is a result of a call. Two results that may be nil
+// need not be nil together.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -167,9 +167,9 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns the messages that v may be, if v is the result of a call of a function in
-// this package. It returns false if the function returns any value that is not such a
-// message, or that is one of its parameters. Empty results, such as nil, do not count.
+// madeBy returns the messages that v may be, as the result of a call within this package.
+// It returns false if the called function returns any other value, or one of its
+// parameters. Empty results, such as nil, do not count.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {

@@ -91,8 +91,8 @@ func (s *shape) fieldsOf(r Role) []string {
 	return names
 }
 
-// ShapeOf returns the shape (the roles of the fields) of a struct type or of a pointer to a
-// struct. It returns nil for types that are not in Shapes.
+// ShapeOf returns the shape (the roles of the fields) of a struct or pointer to a struct,
+// or nil for types missing in Shapes.
 func ShapeOf(t types.Type) *shape {
 	return ShapeNamed(flow.PackagePath(t), flow.TypeName(t))
 }

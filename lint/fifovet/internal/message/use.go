@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Use is a value that becomes part of a message: a field of the message, or an argument
-// of a function that puts the argument into a message.
+// Use is a value that becomes part of a message: a field, or an argument put into a
+// message by the called function.
 type Use struct {
 	Role  Role
 	Field string
@@ -146,10 +146,9 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the calls of this function must also be checked for a
-// missing deduplication ID. They must if the function sets no ID, or if the ID is one of
-// its parameters. If the ID is anything else, such as a hash, the arguments of a call do
-// not show whether the ID is empty.
+// concernsCallers reports whether calls of this function need a check for a missing
+// deduplication ID: the function sets no ID, or the ID is one of its parameters. With any
+// other ID, such as a hash, the arguments do not show whether the ID is empty.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -243,9 +242,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter that the value of u comes from, because arguments
-// for this parameter become part of a message. It returns a Use for each such argument in
-// the calls of this package.
+// raiseParameters records each parameter behind the value of u, because its arguments
+// become part of a message. It returns a Use for each such argument in this package's
+// calls.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// pathSearch searches a function for a path of basic blocks from the creation of a message
-// to its send. It assumes that a condition has the same result at each test, so a path
-// never takes opposite branches of one condition.
+// pathSearch searches a function for a path of basic blocks from a message's creation to
+// its send. It assumes one result for each condition, so a path never takes opposite
+// branches of one condition.
 type pathSearch struct {
 	p     *Index
 	m     *Message
@@ -27,9 +27,8 @@ type pathSearch struct {
 	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
 }
 
-// stage is a block on a path. The field made is true if the path has passed the block that
-// makes the message. In a loop, a path may pass a block twice: before the message is made
-// and afterwards.
+// stage is a block on a path; made is true after the block that makes the message. In a
+// loop, a path may pass a block twice, before and after the message is made.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool
@@ -94,8 +93,8 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 	w.on[at] = true
 	was, again := w.came[b]
 	if again {
-		// In the next iteration of a loop, conditions in b are computed again and may have
-		// other results, so their earlier results are dropped.
+		// Each loop iteration computes the conditions in b again, so their earlier
+		// results are dropped.
 		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b

@@ -133,8 +133,8 @@ func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {
 	return false
 }
 
-// isInvariant reports whether an expression can be moved in front of the loop without a
-// change of its meaning: it uses no name that is declared in the loop.
+// isInvariant reports whether an expression can move in front of the loop with the same
+// meaning: it uses no name declared in the loop.
 func (r *reporter) isInvariant(e ast.Expr, loop ast.Node) bool {
 	same := true
 	ast.Inspect(e, func(n ast.Node) bool {

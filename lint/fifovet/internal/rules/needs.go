@@ -122,11 +122,10 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether the functions of a package must be analyzed although they
-// call no clock or random source. There are two reasons. The name of an exported function
-// promises a new ID, such as NewID, but the function may compute the ID from its arguments.
-// Or an exported function has a function as parameter, and may call it again after an
-// error.
+// nameMisleads reports whether a package's functions need analysis although they call no
+// clock or random source: an exported function's name promises a new ID, such as NewID,
+// but the ID may come from the arguments; or an exported function may call a function
+// parameter again after an error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -253,9 +252,8 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package together with its direct and indirect imports. Where a
-// reachFact shows that a package has nothing to do with queues, the analyzer skips the
-// package.
+// reachFact describes a package with its direct and indirect imports. The analyzer skips
+// packages whose reachFact shows no relation to queues.
 type reachFact struct {
 	SDK   bool // one of them imports package sqsfifo
 	Facts bool // a function has a fact that importing packages need, such as SinkFact

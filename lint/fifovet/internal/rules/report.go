@@ -36,9 +36,8 @@ type finding struct {
 	// This is the name of the faulty field or attribute, such as MessageBody.
 	what string
 
-	// cause is equal for findings that one change of the code would fix. Only one of these
-	// findings is reported, with the fields of the others in its text. A finding with a nil
-	// cause is always reported.
+	// cause is equal for findings with one common fix. Only one of them is reported, with
+	// the others' fields in its text. A finding with a nil cause is always reported.
 	cause any
 }
 
@@ -107,9 +106,9 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a key in reportAll. Findings with the same cause in one function have an equal
-// key and are reported as one. Another function gets a separate finding, because a change
-// in one function does not correct the other.
+// group is a key in reportAll, equal for findings with the same cause in one function,
+// which are reported as one. Another function needs its own fix and gets a separate
+// finding.
 type group struct {
 	cause any
 	fn    *ssa.Function
@@ -193,8 +192,8 @@ func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {
 	return nil, nil
 }
 
-// sourceRange returns the range of source text of a finding: a field of a literal with its
-// value, an assignment, or an argument of a call.
+// sourceRange returns a finding's range of source text: a literal's field with its value,
+// an assignment, or an argument of a call.
 func sourceRange(path []ast.Node, f finding) (token.Pos, token.Pos) {
 	for _, n := range path {
 		switch n := n.(type) {

@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The IDs of the rules on Go source. Package lint has the wording of each rule, its
-// severity, and the origin of the rule, such as a section of the KFM contract.
+// The IDs of the rules on Go source. Package lint has each rule's wording, severity and
+// origin, such as a section of the KFM contract.
 const (
 	attrOnlyIdentity  = "SF001"
 	nondetDedupID     = "SF002"

@@ -73,9 +73,9 @@ func isContext(name string) bool {
 	return attrname.Attempt(name) || placeName.MatchString(name)
 }
 
-// isSetting reports whether a value with the origin o is the same in all messages, as far
-// as the code shows. It is a field of the sender or of a settings type, a package-level
-// variable, or an environment variable.
+// isSetting reports whether a value with the origin o appears to be the same in all
+// messages: a field of the sender or a settings type, a package-level variable, or an
+// environment variable.
 func isSetting(o flow.Origin) bool {
 	if o.Kind != flow.FromPath {
 		return false

@@ -54,13 +54,13 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody returns the origin of an attribute's value if the value identifies an event
-// but is not in the body, which is the JSON form of the event. There are two cases. The
-// value comes from a field of the event that encoding/json omits. Or it comes from a clock
-// or random source, and the attribute has the name of an ID, such as event_id.
+// outsideBody returns the origin of an attribute's value that identifies an event but is
+// missing in the body, the event's JSON. The value comes from an event field omitted by
+// encoding/json, or from a clock or random source for an attribute with the name of an
+// ID, such as event_id.
 //
-// An attribute with any other varying origin, such as a region, is permitted, because such
-// attributes serve to route messages.
+// An attribute with any other varying origin, such as a region, is permitted, because
+// such attributes route messages.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false

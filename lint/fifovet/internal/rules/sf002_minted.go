@@ -167,8 +167,8 @@ func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 }
 
 // mayBeStored reports whether the program passes the ID from the source o to a function
-// that may store it, for example in a database. If so, a retry may read the stored ID and
-// send it again, so checkMinted reports only an info.
+// that may store it, for example in a database. A retry may then send the stored ID
+// again, so checkMinted reports only an info.
 func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

@@ -44,8 +44,8 @@ func (p *audit) checkRetry(u *message.Use) {
 			}
 			once := "call it once, before the first attempt"
 			if u.Role == message.RoleBody {
-				// A call of the source before the loop would not be enough: if a caller
-				// retries this function, the body still changes.
+				// A call of the source before the loop is not enough: a caller's retry of
+				// this function still changes the body.
 				once = "take the time or the ID from the event"
 			}
 			f := finding{
@@ -71,9 +71,8 @@ type attempt struct {
 }
 
 // attempts returns the attempts to send the message of u with the value from the call
-// minted. If the function that contains this call only returns the message, its caller
-// sends the message. The attempt is then in the caller, and the caller's call of the
-// function takes the place of minted.
+// minted. If the function with this call only returns the message, the attempt is in the
+// caller, and the caller's call takes the place of minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {

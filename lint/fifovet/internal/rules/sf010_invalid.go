@@ -32,8 +32,8 @@ func (p *audit) invalidID() {
 // with a character that SQS refuses. It also reports an ID that is too long: the known
 // lengths of its parts alone exceed the limit.
 func (p *audit) legalParts(u *message.Use) {
-	// The limits do not hold for a dedupe key of sqsfifo, because the key is sent in the
-	// body and not as an ID.
+	// The limits do not hold for sqsfifo's dedupe key, which is sent in the body and not
+	// as an ID.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -65,8 +65,8 @@ const maxID = 128
 
 // legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
-	// The limits do not hold for a dedupe key of sqsfifo, because the key is sent in the
-	// body and not as an ID.
+	// The limits do not hold for sqsfifo's dedupe key, which is sent in the body and not
+	// as an ID.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return
 	}
@@ -110,8 +110,8 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body are the same parameter or field, and this is
-// probably a whole body: its type is a slice, or it has a name such as payload.
+// sameText reports whether the ID and the body are the same parameter or field, probably
+// a whole body: a slice, or a name such as payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

@@ -56,9 +56,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether a message with a delay never has a group ID, or never has a
-// deduplication ID, because the fields are set on paths that exclude each other. The
-// parameter assigned is the instruction that sets the delay.
+// neverTogether reports whether a message with a delay never has a group ID, or never a
+// deduplication ID, because separate paths set the fields. The instruction assigned sets
+// the delay.
 func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0

@@ -16,9 +16,9 @@ func (p *audit) volatileBody() {
 	}
 }
 
-// checkBody reports each value from a clock or random source that is in the body. It also
-// reports a body in which the order of the entries is the random order of a map. A host
-// name is permitted, because a retry comes from the same host.
+// checkBody reports each value from a clock or random source in the body, and body
+// entries in a map's random order. A host name is permitted: a retry comes from the same
+// host.
 func (p *audit) checkBody(u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

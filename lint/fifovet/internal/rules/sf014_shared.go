@@ -47,9 +47,9 @@ func (p *audit) sharedConstantKey() {
 	}
 }
 
-// eventType returns the type of the event in a message, or nil if it is unknown. For a
-// message type of sqsfifo, it takes the first parameter of the function that sets the
-// dedupe key. For a message type of AWS, it takes the value that is encoded into the body.
+// eventType returns the type of a message's event, or nil if unknown: for a message type
+// of sqsfifo, the first parameter of the function that sets the dedupe key; for one of
+// AWS, the type encoded into the body.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {

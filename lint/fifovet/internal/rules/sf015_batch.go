@@ -65,8 +65,8 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
-			// Code that runs only after an error of the call does not see the refused
-			// entries of a call without an error.
+			// Code that runs only after an error does not see the refused entries of a
+			// call without an error.
 			if afterError(use, call) {
 				continue
 			}
@@ -104,9 +104,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// isCompared reports whether the code does more with a slice field than read its elements.
-// It may compute with the length of the slice or compare the length, except in the
-// condition of a loop. Or it may pass the slice to other code, which may do this.
+// isCompared reports whether the code does more with a slice field than read its
+// elements: it computes with or compares the length (except in a loop condition), or
+// passes the slice to other code, which may do this.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
