@@ -35,7 +35,8 @@ const (
 // with returns libraryLabels with the given label matchers added.
 func with(matchers string) string { return libraryLabels[:len(libraryLabels)-1] + "," + matchers + "}" }
 
-// sumRate returns a query for the rate of a counter, by queue and the labels in by.
+// sumRate returns a query for the rate of a counter, summed for each queue and for each
+// label that the parameter by names.
 func sumRate(counter, matchers, by string) string {
 	labels := q
 	if by != "" {
@@ -47,8 +48,9 @@ func sumRate(counter, matchers, by string) string {
 func worst(gauge string) string  { return "max by (" + q + ") (" + gauge + libraryLabels + ")" }
 func amount(gauge string) string { return "sum by (" + q + ") (" + gauge + libraryLabels + ")" }
 
-// within returns a query for the share of the events that were stored or recognised as
-// duplicates within ten seconds.
+// within returns a query for the share of events stored, or recognised as duplicates, in
+// at most ten seconds. The parameter matchers selects the events, and over is the time
+// range.
 func within(matchers, over string) string {
 	good := matchers[:len(matchers)-1]
 	if good != "{" {

@@ -84,8 +84,8 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// If Admit always answers Later, the item ends when the time for retries (RetryFor) is
-// over. This time begins with the first Later.
+// If Admit always answers Later, the item ends once RetryFor has passed since the first
+// such answer.
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
@@ -229,9 +229,9 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// The context of an item ends while Admit runs. The item is withdrawn and gets its outcome
-// at once. The answer that Admit returns later has no effect: even after Change, Revise is
-// not called.
+// The context of an item ends while Admit runs. The item is withdrawn and gets its
+// outcome immediately. Admit's answer comes too late and has no effect: for the answer
+// Change, for example, the dispatcher does not call Revise.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelSender) {

@@ -128,7 +128,7 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 			return Paused, p, true
 		}
 	}
-	// The item ends if its time for retries ended while it waited for its turn.
+	// A failed or deferred item ends if its time for retries is over (isOverdue).
 	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
 }
 
@@ -146,7 +146,7 @@ func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
 // (Sender.GiveUpAt). The zero time means that there is no such limit.
 func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	if it.doubt > 0 {
-		return time.Time{} // no limit: a retry may show whether SQS stored the item
+		return time.Time{} // no limit: SQS may have stored the item, and a retry may show this
 	}
 	return d.sender.GiveUpAt(it)
 }
@@ -173,8 +173,8 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			// The item is not waiting, and a ready group has no items in requests: a call
-			// of Prepare has the item.
+			// A ready group has no items in a request, so this item is in a call of
+			// Prepare.
 			if it.phase != waiting {
 				break
 			}
@@ -254,8 +254,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 
 // mayFollow reports whether an item may join earlier items of its group in a request. It
 // returns false for an item that must not be sent, for example after the end of its
-// context, and for every item of a paused group: only the failed item may be sent, as the
-// first of its group.
+// context. In a paused group it returns false for every item, because only the failed
+// item may be sent again, without followers.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
@@ -312,8 +312,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 }
 
 // mayCall reports whether a request may start now: a group is ready, and fewer than
-// InFlight requests are under way. During another request, a request with room waits for
-// further items up to Options.Linger, except during Flush and after Close.
+// InFlight requests are under way. While another request is under way, a request that is
+// not full yet waits for more items, up to Options.Linger. It does not wait during Flush
+// or after Close.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false

@@ -81,8 +81,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// If the room that an item leaves is enough for several waiting callers, all of them are
-// admitted at once.
+// When a large item leaves the buffer, all waiting callers that fit into the freed room
+// are admitted immediately.
 func TestAllForWhomThereIsRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		q := newQueue(100, 1000)
@@ -191,7 +191,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		}
 		b.items = 0
 		began := time.Now()
-		for i := n - 1; i >= 0; i -= 2 { // every second waiter from the end, then the others
+		for i := n - 1; i >= 0; i -= 2 { // every second waiter; the next loop removes the others
 			b.waiters.Remove(places[i])
 			b.admit()
 		}

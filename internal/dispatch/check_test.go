@@ -76,8 +76,8 @@ func (c *modelSender) checkReport(rec *record, r report) {
 }
 
 // reordered returns the items reported as stored although the service had stored a later
-// item of their group before. With skipReported, it leaves out items reported with
-// Overtaken, because the dispatcher has noticed their order.
+// item of their group first. With skipReported, it leaves out items whose report had
+// Overtaken set, because these reports admit the wrong order.
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {
@@ -112,9 +112,9 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// All groups must be removed, with one exception: an empty queue stays in the list of
-	// ready groups or in the heap of delayed groups (queued) if its items were withdrawn
-	// there.
+	// The queues of all groups must be removed. An empty queue may remain only in the
+	// list of ready groups or in the heap of delayed groups (queued), because withdrawing
+	// its items does not remove it from there.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -59,8 +59,8 @@ var (
 type Sender[M any] interface {
 	// Admit decides which items may be in the next request: it sets admissions[i] for
 	// items[i]. The worker calls Admit before each attempt. Items of one group are
-	// adjacent; after an item that is not sent, the later items of its group must get
-	// Hold. Admit may block for a bounded time.
+	// adjacent. If an item does not get Send, all later items of its group must get Hold.
+	// Admit may block for a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
 
 	// Prepare does work in advance, so that the next Admit of the items is quick. The
@@ -73,12 +73,12 @@ type Sender[M any] interface {
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
 	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
-	// called once for each item, except after an answer that SQS stored the item: the
+	// called once for each item, except if an answer shows that SQS stored the item. The
 	// fate is then Stored without a call.
 	//
 	// A withdrawn item may still be in a request when Conclude is called. This request's
-	// answer no longer changes the outcome. The returned fate must stay true: Admit must
-	// never let the item be sent later.
+	// answer no longer changes the outcome. After Conclude, Admit must never let the item
+	// be sent. Otherwise, a returned fate such as NotStored could become false.
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release is called once for each item that was passed to Conclude, as soon as no
@@ -233,7 +233,7 @@ type Dispatcher[M any] struct {
 	watchdog *time.Timer // calls watchReporters
 	watching bool        // the watchdog timer is set
 	// seen is the number of reported outcomes at the last run of watchReporters. If the
-	// number has not grown since, reports block.
+	// next run finds the same number, the reporters are blocked.
 	seen    uint64
 	visited uint64 // number of items that withdrawals have looked at; only tests read it
 
@@ -278,9 +278,9 @@ func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.
 // item must not be submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room returns an item's bytes in the buffer: its size, at most the size of the whole
-// buffer. A larger item is never sent, because the sender refuses it; without the
-// maximum, it would wait for room forever and never be refused.
+// room returns the bytes that an item takes in the buffer: its size, or the size of the
+// whole buffer if the item is larger. Without this limit, a larger item would wait for
+// room forever. With it, the item enters the buffer, and the sender refuses it.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
 // Submit adds items with reserved room to the ends of their groups. If the dispatcher is

@@ -11,7 +11,7 @@ import (
 type epoch struct {
 	items  int           // items without a reported outcome
 	sealed bool          // a Flush has ended this epoch, so new items join a later one
-	done   chan struct{} // closed when the epoch is sealed and empty
+	done   chan struct{} // closed when sealed is true and items is 0
 }
 
 // leaveEpoch counts an item out of its epoch after the report of its outcome.
@@ -63,8 +63,9 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// seal ends the current epoch: Flush waits for all items of the epochs until now, and new
-// items join a new epoch. It returns all epochs with items.
+// seal ends the current epoch if it has items, so that later items join a new epoch. It
+// returns all epochs with items. Flush waits for these. An epoch counts the items
+// submitted between two calls of Flush.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {

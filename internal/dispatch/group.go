@@ -9,10 +9,12 @@ import "time"
 // heap of delayed groups, or without an item to send. An empty queue is reused for another
 // group.
 type groupQueue[M any] struct {
-	group       string
-	itemList[M]             // undecided items, and decided items that may not leave yet
-	outcomes    itemList[M] // outcomes that are not reported yet
-	reporting   *Item[M]    // the item whose report is running
+	group string
+	// Items without an outcome, and items whose outcome may not be reported yet (see
+	// leave).
+	itemList[M]
+	outcomes  itemList[M] // outcomes that are not reported yet
+	reporting *Item[M]    // the item whose report is running
 
 	prepared int // items of this group prepared in advance for a later request
 
@@ -28,8 +30,9 @@ type groupQueue[M any] struct {
 	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the next item to send, or nil. It returns nil while an earlier
-// item is in a request or in a call of Prepare, to keep the order of the group.
+// firstWaiting returns the next item to send, or nil. It skips items with an outcome. If
+// the first other item is in a request or in a call of Prepare, it returns nil, because
+// sending a later item would break the order of the group.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -57,8 +60,8 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayBeStoredBefore reports whether an earlier request than the last request of stored
-// may have stored the receiver.
+// mayBeStoredBefore reports whether SQS may have stored this item in a request before the
+// last request of the other item (parameter stored).
 func (it *Item[M]) mayBeStoredBefore(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }

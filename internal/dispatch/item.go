@@ -60,13 +60,13 @@ type Item[M any] struct {
 	recording bool           // the outcome is reported only when the store has recorded it
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred  bool           // Admit answered Later or Change; the item's time for retries runs since then
+	deferred  bool           // Admit has answered Later or Change; the time for retries counts from first
 	prepared  bool           // Prepare is running for the item, or has returned
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0
 	overtaker uint64         // the first request that may have stored a later item with a decided outcome; 0 for none
 
-	delay time.Duration // set by Admit before it answers Later; only the worker reads it
+	delay time.Duration // set by Delay, for the answer [Later] of Admit; only the worker reads it
 }
 
 // Attempts returns the number of requests with the item. The sender may call Attempts in
@@ -118,9 +118,9 @@ func (it *Item[M]) recorded(ok bool) {
 }
 
 // isRecording reports whether the report of an item waits until the store has recorded
-// the item. The caller holds the lock. An outcome decided during a request does not wait
-// for the store. In this phase (decidedInFlight) isRecording must not read the field
-// recording, because Sender.Send may be setting it (MarkRecording).
+// the item. The caller holds the lock. In phase decidedInFlight the report does not wait.
+// Sender.Send may then be setting the field recording without the lock (MarkRecording),
+// so isRecording must not read it.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
 // MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. A
@@ -201,8 +201,9 @@ const (
 	Known
 )
 
-// Call identifies the items of one call. After a failure of one item, later items of the
-// same group and call are not sent. The zero value is ready to use.
+// Call marks items that one function call submitted together. If one of them fails, later
+// items of the same group and Call are not sent, unless the policy is NeverPause. The
+// zero value is ready to use.
 type Call struct {
 	stopped map[string]*Pause // the failure that stops each group; guarded by Dispatcher.mu
 }

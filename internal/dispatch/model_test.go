@@ -47,7 +47,7 @@ type modelSender struct {
 	revise func(*item)
 	giveUp func(*item) time.Time
 
-	submitting sync.Mutex // held during Submit, so that record.place is the order of submission
+	submitting sync.Mutex // held during Submit, so that the numbers in record.place follow the order of submission
 	places     int
 
 	mu        sync.Mutex
@@ -73,9 +73,8 @@ type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// The start of the first attempt without a clear answer, since when it is unknown
-	// whether the event is stored. Zero without such an attempt, or after a later answer
-	// that proves that the event is stored.
+	// doubt is the start of the first attempt without a clear answer. It is zero without
+	// such an attempt, or when a later answer has proved that the event is stored.
 	doubt   time.Time
 	flights int // attempts under way
 }
@@ -286,9 +285,9 @@ func (c *modelSender) Admit(items []*item, admissions []Admission) {
 		}
 		if admissions[i] == Send {
 			c.mu.Lock()
-			// For an item withdrawn during Admit, Conclude has returned a fate such as
-			// "not stored". The item must not be sent now, because the fate must stay
-			// true.
+			// If the item was withdrawn while Admit ran, Conclude has already returned
+			// its fate, for example NotStored. Do not send the item now: the fate would
+			// become false.
 			if r := c.items[it.Message.n]; r.concluded > 0 {
 				admissions[i] = TooLate
 			} else {

@@ -196,9 +196,9 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. Later the sender learns that the event is stored. When
-// the event is submitted again, no request is made, and Release returns the fate Stored.
-// This ends the pause.
+// An item in doubt pauses its group. Later the sender learns that the event is stored,
+// and the event is submitted again. No request is made. Release returns Stored for the
+// event that caused the pause, so the pause ends.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -234,8 +234,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// first and again are two items with one event, which is still in doubt. Item
-		// second has paused the group.
+		// The items first and again have the same event, which is still in doubt. But the
+		// pause was caused by the item second, so again is not sent.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)

@@ -22,8 +22,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 		}
 	}
 	for {
-		// Choose one more item in each group that has the fewest prepared items. The groups
-		// then have equal numbers of prepared items, so their items share requests.
+		// Choose one more item in each group with the fewest prepared items. If all
+		// groups have equally many, each later request can take an item from every group.
 		fewest, groups := 0, 0
 		for _, it := range last {
 			switch n := it.queue.prepared; {

@@ -18,8 +18,8 @@ func preparing() Options {
 	return o
 }
 
-// During a request of a group, the group's next items are prepared, in calls of at most
-// half of Options.Prepared items. Afterwards the items are sent in order.
+// During a request for a group, Prepare gets the group's next items. One call gets at
+// most half of Options.Prepared items. Afterwards the items are sent in order.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take

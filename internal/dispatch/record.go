@@ -101,8 +101,8 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 // recordGroup applies one request's answers to the items of one group, and returns the
 // number of items with an answer. entries is the number of all items in the request.
 func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// A failed item before a stored item of the same request was overtaken. A retry would
-	// be out of order.
+	// Find the last item that this request stored. Failed items before it get no retry,
+	// because a retry would be out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -135,8 +135,8 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 			if a.Fate == attempt.Stored {
 				d.endPause(it)
 			} else {
-				// The report of the outcome may be running, so the outcome must not
-				// change. release needs the error code only.
+				// The outcome is already decided, and perhaps being reported, so it must
+				// not change. Only pass the error code to release().
 				d.release(it, a.Code, now)
 			}
 			it.recording = false // the decided outcome does not wait for the store
@@ -176,11 +176,10 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 	return sent
 }
 
-// takeBack undoes the start of an attempt that was not made: the attempt does not count,
-// and notSent decides whether the item waits again. Admit may leave an item out of a
-// request. Prepare also takes items like an attempt, and takeBack returns them
-// afterwards. If the outcome of the item was decided meanwhile, takeBack only calls the
-// sender's Release.
+// takeBack undoes startAttempt for an item that was not sent, because Admit left it out
+// or because it was only prepared. The attempt does not count, and notSent decides
+// whether the item waits in its queue again. If the outcome of the item was decided
+// meanwhile, takeBack only calls the sender's Release.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -230,11 +229,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item of
-// the group. Sequence numbers increase within a group, so an item with a higher number than
-// a later item was stored after it. This happens if an earlier request stored the later
-// item, and the answer to that request was lost. Duplicates are left out, because their
-// numbers come from an earlier submission.
+// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item
+// of the group. SQS gives increasing sequence numbers within a group, so the later item
+// then has the lower number. This happens if an earlier request stored the later item,
+// and its answer was lost. Duplicates are left out, because their numbers come from an
+// earlier submission.
 func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -273,8 +272,8 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 }
 
 // decide sets the outcome of an item and asks Sender.Conclude for its fate. Unless the
-// item is stored or the policy is NeverPause, later items of its group and Call are not
-// sent.
+// item is stored or the policy is NeverPause, later items of the group with the same
+// Item.Call are not sent.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -289,11 +288,10 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the given request may have stored a later item of the
-// receiver's group. The later item has its outcome (in doubt), so it stays unknown
-// whether SQS stored it. If a request with a higher number stored the receiver, the
-// receiver counts as overtaken. If the receiver is not stored yet, its field overtaker
-// keeps the lowest such request number.
+// noteOvertaker records that the given request may have stored a later item of the group.
+// That item already has its outcome, so nothing more is learned about it. If a request
+// with a higher number stored this item, and it is not a duplicate, Outcome.Overtaken is
+// set. Until this item is stored, overtaker keeps the lowest such request number.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -324,10 +322,10 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, pauseEnd, now)
 }
 
-// leave moves the decided items at the front of a group's queue to the list
-// groupQueue.outcomes, from which they are reported. A stored item must stay while an
-// earlier request may have stored a later item, because Outcome.Overtaken is not certain
-// before the later item's fate is known.
+// leave moves decided items from the front of a group's queue to the list
+// groupQueue.outcomes, from which they are reported. It stops at a stored item if an
+// earlier request may have stored an undecided later item, because Outcome.Overtaken is
+// not certain yet.
 func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
@@ -358,7 +356,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			it.recorded(false)
 		}
 		if it.isStored() && !it.duplicate && g.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // the fate of a later item is unknown: report the possibility
+			it.Outcome.Overtaken = true // SQS may have stored a later item before this one
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

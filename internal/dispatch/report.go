@@ -96,9 +96,10 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is the watchdog. If groups have outcomes, and none was reported since
-// its last run, it starts more reporters, at most doubling their number. It also frees
-// the buffer space of reported items (returnRoom), because blocked reporters cannot.
+// watchReporters is called by the timer watchdog. If outcomes wait, and no outcome was
+// reported since the previous call, it starts more reporters, at most doubling their
+// number. It also gives the room of reported items back to the buffer (returnRoom),
+// because blocked reporters cannot do this.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
@@ -149,8 +150,8 @@ func (d *Dispatcher[M]) reportLoop() {
 			it.inOutcomes = false
 			g.reporting = it
 			if d.freed > 0 {
-				// freed is the room of items that were reported. If this call of Report
-				// blocks, watchReporters gives this room back to the buffer.
+				// The buffer still counts d.freed items that were already reported. If
+				// the next report blocks, watchReporters frees their room.
 				d.setWatchdog()
 			}
 			d.mu.Unlock()
@@ -192,9 +193,9 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// freeBatch is the number of reported items whose room a reporter gives back to the
-// buffer at once. Without further outcomes it does so earlier. Giving back each item's
-// room would wake a waiting caller of Reserve each time, which costs more than the
+// freeBatch is the number of reported items after which a reporter gives their room back
+// to the buffer, in one step. It does so earlier if no outcomes wait. A step for each
+// item would wake a waiting caller of Reserve each time, which costs more than the
 // report.
 const freeBatch = 64
 
@@ -257,9 +258,9 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.reportAll(out, false)
 }
 
-// addOutOfTurn adds an item to the list out. Withdraw reports the items of this list
-// itself, without waiting for earlier items of their groups or for the store. The item
-// has left its queue.
+// addOutOfTurn adds an item to the list out. Withdraw then reports the item without
+// waiting for earlier items of its group or for the store. The caller has already removed
+// the item from its group.
 func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.inOutcomes = false
 	if it.isRecording() {

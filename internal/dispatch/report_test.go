@@ -173,8 +173,8 @@ func waitingFor(call *Call, items ...*item) {
 	}
 }
 
-// The report of an item blocks. For a call with later items of the same group, Withdraw
-// still reports these items immediately.
+// While the report of an item blocks, Withdraw immediately reports later items of the
+// same group that belong to the given Call.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

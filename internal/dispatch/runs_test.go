@@ -264,11 +264,11 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service fail at random. With the probability lose, a request gets
-// no answer; each of its entries is then lost with the probability drop+0.3, and stored
-// otherwise. In an answered request, an entry fails with the probability fail. An entry
-// is refused with the probability fail/10, and stored without an answer with the
-// probability lose/10.
+// unreliable makes the service fail at random. The last three parameters are
+// probabilities. A request gets no answer with probability lose. Then each entry is lost
+// with probability drop+0.3, and stored otherwise. In an answered request, an entry fails
+// with probability fail and is refused with probability fail/10. With probability lose/10
+// it is stored, but its answer is missing.
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

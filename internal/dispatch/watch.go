@@ -13,8 +13,9 @@ type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M] // items with this context, in the order of submission
-	// stop ends the watch of the context. It is nil until begin has started the watch. When
-	// the last item leaves the watcher, unwatch moves stop to this item.
+	// stop ends the watch of the context. It is nil until begin has started the watch.
+	// When the last item leaves the watcher, unwatch moves stop to this item, because
+	// stop must not be called under the lock.
 	stop  func() bool
 	ended bool  // the context has ended; no item is sent any more
 	cause error // the context's cause
@@ -61,10 +62,9 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that has left its queue from the watcher of its context. The
-// last item of a watcher must end the watch by calling watcher.stop, but not under the
-// lock. unwatch therefore moves stop from the watcher to the item, and reportItem calls
-// it.
+// unwatch removes an item from the watcher of its context. The item has already left its
+// group's queue. After the last item, the watch must end with a call of watcher.stop, but
+// not under the lock. So unwatch moves stop to this item, and reportItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

@@ -73,19 +73,19 @@ const (
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles: throttles at random, without a quota. A quota
-// throttles no call at a rate far below the quota, but the share of stray throttles is
-// the same at every rate. The pacer therefore compares the share of throttled calls
-// before it lowered the rate with the share at a very low rate. If both are about the
-// same, the throttles are stray: the pacer restores the earlier rate, and from then on
-// expects this share of throttles. An exception is a share above strayMost, because
-// producers that share a quota can cause such throttles for each other.
+// These constants detect stray throttles: SQS throttles calls at random, although no
+// quota is reached. A rate far below a quota gets no throttles from it, but stray
+// throttles hit the same share of calls at every rate. So if a very low rate has about
+// the same share of throttled calls as the earlier rate, the throttles are stray. The
+// pacer then restores the earlier rate and from now on expects this share. A share above
+// strayMost never counts as stray, because producers that share a quota can cause such
+// throttles for each other.
 const (
 	// A rate is very low if it is below this fraction of the calls per second that SQS
 	// accepted before the pacer lowered the rate.
 	strayBelow = 0.15
-	// Throttles are stray only if the share of throttled calls at the very low rate is at
-	// least this fraction of the share before.
+	// Throttles are stray only if the share of throttled calls at a very low rate is at
+	// least this fraction of the share at the earlier rate.
 	strayAlike = 0.5
 	// The largest share of throttled calls that the pacer may regard as stray throttles.
 	strayMost = 0.1
@@ -94,19 +94,21 @@ const (
 	strayFade = 2000
 
 	// With stray throttles, the pacer needs more throttles than usual before it lowers
-	// the rate. A successful call subtracts at least strayCredit times the share of stray
-	// throttles from the sum (type evidence). And the first trial of a higher rate
-	// permits more throttles: strayTrial times the expected number of stray throttles.
+	// the rate. A successful call subtracts strayCredit times the share of stray
+	// throttles from the sum (type evidence), or throttleCredit if that is more. The
+	// first trial of a higher rate also permits strayTrial times the expected number of
+	// stray throttles.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// In two cases the failures do not show how far the quota is below the rate: if more
-	// than heavyShare (75 %) of the calls failed, and if the pacer had no limit so far,
-	// because a quota accepts a burst at first. In both cases the pacer lowers the rate
-	// to searchKeep (an eighth), and then doubles it until SQS throttles calls again.
+	// In two cases the share of failed calls does not show how low the quota is. First,
+	// more than heavyShare (75 %) of the calls failed. Second, the pacer had no limit
+	// yet: SQS accepts a burst above the quota at first. In both cases the pacer lowers
+	// the rate to searchKeep (an eighth), and then doubles it until SQS throttles calls
+	// again.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
@@ -116,13 +118,12 @@ const (
 	// that is too low takes longer to correct. So cutShare is below 1.
 	cutShare = 0.8
 
-	// These constants apply after a failed trial of a higher rate. The rate before the
-	// trial is called the held rate. If SQS accepted fewer calls per second during the
-	// trial than nearHeld (1.5) times the held rate, the pacer returns to the held rate,
-	// perhaps slightly corrected. The correction: trialKeep times the accepted calls per
-	// second is an estimate of the best rate. If the estimate is above the held rate, the
-	// held rate grows by trialWeight (a quarter) of the difference. The weight is small,
-	// because a trial has few calls.
+	// These constants apply after a failed trial of a higher rate. The held rate is the
+	// rate before the trial. If SQS accepted fewer calls per second during the trial than
+	// nearHeld (1.5) times the held rate, the pacer returns to the held rate, perhaps
+	// slightly corrected: trialKeep (0.95) times the accepted calls per second is an
+	// estimate of the best rate. If it is above the held rate, the pacer adds trialWeight
+	// (a quarter) of the difference. The weight is small, because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -136,28 +137,28 @@ const (
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second // longest time that a rate is held
 
-	// The first trial after a held rate raises the rate by riseFirst (25 %). If this rate
-	// is above the quota, there are clearly more throttles than chance explains. If the
-	// trial succeeds, each further trial raises the rate by riseNext (50 %). After a cut
-	// to an eighth (searchKeep), each trial doubles the rate (riseSearch) until SQS
-	// throttles calls again.
+	// After the pacer has held a rate, the first trial raises it by riseFirst (25 %). If
+	// this is above the quota, there are clearly more throttles than chance explains. If
+	// the trial succeeds, each further trial raises the rate by riseNext (50 %). After
+	// the rate was cut to an eighth (searchKeep), each trial doubles it (riseSearch)
+	// until SQS throttles calls again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial succeeds after trialCalls/rise² successful calls, where rise is the share
-	// by which the trial raised the rate: 160 calls for a rise of 0.25. It takes at least
-	// trialTime. After trialMost, trialCalls successful calls are enough. The first trial
-	// needs the most calls: a quota saves unused calls while the rate is held, and the
-	// trial must first use up these calls.
+	// A trial succeeds after trialCalls/rise² successful calls. For example, if it raised
+	// the rate by a share (rise) of 0.25, it needs 10/0.0625 = 160 calls. It takes at
+	// least trialTime. After trialMost (6 s), trialCalls successful calls are enough. The
+	// first trial needs the most calls: while the rate was held, SQS saved up unused
+	// calls of the quota, and the trial must use these up first.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails when the number of throttles reaches failLeast plus failShare
-	// (2 %) of the trial's successful calls; stray throttles raise this limit
-	// (strayTrial). The limit is low, because a wrong decision costs little: the rate
-	// only returns to about the rate before the trial.
+	// The first trial fails when the number of throttles reaches failLeast + failShare *
+	// (number of successful calls), for example 2 + 0.02 * 100 = 4. Stray throttles raise
+	// this limit (strayTrial). The limit is low, because a wrong decision costs little:
+	// the rate only returns to about the rate before the trial.
 	failLeast = 2
 	failShare = 0.02
 
@@ -180,18 +181,21 @@ type Pacer struct {
 
 	// The pacer holds a rate for some time, and then tries a higher rate. While it holds a
 	// rate, rate equals heldRate. During a trial of a higher rate, rate is above heldRate.
-	heldRate float64 // last held rate; 0 after a cut to an eighth (searchKeep), until the search has found a rate
-	rise     float64 // share by which the trial raises the rate, or else the next trial; 0.25 means by 25 %
+	// heldRate is the last held rate. It is 0 without a limit, and from a cut to an eighth
+	// (searchKeep) until SQS throttles calls again.
+	heldRate float64
+	rise     float64 // share by which the current or the next trial raises the rate; 0.25 means by 25 %
 
-	// These fields describe the current period. A period begins when the rate changes
-	// (not by trimKeep), or after lightTime if fewer calls started than inUse allows.
+	// These fields describe the current period. A period begins when the rate changes,
+	// but not after the small correction trimKeep. A period also ends after lightTime if
+	// there is no limit, or if fewer than 80 % (inUse) of the allowed calls started.
 	since   time.Time // start of the period
 	started float64   // number of requests started in this period
 	// lightRate is the number of calls per second in the last light period, in which fewer
 	// calls started than inUse (80 %) of the allowed calls.
 	lightRate       float64
 	passed, refused float64 // numbers of successful and throttled requests of this period
-	trimmed         bool    // the rate was trimmed in this period (trimKeep)
+	trimmed         bool    // the rate was already corrected in this period (trimKeep)
 
 	// Answers to requests that started before or at this time are ignored (see settleMost).
 	ignoreUntil time.Time
@@ -199,16 +203,16 @@ type Pacer struct {
 	troubles    evidence
 
 	// An alarm means that SQS throttled more calls than chance explains: a sign of a
-	// quota. The field describes the alarm at the highest rate, with its share of
-	// throttled calls. rate is 0 without an alarm, after the detection of stray
-	// throttles, without a limit, and after an alarm with a share above heavyShare.
+	// quota. The field keeps the alarm with the highest rate so far, and its share of
+	// throttled calls. An alarm with a share above heavyShare, the detection of stray
+	// throttles, and the end of the limit reset rate to 0.
 	alarm struct {
 		rate, share float64
 		limited     bool // the pacer had a limit when the alarm occurred
 	}
-	// stray is the average share of stray throttles: calls that SQS throttles without a
-	// quota. mostStray is the share when the pacer last recognised stray throttles, and
-	// an upper bound of stray. Both are 0 before this.
+	// stray is the average share of calls that SQS throttles at random, without a quota.
+	// mostStray is this share when the pacer last recognised such throttles; stray never
+	// exceeds mostStray. Both are 0 until the pacer first recognises such throttles.
 	stray, mostStray float64
 }
 
@@ -236,8 +240,8 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 func (p *Pacer) Start(now time.Time) {
 	age := now.Sub(p.since)
 	if age > lightTime && (p.rate == 0 || p.started < inUse*p.rate*age.Seconds()) {
-		// The light period may belong to a trial of a higher rate. So few calls do not
-		// show whether SQS accepts this rate: undo the trial.
+		// In this period too few calls started to show whether SQS accepts the rate. If
+		// the period is a trial of a higher rate, undo the trial.
 		if p.heldRate > 0 && p.rate > p.heldRate {
 			p.rate /= 1 + p.rise
 			p.heldRate, p.rise = p.rate, riseFirst
@@ -296,9 +300,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate before the alarm. It is called when a much lower
-// rate has about the same share of throttled calls: the throttles are stray, because they
-// do not depend on the rate.
+// restoreAlarmRate restores the rate before the alarm, or removes the limit if there was
+// none. It is called when SQS throttles about the same share of calls at a much lower
+// rate. The cause is then not a quota, and a lower rate does not help.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
@@ -316,7 +320,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	trial := p.rate > p.heldRate
 	switch {
 	case p.rate == 0 || share > heavyShare:
-		// The quota may be much lower than the rate, so begin far below the rate.
+		// The quota may be far below the rate: cut the rate to an eighth, then search
+		// upwards.
 		rate *= searchKeep
 		p.heldRate, p.rise = 0, riseSearch
 	case trial && passedRate < nearHeld*p.heldRate:
@@ -337,11 +342,13 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 }
 
 // usedRate returns the calls per second that started in the current period, at most the
-// allowed rate. If the period is shorter than usedTime, usedRate returns the allowed
-// rate. Without an allowed rate, the result is at least lightRate.
+// allowed rate. A period shorter than usedTime is too short to measure: usedRate then
+// returns the allowed rate. Without a limit, it returns at least lightRate, the rate
+// measured in an earlier period.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// A period that is longer than lightTime is not light (Start ends light periods), so
-	// at least 80 % of the allowed calls have started: return the allowed rate.
+	// Start ends a period after lightTime unless at least 80 % (inUse) of the allowed
+	// calls have started. So in a longer period the result is 80 % to 100 % of the
+	// allowed rate.
 	age := min(now.Sub(p.since), lightTime)
 	if p.rate == 0 {
 		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
@@ -363,8 +370,9 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed:
-		// The rate was trimmed in this period, but SQS still throttles calls. If the
-		// throttles are stray, a lower rate does not help: try a higher rate.
+		// The rate was already corrected in this period, but SQS still throttles calls.
+		// These throttles may be random, so that a lower rate does not help: try a higher
+		// rate.
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))

@@ -312,8 +312,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// After too many calls a caller waits about a second, and not until the rate has made up
-// for all of them.
+// After far too many calls, Wait returns MaxWait (one second), although the rate would
+// need longer to make up for all these calls.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)

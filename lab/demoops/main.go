@@ -136,7 +136,8 @@ type scene struct {
 	Cloud int    `json:"cloud"`
 }
 
-// world has the producer that gets most of the faults, and its queue behind an HTTP server.
+// world has the producer for the faults of causeFaults, and its queue, served by an HTTP
+// server.
 type world struct {
 	queue    *sqstest.Queue
 	server   *httptest.Server
@@ -286,9 +287,9 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	// Do not return before ctx ends, because this also ends the background goroutine. It
-	// must go on storing events: an alert on the failure rate ends only when enough
-	// events succeed.
+	// Wait until ctx ends. A return would also end the background goroutine, which must
+	// go on storing events: an alert on the failure rate ends only when enough events
+	// succeed.
 	<-ctx.Done()
 	return nil
 }

@@ -88,9 +88,9 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks two operators of Semgrep, focus-metavariable and metavariable-regex, in
-// item p of a rule. The metavariable that an operator names must be in the set bound of
-// the metavariables that the rule's patterns bind. A regular expression must compile.
+// uses checks item p of a rule if it has the Semgrep operator focus-metavariable or
+// metavariable-regex. The operator may only name a metavariable that the rule's patterns
+// bind (the parameter bound). A regular expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

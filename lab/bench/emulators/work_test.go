@@ -106,7 +106,8 @@ func TestWorksSeeWhatFails(t *testing.T) {
 	}
 }
 
-// notKept puts every second message into another queue.
+// notKept is a server that loses sent messages: it puts every second message into another
+// queue, from which nothing is received.
 func notKept() http.Handler {
 	other, _ := sqstest.NewQueue(sqstest.Config{Name: "other.fifo"})
 	server := sqstest.NewServer(other)

@@ -69,8 +69,8 @@ func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInpu
 	return nil, ctx.Err()
 }
 
-// errorBytes is the size of the errors of the client failing, for each event of the
-// request.
+// errorBytes is the size of an error for each event of the request. The errors come from
+// the client type named failing.
 const errorBytes = 10_000
 
 // failing is a client that answers each request with status 502, so each event stays in

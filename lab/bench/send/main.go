@@ -81,8 +81,8 @@ type side struct {
 	send  func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
 	least float64 // minimum rate, as a share of the rate of the hand-written loop in the first row
 	// most is the maximum processor time, as a share of the hand-written loop's time in
-	// the first row. A row with a most must also make at most as many allocations per
-	// event as the first row.
+	// the first row. If most is not 0, the row must also make at most as many allocations
+	// per event as the first row.
 	most float64
 	// bound is the highest possible rate in messages per second if the order of each
 	// message group is kept; 0 means that it is not known.
@@ -110,10 +110,10 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound: each message of a group waits for the answer to the
-// previous one, so the number of groups and the latency limit the rate. 70 % of this
-// limit meets the target, even if the hand-written loop is faster, because the loop does
-// not keep the order.
+// boundBy sets the field bound. Each message of a group waits for the answer to the
+// previous one, so the number of groups and the latency limit the rate. At least 70 % of
+// this bound meets the target, however fast the hand-written loop is, because that loop
+// does not keep the order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -16,9 +16,9 @@ import (
 // quotas prints the cost of a store's Quota for a claim and its completion. It measures
 // four databases in turn: without the index of unfinished operations, with the index,
 // with a quota, and with a quota when the scope already has 1,000 unresolved operations.
-// Each round gives one ratio to the first database, and the output has the median over
-// the rounds. The processor time is the time of this process, without the PostgreSQL
-// server.
+// The rate and the processor time of each are compared with the first database in every
+// round. The output has the medians of these ratios. The processor time is the time of
+// this process, without the PostgreSQL server.
 func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect, length time.Duration, rounds int) {
 	ctx := context.Background()
 	sides := []struct {

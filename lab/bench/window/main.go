@@ -2,14 +2,14 @@
 // with a Go map with expiry and with several caches. It prints the times of each, the
 // ratios to the times of package window, and which targets are missed.
 //
-// Each of the compared implementations is called a side. Each side runs in a process with
-// one processor. The sides take turns of a few milliseconds to seconds. The measure is the
-// processor time of the process, including garbage collection, so the ratios are stable on
-// a busy machine. A claim is one call of a side: it asks whether an ID was seen in the last
-// five minutes, and remembers the ID. The times of the claims are simulated, such that n
-// IDs are remembered (live) at a time. Every answer is checked: a side that treats a live
-// ID as new, or still knows an ID after the five minutes, would make a program lose an
-// event.
+// Each compared implementation (called a side) runs in a process with one processor. The
+// sides take turns of a few milliseconds to seconds. The measure is the processor time of
+// the process, including garbage collection, so the ratios are stable on a busy machine.
+// In each call, called a claim, a side reports whether it saw an ID in the last five
+// minutes, and remembers the ID. The times of the claims are simulated, such that n IDs
+// are remembered (live) at a time. Every answer is checked: a side must not treat a live
+// ID as new, nor still know an ID after the five minutes. Either mistake would make a
+// program lose an event.
 //
 // The exit code is 1 if a target is missed. The command needs Linux.
 package main
@@ -67,9 +67,9 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// The number n is what arrives in five minutes of simulated time. The phase
-			// "fill" claims 5 % more IDs, so its first IDs have expired before the phase
-			// "memory" counts the bytes.
+			// In five minutes of simulated time, n IDs arrive. All rounds of the phase
+			// "fill" together claim 5 % more, so the first IDs have expired before the
+			// phase "memory" counts the bytes.
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, stallClaims
