@@ -189,8 +189,8 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 		sealed()
 		return
 	}
-	// Claim and finish about 10,000 keys. The callers then claim these keys again, at
-	// random: these claims are the duplicates.
+	// The 64 callers claim and finish about 10,000 keys. Then they claim these keys again,
+	// at random: these claims are the duplicates.
 	var settled []idempotency.Claim
 	var wg sync.WaitGroup
 	var mu sync.Mutex
