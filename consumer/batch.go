@@ -180,9 +180,9 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch has to end:
-// SQS did not confirm the delete, so the message may come back before later messages of
-// the group; or a newer receive contains the group again.
+// remove deletes the first message of a batch. It returns false if the batch must end,
+// because SQS did not confirm the delete, or because a newer receive contains messages of
+// the group. A message without a confirmed delete may come back before later messages.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)

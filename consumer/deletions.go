@@ -45,18 +45,18 @@ func (e *engine) flush(now bool) {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// If a message's visibility timeout has ended or ends soon, try its delete only
-		// once: SQS accepts the delete if no other consumer has received the message
-		// since, and otherwise refuses it.
+		// A message whose visibility timeout has ended or ends soon gets only one delete
+		// attempt. SQS accepts this delete if no other consumer has received the message
+		// since. After an attempt without an answer, give up.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// During a DeleteMessageBatch call, do not start another call for fewer than ten
-	// deletes. When the call ends, its groups continue and soon have messages to delete,
-	// and one call can take all these deletes.
+	// With fewer than ten deletes, wait for more (unless now is true) while handlers run
+	// or wait, or a DeleteMessageBatch call is under way. After the call, the groups of
+	// its messages continue and soon delete more messages.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

@@ -166,7 +166,7 @@ func TestParkHead(t *testing.T) {
 	}
 }
 
-// Defer pauses the group and counts no attempt.
+// An error of Defer pauses the message's group, and the next attempt has the same number.
 func TestDefer(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a received message until its delete or the end of its batch. A batch has one
-// group's messages of one receive (see groupBatch).
+// item is a received message. The consumer drops the item after the message's delete, or
+// when its batch ends (the messages of one group from one receive).
 type item struct {
 	raw      types.Message
 	group    string

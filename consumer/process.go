@@ -137,7 +137,7 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 		if o, ok := c.acquireClaim(ctx, it, m); !ok {
 			return o
 		}
-		m, _ = c.decode(it) // m.Repeated depends on the claim granted now
+		m, _ = c.decode(it) // update m.Repeated from the new claim
 	}
 	if !it.claim.unrecorded {
 		o := c.call(it, func() error { return c.config.Handle(ctx, m) })
@@ -315,8 +315,9 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 		return outcome{kind: busy, err: err}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded. With kind busy there is another attempt, whose claim
-		// shows whether the store has recorded the success.
+		// The commit may have succeeded despite the error. Kind busy leads to another
+		// attempt. If the store has recorded the success, the claim of that attempt finds
+		// it.
 		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)}
 	}
 	return outcome{kind: handled}

@@ -140,8 +140,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers at the given time, because a limit on the
-// receives (see limitReceives) ends then.
+// wakeReceiversAt wakes the waiting receivers at the given time, when a limit on receives
+// (see limitReceives) ends.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()

@@ -90,8 +90,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 }
 
 // A shutdown makes messages visible again only after the last receive has ended. The
-// shutdown interrupts a receive and repeats it with the same attempt ID; if messages were
-// visible by then, SQS would deliver them to this consumer again.
+// shutdown interrupts a receive and repeats it with the same attempt ID. Messages visible
+// before the repeated receive ends could be received again by this consumer.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

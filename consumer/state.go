@@ -75,7 +75,7 @@ type engine struct {
 	cond *sync.Cond // wakes waiting receivers and calls of release
 
 	batches map[*groupBatch]struct{}
-	byGroup map[string][]*groupBatch // the first batch is handled; the later ones wait for its end
+	byGroup map[string][]*groupBatch // the first batch is in progress; later batches wait until it ends
 	count   [numberOfStates]int
 	stats   Stats
 
@@ -161,9 +161,10 @@ type schedule struct {
 	waiting      []*waiter
 	waitingAlone []*waiter // each waits until no other handler runs
 
-	//	// a receive before this time asks for one message, and at most four receives run
+	// Until singleUntil, each receive asks for one message, and at most four receives
+	// run.
 	singleUntil time.Time
-	//	// a receive before this time starts only while all groups in hand are blocked
+	// Until aloneUntil, a receive starts only while all batches in memory are blocked.
 	aloneUntil time.Time
 }
 

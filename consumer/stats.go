@@ -8,13 +8,15 @@ type Stats struct {
 	Duplicates        int64 // deliveries of keys with a recorded success
 	Failures          int64 // failed attempts
 	Deferred          int64 // attempts whose handler returned an error of Defer
-	Waits             int64 // attempts that must be repeated because of the store, the database, Probe or another consumer
-	Parked, Skipped   int64
-	Blockades         int64 // times that a group was blocked
-	Deleted           int64
-	DeleteRetries     int64
-	Released          int64 // messages made visible again, at a shutdown or after the loss of an earlier message of the group
-	Lost              int64 // messages not surely deleted: their visibility timeout ended, or was about to end, before the delete
+	// Waits counts attempts to repeat: the store, the database or Config.Probe gave no
+	// clear answer, or another consumer has claimed the event.
+	Waits           int64
+	Parked, Skipped int64
+	Blockades       int64 // times that a group was blocked
+	Deleted         int64
+	DeleteRetries   int64
+	Released        int64 // messages made visible again, at a shutdown or after an earlier message of the group was lost (see Lost)
+	Lost            int64 // messages not surely deleted: their visibility timeout ended, or was about to end, before the delete
 
 	// InHand is the number of received messages that the consumer still keeps, and Bytes
 	// is the size of these messages. Running is the number of running handlers. Sleeping

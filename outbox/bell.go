@@ -26,7 +26,7 @@ type Bell struct {
 	ctx    context.Context
 
 	mu      sync.Mutex
-	rung    bool // Ring was called since the last notification
+	rung    bool // true from a call of Ring until its notification begins
 	running bool
 	closed  bool
 	idle    sync.WaitGroup

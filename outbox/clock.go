@@ -13,11 +13,11 @@ import (
 // It compares the time of the transaction (now) with the largest time in the leader's row
 // (seen). The transaction holds the lock on the leader's row.
 //
-// After a step back, the time since each first attempt is unknown, so watchClock makes
+// After such a step, the time since each first attempt is unknown, so watchClock makes
 // all possibly sent messages late (too old for a safe resend). It also sets the end of
-// the leader's lease to leaseUntil: the recorded end is a time of the old clock, which
-// the new clock reaches much later. Sends in flight continue, because their deadlines
-// follow the clock of their process.
+// the leader's lease to leaseUntil. Without this, other relays would wait too long,
+// because the new clock reaches the old end late. Sends in flight continue, because their
+// deadlines follow the clock of their process.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {
@@ -37,10 +37,10 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds, as
-// before a step of the database's clock. After a backward step of more than five seconds,
-// it also moves the lease's end in the database back: relays waiting for this end would
-// otherwise wait longer by the step.
+// shortenLease returns the remaining time of the leader's lease in microseconds. A
+// backward step of the database's clock does not lengthen this time. After a step of more
+// than five seconds, shortenLease also moves the lease's end in the database back,
+// because other relays wait for this end.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -93,10 +93,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded in spite of the error, so new rows may be marked
+		// The commit may have succeeded despite the error, and may have marked new rows
 		// as possibly sent. The relay does not send these rows, and its next commit
-		// removes the marks. ErrBadConn makes package sql close the connection, which may
-		// still be in the transaction.
+		// removes the marks. The connection may still be in the transaction; ErrBadConn
+		// makes package sql close it.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, b := range p.batches {
 			if b.untried {
@@ -172,7 +172,7 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans holds the decisions of a commit about the picked rows.
+// plans is the result of plan(): what to do with the rows that pick() has read.
 type plans struct {
 	batches     []*rowBatch
 	toMark      []groupRange
@@ -181,9 +181,9 @@ type plans struct {
 	bytes       int         // total size of the messages in the field batches
 }
 
-// plan decides about the rows of each group, which are sorted by group and position. now
-// is the database's time; requestedAt is the relay's time just before the request for
-// now.
+// plan decides for each group whether to send its rows, to complete them without a send,
+// or to stop the group. rows are sorted by group and position. now is the database's
+// time, and requestedAt is the relay's time just before it asked the database for now.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]

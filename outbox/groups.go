@@ -30,9 +30,9 @@ type GroupStats struct {
 	Age time.Duration
 
 	// FirstAttempt is the start of the first message's first attempt, if the message was
-	// possibly sent and is unconfirmed; otherwise zero. LateIn is the time until SQS may
-	// have forgotten this attempt (late). With FirstAttempt set and LateIn 0, the message
-	// is late now.
+	// possibly sent and is unconfirmed; otherwise zero. LateIn is the remaining time in
+	// which SQS certainly remembers this attempt. If FirstAttempt is set and LateIn is 0,
+	// the message is late: SQS may have forgotten the attempt.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }

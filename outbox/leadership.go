@@ -25,12 +25,14 @@ type leadership struct {
 	ending    atomic.Bool   // no further message may be sent
 
 	inFlight        map[string]*rowBatch
-	readyBatches    chan *rowBatch // batches whose next row may be sent; has room for all batches
+	readyBatches    chan *rowBatch // batches whose next row may be sent; the buffer has room for all batches
 	finishedBatches chan *rowBatch
-	toUnmark        map[string]int64 // position for each group: rows after it are marked as possibly sent but were not, and the next commit removes their marks
-	cursor          string           // the group at which the previous pick ended; the next pick starts after it
-	moreWaiting     bool             // the previous pick may have left waiting rows
-	failures        int              // consecutive database errors
+	// toUnmark maps a group to a position. The rows after it are marked as possibly sent
+	// but certainly not stored. The next commit removes their marks.
+	toUnmark    map[string]int64
+	cursor      string // last group that pick() read; the next pick() starts after it
+	moreWaiting bool   // the previous pick may have left waiting rows
+	failures    int    // consecutive database errors
 }
 
 func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Instant) *leadership {

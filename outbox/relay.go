@@ -40,10 +40,10 @@ type Relay struct {
 	running atomic.Bool
 	once    sync.Once
 
-	// confirmed lists the rows that the next commit deletes: SQS has confirmed their
-	// messages, or they are late and the policy is LateAssumeSent. The list survives the
-	// end of a leadership, because a confirmation holds for every leader. The goroutine
-	// of Run owns confirmed.
+	// confirmed lists the rows that the next commit deletes. Either SQS has confirmed
+	// their messages, or the messages are late (too old for a safe resend) and
+	// Config.Late is LateAssumeSent. The list remains when a leadership ends, because
+	// these rows need no send by any leader. Only the goroutine of Run uses confirmed.
 	confirmed []completion
 
 	mu    sync.Mutex

@@ -29,9 +29,9 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true for the first batch that marked its rows as possibly sent. At the
-	// end of this batch the relay removes the marks of rows certainly not stored. An
-	// older mark stays, because the earlier attempt may have stored the row.
+	// untried is true if no row of this batch was marked as possibly sent before. Then
+	// the relay removes, at the end of the batch, the marks of rows certainly not stored.
+	// Older marks stay, because an earlier attempt may have stored their rows.
 	untried bool
 
 	// receipts has the receipts of the confirmed rows, in order. err is the next row's

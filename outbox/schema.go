@@ -49,9 +49,9 @@ var schema = &sqldb.Schema{
 }
 
 // Positions begin at 1 in each group. Times are microseconds since 1970. A row of
-// outbox_attempts belongs to a group: its messages from from_position to to_position were
-// possibly sent, the first attempt at first_attempt. With to_position below
-// from_position, no message was possibly sent.
+// outbox_attempts describes one group. The group's messages from from_position to
+// to_position were possibly sent, the first attempt at first_attempt. If to_position is
+// below from_position, no message was possibly sent.
 const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL

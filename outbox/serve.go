@@ -169,9 +169,9 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a batch may be sent. All rows of a batch
-// are marked with one time, and ResendFor counts from this time. So a batch of untried
-// rows stops after a quarter of ResendFor: each sent row has three quarters left for
+// mayBegin reports whether the next message of a batch may be sent. ResendFor counts from
+// the marking of the batch, for all its rows. In a batch of untried rows, only the first
+// may be sent after a quarter of ResendFor. So each sent row has three quarters left for
 // repeated attempts. The remaining rows are marked again later, with a new time.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())

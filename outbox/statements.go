@@ -63,14 +63,15 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// After the database's clock was set back by ?1 microseconds, move the times of
-		// first attempts back by ?1, too. In any case move each time back to ?2 or
-		// earlier (now minus ResendFor), so that the messages are late.
+		// ?1 is the backward step of the database's clock in microseconds; ?2 is now
+		// minus ResendFor. Move the time of each first attempt back by ?1, and at least
+		// to ?2, so that the messages are late.
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
-		// Read up to ?5 rows of each group in query available, without rows after the
-		// first ?6 bytes of the group.
+		// Read at most ?5 rows of each group in query available, ordered by group and
+		// position. Stop after the row that brings the size of all rows to ?6 bytes or
+		// more.
 		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

@@ -23,8 +23,8 @@ type attempt struct {
 	tagged   bool // the message has the replay attribute
 }
 
-// fits reports whether the next item may be sent now: without messages in flight, or up
-// to BytesInFlight bytes together with them.
+// fits reports whether the next item may be sent now: no messages are in flight, or the
+// messages in flight and this item together have at most BytesInFlight bytes.
 func (r *runner) fits() bool {
 	if len(r.ready) == 0 || r.inFlight == 0 {
 		return true
@@ -136,10 +136,10 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides again whether to send an item, if the source now knows more about its
-// delivery than the plan, for example that SQS confirmed it. f is the item as the source
-// has it now. The plan's decision stays if an earlier attempt is in doubt, or if the item
-// was resolved with ResolutionNoEffect. recheck returns the attempt to make, or nil.
+// recheck decides again whether to send an item if the source now knows more about the
+// delivery, for example that SQS confirmed it. f is the item as read again from the
+// source. The plan's decision stays if an earlier attempt is in doubt, or if an operator
+// resolved the item with ResolutionNoEffect. recheck returns the attempt to make, or nil.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
@@ -281,8 +281,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record stores the outcome m of a group's first item in memory, for the next save().
-// Then it moves the group to its next item, or stops the group.
+// record sets the outcome m of a group's first item. The next save() writes m to the
+// journal. Then record moves the group to its next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *journalEntry) {
 	m.Kind, m.At = entryEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

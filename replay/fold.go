@@ -12,10 +12,10 @@ type variants struct {
 	distinct map[eventKey][]int
 }
 
-// joinRecords finds items with the same message, that is, the same event, group and body
-// hash. It adds the status and the times of the later items to the first item, and gives
-// the later items the reason reasonRepeated. It ignores drifted items and items without a
-// dedupe key.
+// joinRecords finds items with the same message: equal event, group and body hash. It
+// adds the status and times of later items to the first item, and gives the later items
+// the reason reasonRepeated. It ignores items without a dedupe key and items with
+// ActionDrift.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, distinct: make(map[eventKey][]int, len(all))}
 	for i := range all {
@@ -31,8 +31,8 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	// Repeated items get the status and times of the first item, so that a filter selects
-	// all of them or none.
+	// Items with reasonRepeated get the first item's status and times. So the plan's
+	// filter selects all items of a message, or none.
 	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)
@@ -58,8 +58,8 @@ func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// The joined Sent is the time range in which SQS may have accepted the message. A
-	// pending item was never sent and adds nothing.
+	// Sent becomes the time range in which SQS may have accepted the message. A pending
+	// item was never sent, so its Sent does not count.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status
@@ -71,12 +71,12 @@ func (p *PlannedItem) join(other *PlannedItem) {
 	case a == nil:
 		p.Sent = other.Sent
 	case b != nil:
-		if b.From.Before(a.From) { // zero From: no lower bound, and earlier than any other time
+		if b.From.Before(a.From) { // a zero From means no lower bound, and is before any other time
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		// An item with To zero has no latest time of its send: NewPlan sets To to the
-		// time of the plan.
+		// If the latest possible send time of one item is unknown (To is zero), the
+		// joined To is zero too. NewPlan then sets To to the time of the plan.
 		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}

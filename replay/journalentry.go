@@ -24,8 +24,8 @@ type journalEntry struct {
 
 	// Refuted reports that certainly no attempt since the last entry of kind entryTry
 	// stored the item. NoResend forbids a resend although the outcome is unknown: SQS
-	// stored other content in place of the item, and might suppress the item as a
-	// duplicate of it.
+	// stored other content in place of the item, and might suppress a resend as a
+	// duplicate.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

@@ -24,8 +24,9 @@ const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// linePlace is the position of a line in the journal. A commit is one write of one or
-// more lines: commit is its number, and following the number of later lines in it.
+// linePlace is the position of a line in the journal. commit is the number of the line's
+// commit (one write of one or more lines). following is the number of later lines in this
+// commit.
 type linePlace struct{ commit, following uint64 }
 
 // follows reports whether q is the place of the next line after a line at p.
@@ -84,10 +85,9 @@ func parseLine(line []byte) (m journalEntry, at linePlace, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. A crash may cut off the last commit anywhere, even so that a
-// part is missing in the middle. If an incomplete line and all lines after it can belong
-// to one commit, the journal ends before the incomplete line. Otherwise the journal is
-// damaged.
+// journalReader reads lines. A crash may leave any parts of the last commit, for example
+// all but its middle. If an incomplete line and all lines after it can belong to one
+// commit, the journal ends before the incomplete line. Otherwise the journal is damaged.
 type journalReader struct {
 	path          string
 	lines         *bufio.Reader
@@ -157,8 +157,7 @@ func (r *journalReader) endOfJournal(line []byte) error {
 }
 
 // commitWithin returns the number of the first commit found in a line, or 0 if there is
-// none. The number may be anywhere in the line: if a line break is damaged, two lines look
-// like one.
+// none. It searches the whole line, because a damaged line break joins two lines.
 func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {

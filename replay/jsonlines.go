@@ -51,8 +51,9 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // Without Assume, a line without a status has StatusUnknown: it may have been sent at any
 // time until the plan is made. SQS may or may not remember such a message (its label is
 // [LabelEdge]), so [WindowSkip] skips it. For messages that were never sent, pass
-// StatusPending. If the file has not changed since a known time, set Sent.To to that time
-// and pass StatusUnknown or, if SQS confirmed the messages, StatusDelivered.
+// StatusPending. If all sends were before a known time, for example before the file's
+// last change, set Sent.To to that time. Then pass StatusUnknown or, if SQS confirmed the
+// messages, StatusDelivered.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s

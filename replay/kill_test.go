@@ -166,7 +166,6 @@ func TestKilled(t *testing.T) {
 				case <-time.After(time.Millisecond):
 				}
 			}
-			// a kill at a random time; if all items are sent, it hits the start of the child
 			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // the child is running, so it holds the lock
 				var locked *replay.LockedError

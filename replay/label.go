@@ -14,9 +14,9 @@ const (
 	Margin   = Interval - ResendFor
 )
 
-// ResendFor limits the resends of an item whose first attempt got no answer. For this
-// time after the first attempt, SQS certainly recognises a copy, so the item may be sent
-// again.
+// ResendFor is the time after an item's first attempt in which the item may be sent again
+// if the attempt got no answer. If the first attempt stored the item, SQS certainly
+// recognises a copy within this time.
 const ResendFor = window.RetryFor
 
 // Label says whether SQS delivers or suppresses a copy of an item at a certain time. The
@@ -24,7 +24,7 @@ const ResendFor = window.RetryFor
 type Label string
 
 const (
-	LabelNew     Label = "new"     // never stored: SQS delivers the item
+	LabelNew     Label = "new"     // SQS never stored the item, and will deliver it
 	LabelInside  Label = "inside"  // SQS remembers the item and suppresses it
 	LabelEdge    Label = "edge"    // SQS may or may not remember the item
 	LabelOutside Label = "outside" // SQS has forgotten the item and delivers it again
@@ -49,7 +49,7 @@ func (s Sent) label(now time.Time) Label {
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
-	default: // also if now is well before s.From, because the clock was set back
+	default: // for example near the end of Interval, or if the clock was set back to well before s.From
 		return LabelEdge
 	}
 }

@@ -54,8 +54,8 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if inFlight == 0 {
 		p.expectedCalls = 0
 	}
-	// Count the new calls one by one: the limiter refuses more than a burst at once, and
-	// retries may exceed it.
+	// Count the new calls one by one, because ReserveN refuses a number above the burst.
+	// With retries, there may be more calls than the burst.
 	for ; p.counted < made; p.counted++ {
 		p.calls.ReserveN(now, 1)
 	}

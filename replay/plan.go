@@ -60,9 +60,9 @@ type Options struct {
 	Redeliver bool `json:"redeliver,omitempty"`
 
 	// ResendInDoubt also sends items in doubt (possibly stored) when SQS may no longer
-	// suppress a duplicate of them. Such an item may be delivered twice. Field Window
-	// decides about them as about other items. Without ResendInDoubt they are unresolved
-	// and stop their groups.
+	// suppress a duplicate. Such an item may be delivered twice. The policy in field
+	// Window applies to these items, too. Without ResendInDoubt they are unresolved and
+	// stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
@@ -228,14 +228,15 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// planItem converts an item of the source to an item of a plan. For a message different
-// from the source's record, it sets ActionDrift. It sets no other action and no label.
+// planItem converts an item of the source to an item of a plan. It sets ActionDrift if
+// the item's message is missing or does not match the item's record (see drift()). It
+// sets no other action and no label.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Values recorded separately take precedence over values in the message. If the
-		// message changes after the plan, a run finds the difference.
+		// Values in the source's record take precedence over values in the message. If
+		// the message changes after the plan, a run finds that it differs from the plan.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -277,8 +278,8 @@ func shorten(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// A drift replaces every other action, except for a delivered or discarded item: it
-	// is skipped anyway.
+	// An item with ActionDrift keeps it, unless the options skip the item as delivered or
+	// discarded.
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

@@ -122,7 +122,7 @@ func TestFilters(t *testing.T) {
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
-		line(t, "d", "h"), // no time of a send: the filter uses the event_time, which is before noon
+		line(t, "d", "h"), // no send time, so the filter uses the event_time, which is before noon
 	}
 	for name, tc := range map[string]struct {
 		filter replay.Filter
@@ -151,8 +151,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All lines of one message are joined before the filter. Of two different messages of one
-// event, one is a conflict.
+// All lines of one message are joined before Options.Filter applies. If two lines have
+// one dedupe key and different messages, one line is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})

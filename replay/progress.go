@@ -15,20 +15,19 @@ type progress struct {
 	tried      bool
 	resolution idempotency.Resolution
 
-	// doubtSince is the start of the first attempt that may have stored the item and got no
-	// answer, or zero. retried is true if the last attempt came after that one. If SQS
-	// refuses the last attempt, the earlier attempt may still have stored the item, so the
-	// item stays in doubt.
+	// doubtSince is the start of the first attempt that may have stored the item and got
+	// no answer, or zero. retried is true if another attempt followed. If SQS refuses the
+	// later attempt, the item stays in doubt, because the first one may have stored it.
 	doubtSince time.Time
 	retried    bool
-	// SQS stored altered content, and might suppress the item as its duplicate
+	// SQS stored altered content, and might suppress a resend of the item as a duplicate
 	noResend bool
 
 	reason, messageID, sequence string
 }
 
-// groupContinues reports whether the next item of the group may be sent: this item was
-// sent, suppressed or skipped.
+// groupContinues reports whether the item was sent, suppressed or skipped. Only then may
+// the group's next item be sent.
 func (p *progress) groupContinues() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }

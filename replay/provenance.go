@@ -112,7 +112,8 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds the data of another record of the same message.
+// join adds the status, the send times and the message ID of other, an item for the same
+// message.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})

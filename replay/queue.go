@@ -51,10 +51,10 @@ type QueueConfig struct {
 	// one message in flight. Zero means 64.
 	InFlight int
 
-	// DryRun sends and deletes nothing. Progress is called with the first message of each
-	// group. SQS returns at most ten messages of a group before some are deleted; the report
-	// counts the received messages as Remaining. SQS counts a dry run as a receive of each
-	// of them.
+	// DryRun receives messages without a send or delete. Progress is called with the
+	// first message of each group. The report counts all received messages as Remaining:
+	// at most ten of each group, because SQS returns no more before a delete. A dry run
+	// raises the receive count of each received message.
 	DryRun bool
 
 	// Progress is called for each message with an outcome, before the message's delete.
@@ -139,10 +139,10 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// When the run ends, the consumer releases the messages of blocked groups. With a
-		// limit for deliveries, the consumer would skip a message that was delivered
-		// often, and send later messages of the group before it. Deliveries is therefore
-		// unlimited.
+		// Deliveries is unlimited. With a limit, the consumer would block the group of a
+		// message with many deliveries without a call of handle(). Each run adds a
+		// delivery to messages that stay, because the consumer releases the messages of
+		// blocked groups when the run ends.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

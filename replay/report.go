@@ -182,8 +182,8 @@ func (r *Report) count(o Outcome) *int {
 	return &r.Remaining
 }
 
-// judge returns an item's outcome and reason, without regard to other items of the group,
-// which may have stopped it.
+// judge returns an item's outcome and reason. It does not check whether an earlier item
+// stopped the group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
 	case p.groupContinues():

@@ -229,8 +229,8 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			// The change keeps the length of the file, except that a hash of one character
-			// replaces 64. (In the case "gone" the line is empty.)
+			// Changes keep the length of the file. Exceptions: "hash" replaces 64
+			// characters by one, and "gone" empties the line.
 			if name != "gone" {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
@@ -246,7 +246,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// moved is a source in which Fetch takes the item at position 0 from another source.
+// moved is a source with a changed item: Fetch reads position 0 from another source.
 type moved struct {
 	replay.Source
 	from replay.Source

@@ -105,7 +105,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	// the zero time: no item is sent again, so tally counts items in doubt as unresolved
+	// At the zero time no item may be sent again, so tally counts items in doubt as
+	// unresolved. After an interruption, the next run may send them again.
 	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()

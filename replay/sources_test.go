@@ -202,8 +202,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// NewProvenance makes one item of all provenance records of a message. A run sends only
-// the message "refused", which SQS did not store and which has a body.
+// NewProvenance joins all provenance records of a message into one item. A run sends only
+// the message "refused": SQS did not store it, and its body is known.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

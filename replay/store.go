@@ -122,9 +122,9 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record does not contain the time at which the operation ended. The end of the lease
-		// is used, because an operation should end within its lease. If it ended later, the
-		// time is too early.
+		// A record does not contain the time at which the operation ended. Use the end of
+		// the lease, because an operation should end within its lease. If the operation
+		// took longer, this time is too early.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

@@ -259,7 +259,8 @@ func (s *simulation) consume(ctx context.Context, e Env) error {
 	return running.Run(ctx)
 }
 
-// mortalStore is the store as one process sees it: after a kill of the process, calls fail.
+// mortalStore is the access of one process to the common store. After a kill of the
+// process, the calls return errKilled.
 type mortalStore struct {
 	idempotency.Store
 	p *process

@@ -251,8 +251,9 @@ func playCrashLoop(w *world) {
 }
 
 // playKills runs two consumers, a and b, for four hours. It kills consumer a after 3
-// steps, starts it again, kills it after 4 further steps, then after 5, and so on. The
-// steps of both consumers count, so kills come at every kind of step.
+// steps, starts it again, kills it after 4 further steps, then after 5, and so on. Steps
+// of consumer b count too. So the number of a's own steps between two kills varies, and
+// kills hit every kind of step.
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)
@@ -408,7 +409,7 @@ func playMemory(w *world) {
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
-	// Position 0 for every message permits any order of the messages.
+	// All messages get position 0, so the checks accept any order.
 	w.order = map[string][]string{"g": make([]string, 5)}
 	for i := range w.order["g"] {
 		w.order["g"][i] = fmt.Sprintf("g/%d", i)

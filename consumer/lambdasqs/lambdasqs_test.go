@@ -70,8 +70,9 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks one assignment of records to groups. It tries every combination of
-// a first failing record in each group, or none.
+// checkFailures checks the function's answers for one assignment of records to groups. In
+// each group, any record may be the first to fail, or none fails. checkFailures tries
+// every combination.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
 	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)
@@ -147,9 +148,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 type job struct{ N int }
 
 // An event in Lambda's JSON form reaches the handler of a consumer. A repeated delivery
-// does not handle a handled message again. Of the failed and the unhandled message, the
-// visibility timeout is shortened to one second. The call shortens the last message
-// first: SQS delivers a group from its first message, so when this one is visible, all
+// does not handle a handled message again. The function shortens the visibility timeout
+// of the failed message and the unhandled message to one second, the last message first.
+// SQS delivers a group from its first message, so when the first message is visible, all
 // are.
 func TestEndToEnd(t *testing.T) {
 	calls := 0

@@ -76,9 +76,20 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 	return nil
 }
 
-// Pass a list as one JSON text: this needs no array type of the database driver, and JSON
-// keeps group names and numbers unchanged. The bytes of messages are never passed as
-// JSON.
+// Render translates a statement into the dialect. In the text,
+//
+//	?1                         is a parameter
+//	{now}                      is the time in microseconds since 1970
+//	{list ?1}                  is a query for the texts of a JSON array
+//	{records ?1: g text, ...}  is a table with the members of a JSON array of objects
+//	{int} {text} {bytes}       are types of columns, {name} a text ordered by bytes
+//	{strict}                   ends a table: SQLite checks the types of its values
+//	{counters}                 ends a table of few, often changed rows
+//	{queue}                    ends a table of short-lived rows
+//
+// Callers pass a list as one JSON text, because JSON needs no array type of the database
+// driver and keeps group names and numbers unchanged. They never pass the bytes of
+// messages as JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

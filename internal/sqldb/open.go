@@ -57,8 +57,8 @@ func (c *checks) add(setting, found, rule string) {
 	c.weak = append(c.weak, &idempotency.InvalidError{Field: setting, Found: found, Rule: rule})
 }
 
-// firstWeak returns the first setting with which a crash may lose commits, as an error.
-// With loss it returns nil.
+// firstWeak returns an error for the first setting with which a crash may lose commits.
+// It returns nil without such a setting, or if allowLoss is true.
 func (c *checks) firstWeak(allowLoss bool) error {
 	if allowLoss || len(c.weak) == 0 {
 		return nil
@@ -199,9 +199,9 @@ func (c *checks) write(ctx context.Context) error {
 	return nil
 }
 
-// protectNewFile restricts the file of an empty SQLite database to its owner. SQLite
-// gives the rights of the file to its journals. A database with tables keeps its
-// rights.
+// protectNewFile lets only the owner access the file of an empty SQLite database and its
+// existing journal files. SQLite creates later journals with the permissions of the
+// database file. protectNewFile does not change a database with tables.
 func protectNewFile(ctx context.Context, q Queryer) error {
 	path, err := sqliteFile(ctx, q)
 	if err != nil || path == "" {

@@ -45,9 +45,9 @@ type Schema struct {
 	Tables map[string]string
 }
 
-// Step is one schema change: statements separated by a semicolon and an empty line, in
-// the form of [Dialect.Render]. Both databases execute the statements in Both first, then
-// those in SQLite or PostgreSQL.
+// Step is one schema change: SQL statements in the form of [Dialect.Render], separated by
+// a semicolon and an empty line. Every database executes field Both first. Then SQLite
+// executes field SQLite, and PostgreSQL executes field PostgreSQL.
 type Step struct {
 	Both, SQLite, PostgreSQL string
 
@@ -115,10 +115,10 @@ func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
-// CheckOldest returns an [*idempotency.InvalidError] if the database has a newer schema
-// and this program must not write to it any more. oldest is the value of [Schema.Oldest]
-// in the caller's transaction. A migration waits for the transactions that have read the
-// old value; later transactions read the new value.
+// CheckOldest returns an [*idempotency.InvalidError] if this program is too old to write
+// to the database. The caller reads oldest in its transaction with [Schema.Oldest]. A
+// migration waits for transactions that have read the previous value; later transactions
+// read the new value.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -190,8 +190,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Wait for transactions that have read the old value, because they may still
-		// write. Later transactions wait for this lock, and then read this migration's
+		// Transactions that have read the previous value of "oldest" may still write, so
+		// wait for them. Later transactions wait for this lock, and then read the new
 		// value.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err

@@ -131,8 +131,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// A transaction after an Add makes the next Add to the same group wait until it ends. An
-// Add to another group does not wait.
+// While a transaction with an Add is open, another Add to the same group waits. An Add to
+// another group does not wait.
 func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

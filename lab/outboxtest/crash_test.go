@@ -110,7 +110,7 @@ type crashTest struct {
 	endpoint string
 
 	written   atomic.Int64 // events in confirmed and in unconfirmed commits
-	allowed   atomic.Int64 // number of events that may be written so far
+	allowed   atomic.Int64 // limit for written; the test raises it
 	rollbacks atomic.Int64
 	repeated  atomic.Int64 // transactions that failed and were repeated, and commits without confirmation
 
@@ -186,8 +186,9 @@ func (s *crashTest) write(writer int, rng *rand.Rand) error {
 			case errors.Is(err, errRolledBack):
 				s.rollbacks.Add(1)
 			case errors.Is(err, errUnknown):
-				// The transaction may have committed, so it must not be repeated. At the
-				// end, the table facts shows whether it committed.
+				// The transaction may have committed, so do not repeat it. If it
+				// committed, the table "facts" has its events, and the final check
+				// expects them in the queue.
 				s.repeated.Add(1)
 				s.written.Add(int64(size))
 			case try > 2000:
@@ -319,9 +320,9 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	s.allowed.Store(int64(*crashEvents))
 }
 
-// resolve waits until the outbox is empty. It resolves each late message: if the queue has
-// the message, as sent, otherwise as not sent. If messages remain that are not late,
-// resolve fails after a minute.
+// resolve waits until the outbox is empty. It resolves each late message with
+// ResolutionTookEffect if the queue has the message, otherwise with ResolutionNoEffect.
+// resolve fails if the number of messages does not change for a minute.
 func (s *crashTest) resolve() {
 	last, since := int64(-1), time.Now()
 	for {

@@ -163,8 +163,7 @@ func TestFaultyDatabase(t *testing.T) {
 			chance, n := rng.IntN(20), sends[m.DedupeKey]
 			sends[m.DedupeKey]++
 			mu.Unlock()
-			// Before the first send of a row, a commit has marked the row as possibly
-			// sent.
+			// A row must be marked as possibly sent before its first send.
 			if from, to := marked(t, db, m.Group); n == 0 {
 				var position int64
 				fmt.Sscanf(m.DedupeKey[4:], "%d", &position)

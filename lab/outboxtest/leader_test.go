@@ -49,7 +49,8 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			//			// SQS refuses the message and does not store it; a leader would now remove the row's mark "possibly sent"
+			// SQS refuses the message. A leader would now remove the row's mark "possibly
+			// sent", but this relay does not lead any more.
 			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun

@@ -337,8 +337,8 @@ func TestGoroutinesAreBounded(t *testing.T) {
 	})
 }
 
-// holder is a Sender whose sends wait until the test answers them: each send puts a
-// function into held, and a call of the function answers.
+// holder is a Sender whose sends wait for the test. Each send puts a function into held;
+// the test calls the function to confirm the send.
 type holder struct{ held chan func() }
 
 func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
