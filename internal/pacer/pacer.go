@@ -346,8 +346,8 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 // returns the allowed rate. Without a limit, it returns at least lightRate, the rate
 // measured in an earlier period.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// Start ends a period after lightTime unless at least 80 % (inUse) of the allowed
-	// calls have started. So in a longer period the result is 80 % to 100 % of the
+	// After lightTime, Start ends a period in which fewer than 80 % (inUse) of the allowed
+	// calls started. If Start has kept the period, the result is 80 % to 100 % of the
 	// allowed rate.
 	age := min(now.Sub(p.since), lightTime)
 	if p.rate == 0 {
