@@ -39,8 +39,9 @@ type Waiter = store.Waiter
 // in the store, if there is one. With a store, Attempted may block while many results are
 // queued. Attempted returns the time at which it recorded the results.
 //
-// The parameter sqsAhead is the time by which SQS's clock is ahead of this machine's wall
-// clock, or a longer time: see process.Result.
+// sqsAhead estimates how far SQS's clock is ahead of this machine's wall clock. It must
+// not be too small. A larger value is safe: messages of other processes then only look
+// older.
 func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 	now := m.process.Now()
 	for i := range ended {
@@ -60,9 +61,9 @@ func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 	return now
 }
 
-// AwaitRecord reports whether SQS stored the event and the store has no record of this,
-// perhaps not yet. If the record is queued or being written, AwaitRecord arranges that w
-// is called afterwards, unless w is nil.
+// AwaitRecord returns true if SQS stored the event, but the store does not have this
+// result now. If the result is queued or being written, AwaitRecord arranges that w is
+// called afterwards, unless w is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

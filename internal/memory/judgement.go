@@ -117,12 +117,17 @@ type Attempt struct {
 // ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
 var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-// LookUp asks the store about events in one call, without claims. Call it before
-// Identify, because it may find another message for an event. LookUp sets each
-// judgement's Kind: Known for a stored event, Change for another message of the event,
-// Collide for a key of another event, otherwise None. A damaged record gives Wait, or
-// None with Options.FailOpen. LookUp does nothing without a store or after the end of
-// ctx.
+// LookUp asks the store about events in one call, without claims. Call LookUp before
+// Identify, because the store may have another message for an event. LookUp sets the Kind
+// of each judgement:
+//
+//   - Known: SQS has stored the event.
+//   - Change: the store has another message for the event.
+//   - Collide: the key belongs to another event. With SendAnyway, the Kind stays None.
+//   - Wait: the record is damaged (None with Options.FailOpen), or changes again and again.
+//   - None: anything else.
+//
+// LookUp does nothing without a store or after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -208,12 +213,14 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit sets the Kind of each attempt of a planned request, in the request's order. A
-// Kind already set stays, with one exception: after an attempt that does not start, the
-// next attempt gets the Kind Hold if it has the same message group. After the Kind Go,
-// the event is in doubt until the call of Attempted. Admit returns the start time of the
-// attempts. With a store, it takes at most as long as [store.Claimant.Ask], normally at
-// most twice the store timeout.
+// Admit decides which attempts of a planned request may start. The attempts must be in
+// the request's order. Admit sets each Kind that is still None. It also sets Hold, in
+// place of any other Kind, if the previous attempt has the same message group and does
+// not start. An attempt with the Kind Go leaves its event in doubt until the call of
+// Attempted.
+//
+// Admit returns the start time of the attempts. With a store, it takes at most as long as
+// [store.Claimant.Ask], normally at most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -268,11 +275,10 @@ func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// judgeInProcess sets the Kind of an attempt to Collide or Late if the earlier events of
-// this process already forbid the attempt. Such an attempt needs no claim in the store.
-// If this process sent the event with another body or in another group (process.Drift and
-// process.OtherGroup), Kind stays None: the store may have the original message, so the
-// attempt needs a claim.
+// judgeInProcess sets Kind to Collide or Late if this process's memory already forbids
+// the attempt. Such an attempt needs no claim in the store. After process.Drift or
+// process.OtherGroup, Kind stays None, because only a claim shows whether the store has
+// the original message.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.submission); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -285,7 +291,8 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	}
 }
 
-// begin begins an attempt if the memory of this process permits the attempt.
+// begin asks the memory of this process to admit the attempt, and sets the attempt's
+// Kind.
 func (m *Memory) begin(now Instant, a *Attempt) {
 	v := m.process.Admit(now, &a.event, &a.submission)
 	if a.First && !v.Kind.Collides() {

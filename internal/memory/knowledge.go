@@ -40,12 +40,12 @@ const (
 type Knowledge struct {
 	State State
 
-	// Before reports that an earlier submission stored the event.
+	// Before is true if an earlier submission, not this one, stored the event.
 	Before bool
 
-	// Result is SQS's answer from the store's record of a stored event. Message is the
-	// recorded message if its bytes or group differ from this submission's, otherwise
-	// nil.
+	// Result and Message come from the store's record of a stored event. Result is SQS's
+	// answer at the time. Message is the recorded message if its bytes or group differ
+	// from this submission's, otherwise nil.
 	Result  idempotency.Result
 	Message *Message
 
@@ -53,8 +53,9 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// Times of an event in doubt: in process after a doubtful attempt of this process, in
-	// the other fields if only the store knows of an attempt in doubt.
+	// These fields have the times of an event in doubt. The field process has them if an
+	// attempt of this process is in doubt. The other fields have them if only the store
+	// knows of an attempt in doubt.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -73,11 +74,13 @@ func (k *Knowledge) Fate() attempt.Fate {
 	}
 }
 
-// Times returns wall-clock times of an event in the State InDoubt or Altered: since is
-// the start of the first attempt by which SQS may have stored a message, resendBefore the
-// latest start of a resend of an event in doubt, and forgotten the time at which SQS has
-// certainly forgotten the event. In the State Unanswered no attempt is known, and all
-// times are zero.
+// Times returns wall-clock times of an event in the State InDoubt or Altered:
+//
+//   - since: start of the first attempt by which SQS may have stored a message
+//   - resendBefore: latest start of a resend, for an event in doubt
+//   - forgotten: time at which SQS has certainly forgotten the event
+//
+// In the State Unanswered no attempt is known, and all times are zero.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -85,15 +88,19 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of this process (here) with the knowledge of the store,
-// which is in the claim. If they differ, it takes the first that applies of Altered,
-// Stored, InDoubt, Unanswered and Clear; for an event that is sent without a claim
-// (unclaimed), the store counts as Clear. claim is nil without a store. It is also nil if
-// the claim cannot be prepared yet; deferred is then true. altered reports that SQS stored
-// a changed message in the last attempt. If this process has no attempt in doubt and the
-// store has not answered, the result is Unanswered. It is Clear instead if the event was
-// refused because of its content (refused), because such an event does not depend on the
-// store.
+// combine merges the knowledge of this process (here) with the store's knowledge (in
+// claim). The State is the first of these whose condition holds:
+//
+//   - Altered: SQS stored a changed message (altered, or according to here).
+//   - Stored: this process or the store knows that SQS has the event.
+//   - InDoubt: an attempt of this process is in doubt.
+//   - Clear: the store has no attempt, or was not needed (no store, or unclaimed).
+//   - InDoubt: the store knows of another attempt in doubt.
+//   - Unanswered: the store has not answered.
+//
+// The State is Clear in place of Unanswered if refused is set: the event itself cannot be
+// sent, so the store's answer does not matter. claim is nil without a store, and also
+// while the claim cannot be prepared yet (deferred).
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -148,9 +155,9 @@ func (r *Record) Knowledge() *Knowledge {
 
 // Release ends a submission without an attempt under way, and returns the knowledge about
 // the event. For an event in doubt or altered, forgotten is the time at which SQS has
-// certainly forgotten it. Without an attempt of this process in doubt and without any
-// answer of the store, the State is Clear instead of Unanswered: this submission's
-// attempts stored nothing.
+// certainly forgotten it. The State is never Unanswered: if the store never answered and
+// no attempt of this process is in doubt, this submission stored nothing, and the State
+// is Clear.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten
@@ -163,9 +170,9 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// No attempt of this process is in doubt. This includes an event changed on its
-		// way if SQS would store a resend (Ended.Drops is false). The usual time limit
-		// for resends applies.
+		// No attempt of this process is in doubt, and SQS would not drop a resend. (It
+		// would not drop a resend of an altered event either if Ended.Drops is false.)
+		// The usual time limit for resends applies.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))
@@ -179,10 +186,9 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome. An attempt in doubt, for example of
-// another submission, stays in the memory for several minutes unless SQS answers. One of
-// the calls of Refresh therefore sees it, even if the memory forgets it before the
-// submission ends.
+// minute while a submission waits for its outcome. Another submission may make an attempt
+// meanwhile. An attempt in doubt stays in the memory for several minutes, so one of these
+// calls finds it.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

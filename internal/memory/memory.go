@@ -139,7 +139,7 @@ func (r *Record) DeferClaim() { r.deferred = true }
 // HasClaim reports whether the submission has a claim.
 func (r *Record) HasClaim() bool { return r.claim.Load() != nil }
 
-// DropClaim removes the claim, so the outcome of the submission no longer depends on the
+// DropClaim removes the submission's claim or deferred claim. Conclude then ignores the
 // store.
 func (r *Record) DropClaim() {
 	r.claim.Store(nil)
@@ -153,10 +153,10 @@ func (r *Record) DropClaim() {
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets a submission's message and returns the current instant. Call Identify
-// after LookUp. If LookUp or Admit judges the event as [Change], call Identify another
-// time, with the message that Adopt returned. payload is the part of the body that stays
-// the same if the caller builds the event a second time. attributes is a digest of all
-// attributes that may carry identity.
+// after LookUp. After a judgement [Change], call Adopt, and then Identify again with the
+// adopted message. payload is the stable part of the body: it stays the same if the
+// caller builds the event again. attributes is a digest of all attributes that may carry
+// identity.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)
@@ -191,7 +191,8 @@ func (r *Record) BodyHash() string {
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
-// Call WasSentElsewhere before the submission's first attempt.
+// Call WasSentElsewhere before the submission's first attempt, because a success of its
+// own attempt would count too.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }

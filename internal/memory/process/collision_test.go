@@ -57,9 +57,9 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// The memory forgets an event in doubt, and another event takes its dedupe key. A further
-// attempt of the first event is refused because of the doubt (LateInDoubt), not the
-// collision.
+// The memory forgets an event in doubt, and another event with the same dedupe key is
+// stored. A further attempt of the first event collides with the other event, but the
+// answer is LateInDoubt, because the doubt is more important.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -125,10 +125,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// While a request with the event south is under way, the memory forgets the event
-	// north. But the submission of south has kept the message ID of north
-	// (Submission.priorID). SQS answers with this message ID, so south is recognised as a
-	// duplicate of north.
+	// The memory forgets the event north during a request with the event south. Both have
+	// one dedupe key. The submission of south has kept north's message ID
+	// (Submission.priorID). SQS answers with this ID, so Record reports a duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())

@@ -47,8 +47,9 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.False(t, s.try(stored("")))
 }
 
-// During an attempt of one event, its record expires and another event takes the dedupe
-// key. The attempt's end leaves the other event's record unchanged.
+// The machine is suspended during an attempt, and the event's record expires. Another
+// event with the same dedupe key is then stored. When the first attempt ends, the other
+// event's record stays unchanged.
 func TestLostPlace(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -64,9 +65,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// The event is stored, and another attempt starts. It ends an hour later, and it is
-// unknown whether SQS stored the event a second time. Meanwhile a later attempt has had
-// one of several results. For each result, the test checks what the memory then knows.
+// An attempt of a stored event lasts an hour, because the machine is suspended, and ends
+// without an answer. Before its end, a second attempt starts, with a different result in
+// each case; in the case "nothing", no second attempt starts.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -176,8 +177,8 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// SQS stored a message before this submission if the message's sequence number is at
-	// most a number known for its group at the start of the submission's first attempt.
+	// Record reports a duplicate if the answer's sequence number is not higher than the
+	// group's highest known number before the submission's first attempt.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

@@ -21,7 +21,7 @@ type Event struct {
 	group     uint64     // hash, never zero
 	key       window.Key // record key
 
-	at window.Place // position of the record at the last lookup; guarded by Memory.mu
+	at window.Place // position of the record in the window, as found by the last lookup; guarded by Memory.mu
 }
 
 // fingerprint has digests of a message. A record has only these digests and not the
@@ -32,7 +32,8 @@ type fingerprint struct {
 	// to keep events with one dedupe key distinct.
 	same [12]byte
 
-	// attributes is the start of a digest of the attributes that may carry identity.
+	// attributes has the first four bytes of a digest of the attributes that may carry
+	// identity.
 	attributes uint32
 
 	// body and payload are digests of the body and of its stable part. They show how two
@@ -85,8 +86,8 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision returns how an event with fingerprint f differs from the event with fingerprint
-// first that has the same dedupe key.
+// collision compares two events with one dedupe key: f is the new event's fingerprint,
+// and first is the fingerprint in the record. It returns how they differ.
 func (f fingerprint) collision(first fingerprint) Kind {
 	switch {
 	case f.same == first.same:

@@ -53,10 +53,10 @@ func (w *groupNumbers) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// A sequence number contains a time. If the entry's number is older than the new
-		// number by a whole deduplication interval, SQS has forgotten its message, so the
-		// number no longer shows that a message is a duplicate. The entry may then be
-		// replaced.
+		// Sequence numbers contain a time. If the number in the entry is a whole
+		// deduplication interval older than the new number, SQS has forgotten the entry's
+		// message. The old number then cannot prove a duplicate any more, so the entry
+		// can be replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == maxSets {
 			*m = groupNumber{group, number}

@@ -66,9 +66,9 @@ func TestFewGroupNumbersAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }
 
-// A million groups send one message each. Numbers that are older than a deduplication
-// interval prove nothing any more, so their entries are used for other groups, and the
-// table stays small.
+// A million groups send one message each. Entries with a number older than a
+// deduplication interval are replaced by entries of other groups, so the table stays
+// small.
 func TestOldGroupNumbersMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w groupNumbers

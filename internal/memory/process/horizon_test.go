@@ -36,7 +36,7 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			altered := r.submit("k2", "g", "b")
 			suspend(r)
 			r.Sweep(r.Now())
-			r.submit("k3", "g", "b").try(stored("m3")) // storing a record also frees expired records
+			r.submit("k3", "g", "b").try(stored("m3")) // frees expired records, but must keep the record of k
 			assert.Equal(t, process.LateStored, waits.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
 			// SQS has forgotten the changed message, so an attempt of the event may start.

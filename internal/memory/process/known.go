@@ -54,12 +54,15 @@ type Known struct {
 	UnderWay bool
 
 	// olderUnproven is used if UnderWay is true. It reports that an earlier request has
-	// ended, and it is unknown whether SQS stored the event by that request.
+	// also ended without proof: SQS may have stored the event then.
 	olderUnproven bool
 
-	// Since is the start of an attempt: in the State InDoubt, the first that may have
-	// stored the event; in Stored and Altered, the first by which SQS may have stored a
-	// message; in Clear, the last. In Unknown, Since is zero.
+	// Since is the start of one attempt, depending on the State:
+	//
+	//   - InDoubt, Stored, Altered: the first attempt by which SQS may have stored a
+	//     message
+	//   - Clear: the last attempt
+	//   - Unknown: none, and Since is zero
 	Since Instant
 
 	forgottenAt Instant
@@ -71,8 +74,8 @@ type Known struct {
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // ForgottenAt returns the first instant at which SQS has certainly forgotten the event
-// and would store a resend as a new event. SQS may still store the event during a
-// request: a Known read later may have a ForgottenAt later by up to window.Request. The
+// and would store a resend as a new event. A request under way can still store the event,
+// so the instant may be later in a newer Known: normally by at most window.Request. The
 // result is zero in the States Unknown and Clear.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
@@ -82,12 +85,13 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		// Attempts end after Since. A request under way does not count: after its
-		// refusal, only earlier requests are in doubt.
+		// An attempt may end immediately after Since, so only Since is certain. Even with
+		// a later request under way the result stays the same, because SQS may refuse
+		// that request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// This is the earliest possible ForgottenAt, if the request ends now and remains
-		// in doubt.
+		// The record lasts at least until this instant, even if the request ends now
+		// without proof. forgottenAt assumes an end window.Request from now.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
@@ -128,8 +132,8 @@ const (
 	OtherAttributes
 
 	// AlteredBefore means that something changed the event in an earlier attempt, and SQS
-	// stored the changed message. Until the result of ForgottenAt of Judgement.Known, SQS
-	// would drop the event as a duplicate of the changed message.
+	// stored the changed message. SQS would drop the event as a duplicate of that message
+	// until the time Judgement.Known.ForgottenAt().
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.

@@ -137,16 +137,16 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 }
 
 // Refresh copies the current knowledge of the event to sub.Known. Call Refresh at the
-// start of the submission and at least once a minute until its outcome, even while another
-// goroutine is in Admit or Record. The submission then learns of every attempt that may
-// have stored the event, even if the memory forgets this attempt before the submission
-// itself makes one.
+// start of the submission and at least once a minute until its outcome, even while
+// another goroutine is in Admit or Record. The submission then learns of every attempt of
+// other submissions that may have stored the event, even if the memory forgets the
+// attempt later.
 func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		// Before m.waiting counts this submission, because it does not need records of
-		// forgotten events.
+		// Call freeUntil before this submission counts in m.waiting: a submission that
+		// starts after a suspension needs no older records.
 		m.freeUntil(now)
 		sub.made = now
 		m.waiting.Add(1)
@@ -220,9 +220,10 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. own is the event's own record, first the
-// record under its dedupe key: the same record, or that of another event sent with this
-// key before. With anyway, a collision with this other event does not forbid the attempt.
+// judge decides whether an attempt may start. The parameter own is the event's record.
+// The parameter first is the record under the event's dedupe key: own, or the record of
+// another event, sent earlier with this key. If anyway is true, a collision with the
+// other event does not forbid the attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
@@ -238,17 +239,17 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 	case sub.collision.Kind != 0 && !anyway:
 		return sub.collision
 	case !own.exists && first.exists && first.state() == Altered && first.value.body == ev.is.body:
-		// The other event was altered; SQS would drop this one too, because its body is
-		// the same.
+		// SQS stored a changed message for the other event. This event has the same body,
+		// so SQS would drop it as a duplicate of the changed message.
 		return Judgement{AlteredBefore, first.known(now)}
 	}
 	return Judgement{Go, known}
 }
 
-// judgeLate returns the judgement on an attempt that would start after Known.ResendBefore:
-// LateStored for a stored event, otherwise LateInDoubt. present is the knowledge in the
-// memory now. captured is the knowledge that the submission has copied earlier, which the
-// memory may have dropped since.
+// judgeLate returns the judgement on an attempt that would start after
+// Known.ResendBefore: LateStored for a stored event, otherwise LateInDoubt. The parameter
+// present has the memory's current knowledge. The parameter captured has the submission's
+// earlier copy, which the memory may have forgotten since.
 func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -266,9 +267,9 @@ type Result struct {
 
 	// Drops is used if Fate is Altered: something changed the event on its way, and SQS
 	// stored the changed message. Drops reports whether SQS would drop a resend of the
-	// event as a duplicate of the changed message. Under content-based deduplication, SQS
-	// would not drop it if the changed message has another body. If Drops is false, the
-	// attempt counts as NotStored.
+	// event as a duplicate of the changed message. For example, SQS stores the resend if
+	// it deduplicates by content and the body was changed. If Drops is false, the memory
+	// treats the attempt as NotStored, because the event itself is not in SQS.
 	Drops bool
 
 	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
@@ -282,10 +283,9 @@ type Result struct {
 	SQSAhead time.Duration
 }
 
-// Record records the result of an admitted attempt and reports whether SQS had stored the
-// event before this submission. Without proof, the result is false. It is also false if an
-// earlier attempt of the same submission stored the event and the answer to that attempt
-// was lost.
+// Record records the result of an admitted attempt. It returns true only if an answer
+// proves that SQS had stored the event before this submission. The result is false if the
+// first copy came from an earlier attempt of the same submission that got no answer.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -307,7 +307,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == first.messageID():
 			accepted, when = first.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			accepted, when = now.Add(-window.Interval), earlierTime // not longer ago: SQS would have forgotten the message
+			accepted, when = now.Add(-window.Interval), earlierTime // SQS still knew the first copy, so it is at most this old
 		}
 		own.store(now, sub, id, duplicate)
 		sub.storedIt = !duplicate
@@ -328,7 +328,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	if own.exists {
 		sub.Known = own.known(now)
 	} else if sub.recordStart == sub.began {
-		sub.Known = Known{} // only this attempt was in doubt, and SQS did not store the event
+		sub.Known = Known{} // no other attempt was in doubt, and this one did not store the event
 	}
 	sub.began, sub.counted = 0, false
 	return duplicate
@@ -345,9 +345,9 @@ const (
 )
 
 // accepted classifies the time at which SQS accepted the message with this sequence
-// number. If the class is earlierTime, another process sent the message, or this process
-// before a restart, and accepted also returns the instant of the acceptance. Otherwise the
-// instant is zero.
+// number. In the class earlierTime, the message came from another process, or from this
+// process before a restart. The returned Instant is then the time of acceptance,
+// otherwise zero.
 func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhead time.Duration) (Instant, acceptTime) {
 	if number == 0 {
 		return 0, unknownTime
@@ -363,9 +363,9 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhea
 	return now.Add(at.Sub(wall)), earlierTime
 }
 
-// keep stores the record of an event after an attempt. During the attempt, for example in
-// a suspension of the machine, the event's earlier record may have expired. If another
-// event has got a record under the dedupe key since, keep stores this event's record as a
+// keep stores the record of an event after an attempt. The event's earlier record may
+// have expired during the attempt, for example in a suspension of the machine, and
+// another event may now have a record under the same dedupe key. keep then stores a
 // separate record (see separateKey). If the memory is full, keep stores nothing, and the
 // memory forgets the event.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
@@ -377,10 +377,10 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome and begins no further attempt. Until
-// then, the memory keeps records of forgotten events for a while after a suspension of
-// the machine, for waiting submissions (see horizon). Call Leave once for each submission
-// after its first Refresh.
+// Leave records that a submission has its outcome and begins no further attempt. The
+// memory counts waiting submissions, because it keeps expired records for them after a
+// suspension of the machine (see horizon). Call Leave once for each submission after its
+// first Refresh.
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be

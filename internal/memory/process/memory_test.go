@@ -33,7 +33,7 @@ func (r *rig) pass(d time.Duration) process.Instant {
 	return r.Now()
 }
 
-// until moves the clocks forward to i.
+// until moves the clocks forward until r.Now() returns i.
 func (r *rig) until(i process.Instant) {
 	r.t.Helper()
 	require.GreaterOrEqual(r.t, i.Sub(r.Now()), time.Duration(0))
@@ -51,8 +51,8 @@ func (r *rig) submit(key, group, body string) *submission {
 	return r.submitWith(key, group, body, "")
 }
 
-// submitWith submits an event. The payload is the body's text before "/"; different text
-// after "/" is a drift.
+// submitWith submits an event. The payload is the body up to "/". Two bodies that differ
+// only after "/" therefore have one payload, and Admit judges the second one as Drift.
 func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	var sum [32]byte
 	copy(sum[:], attributes)
@@ -160,9 +160,9 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// For an event in doubt or stored, another attempt is admitted at Known.ResendBefore and
-// refused as late one nanosecond later. A new submission's attempt is refused one
-// nanosecond before Known.ForgottenAt, and admitted at that instant.
+// A stored event, or an event in doubt, can be sent again until Known.ResendBefore. One
+// nanosecond later, Admit refuses all attempts. A new submission is refused until
+// Known.ForgottenAt, and admitted from that instant on.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

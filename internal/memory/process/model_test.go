@@ -21,9 +21,9 @@ type model struct {
 	highest map[string]int64
 }
 
-// message is an event with its attributes. A slot identifies a record of the memory: the
-// dedupe key and, for a separate record, the message. An event sent despite another
-// event's use of its dedupe key gets a separate record.
+// message is an event with its attributes. A slot is the model's key of a record: the
+// dedupe key. If two messages with one dedupe key are sent (AdmitAnyway), the slot of the
+// second also has the message (separate).
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -36,7 +36,7 @@ type history struct {
 	message
 	tries []*try
 
-	state process.State // Stored or Altered, or else Unknown: the state then follows from tries
+	state process.State // Stored or Altered; in all other cases Unknown, and the method known computes the state
 	id    string
 	// In the states Stored and Altered, from is the start of the first attempt by which
 	// SQS may have stored a message, and to the end of the last. If SQS refused all
@@ -50,8 +50,8 @@ type try struct {
 	lost               bool
 	of                 *history
 
-	counted bool            // whether tries contains the attempt: not if the event was already stored when the attempt started
-	since   process.Instant // known.since of the event just after the start of the attempt
+	counted bool            // tries contains the attempt; false if the event was already stored at its start
+	since   process.Instant // the event's known.since right after this attempt had started
 }
 
 // known holds the fields and method results of a process.Known.
@@ -59,7 +59,7 @@ type known struct {
 	state       process.State
 	underWay    bool
 	since, over process.Instant
-	kept        process.Instant // result of KeptUntil; zero if Unknown or Clear
+	kept        process.Instant // result of KeptUntil; zero in the states Unknown and Clear
 }
 
 func knownOf(k process.Known) known {
@@ -157,10 +157,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns the event's history and the history under its dedupe key, possibly another
-// event's. made is the start of the submission. find omits a history that SQS had
-// forgotten before made. A history forgotten later is returned until the memory may free
-// its record.
+// find returns own, the event's history, and first, the history under its dedupe key,
+// which may belong to another event. made is the start of the submission. A history that
+// SQS forgets after made is returned until the memory may free its record, and a history
+// forgotten before is not.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -239,9 +239,10 @@ func collisionOf(msg, first message) process.Kind {
 }
 
 // admit returns the Kind of the judgement and the knowledge of the event before the
-// attempt. If the event needs a new record, admit calls isFull to learn whether the tested
-// memory is full. The model cannot compute this, because it does not know how many expired
-// records the tested memory still holds.
+// attempt. If anyway is true, it models AdmitAnyway. If the event needs a new record,
+// admit calls isFull, which reports whether the real memory was full. The model cannot
+// compute this, because it does not know how many expired records the real memory still
+// has.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)
@@ -335,16 +336,16 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		ago := wall.Sub(at)
 		switch {
 		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
-			// SQS answered with the message ID of the other event: a duplicate of that
-			// event, and as old.
+			// SQS answered with the message ID of the other event, so the stored message
+			// is the other event's and has its age.
 			h.from = min(h.from, first.from)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
 			// The sequence number proves that SQS accepted the message before this
 			// submission.
 			h.from = min(h.from, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// A duplicate of unknown age: at most one interval old, because SQS still
-			// knows it.
+			// The time of the first copy is unknown. SQS still knows that copy, so it is
+			// at most one interval old.
 			h.from = min(h.from, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil

@@ -15,10 +15,13 @@ type remembered struct {
 	fingerprint
 }
 
-// summary summarizes SQS's answers for an event in 64 bits. Stored: the message ID's
-// hash, with the bit storedFlag. Altered: the constant altered. In doubt: the flags
-// unproven and overlapping and, from the bit oneAttempt on, the number of attempts under
-// way. Zero: certainly not stored.
+// summary is the state of an event in 64 bits:
+//
+//   - stored: a hash of SQS's message ID, with the bit storedFlag
+//   - altered: the constant altered
+//   - in doubt: the flags unproven and overlapping in the low bits, and above them the
+//     number of attempts under way
+//   - certainly not stored: zero
 type summary uint64
 
 const (
@@ -28,12 +31,12 @@ const (
 	// event.
 	unproven summary = 2
 
-	// overlapping is set at the start of an attempt during another, and cleared when no
-	// attempt is under way.
+	// overlapping is set when an attempt starts while another is under way. It is cleared
+	// when no attempt is under way.
 	overlapping summary = 4
 
-	// oneAttempt is the unit of the counter of attempts under way: a summary has this
-	// value once for each attempt.
+	// oneAttempt is added to the summary at the start of each attempt and subtracted at
+	// its end, so the bits from this bit on count the attempts under way.
 	oneAttempt summary = 8
 
 	// storedFlag is set in the hash of each message ID, and in no other summary.
@@ -71,11 +74,13 @@ type record struct {
 	key    window.Key
 	at     window.Place // position of key in the window
 
-	// firstStart is the start of the first attempt that SQS may have stored, or of the
-	// last attempt if SQS refused all attempts. lastEnd is the end of the last attempt
-	// that SQS may have stored. If it is unknown whether SQS stored the last attempt,
-	// lastEnd is the latest instant at which its request can arrive at SQS. lastEnd is
-	// zero while an attempt is under way, and if SQS cannot have stored any attempt.
+	// firstStart is the start of the first attempt that SQS may have stored. If SQS
+	// refused all attempts, it is the start of the last attempt.
+	//
+	// lastEnd is the end of the last attempt that SQS may have stored. After an attempt
+	// without proof, it is the latest instant at which the request can reach SQS,
+	// possibly in the future. It is zero while an attempt is under way, and if SQS cannot
+	// have stored any attempt.
 	firstStart, lastEnd Instant
 	value               remembered
 }
@@ -136,9 +141,8 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// includes reports whether the record's number of attempts under way includes the current
-// attempt of sub. It does not if the attempt began before the record was created: the
-// record is then about later attempts, in another deduplication interval.
+// includes reports whether the summary counts the current attempt of sub as under way. It
+// does not count the attempt if the record was created after the attempt's start.
 func (r *record) includes(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
@@ -158,28 +162,28 @@ func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
 	*a &^= overlapping
 	switch {
 	case *a == 0:
-		sub.mayFree = true // SQS refused all attempts, so the Release of this submission frees the record
+		sub.mayFree = true // SQS refused all attempts, so Release may free the record
 	case alone && !mayBeStored:
 		r.lastEnd = sub.recordEnd
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		r.lastEnd = now.Add(window.Request) // each attempt that overlapped with this one arrives at SQS by then
+		r.lastEnd = now.Add(window.Request) // the latest arrival at SQS of all overlapping attempts
 	}
 }
 
-// epoch is the time.Time of Instant 0. Package window uses time.Time, so the memory
-// represents each instant as a time after epoch.
+// epoch is the time.Time that represents Instant 0 in package window. The choice of 1970
+// has no meaning.
 var epoch = time.Unix(0, 0)
 
 func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record under the key k. The record does not exist if SQS has
-// forgotten the event at the instant at, possibly before the current instant now (see
-// find). The record of an altered event also does not exist if SQS has forgotten the
-// changed message at now: SQS can then no longer drop a resend as its duplicate.
+// lookup returns the record under the key k. The parameter at is now, or an earlier
+// instant (see find). The record does not exist if SQS had forgotten the event at this
+// instant. For an altered event, the instant now counts too: once SQS has forgotten the
+// changed message, it stores a resend.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -211,10 +215,10 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 }
 
 // find returns own, the record of the event, and first, the record under the event's
-// dedupe key, which may belong to another event. If the machine was suspended, SQS may
-// have forgotten an event during the suspension, before a waiting submission of the event
-// could learn that it was stored. find therefore also returns the record of such an event
-// to a submission that started before the suspension.
+// dedupe key, which may belong to another event. A record expires when SQS has forgotten
+// the event. For a submission that started before a suspension of the machine, find also
+// returns records that expired during the suspension, because the submission could not
+// see them then.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
 	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -235,14 +239,14 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	was := r.messageID()
 	switch {
 	case was != 0 && was == id:
-		// A duplicate does not restart the deduplication interval (F-020), so the record
-		// does not change.
+		// SQS answered with the same message ID as before. A duplicate does not restart
+		// SQS's deduplication interval (F-020), so the record does not change.
 	case was != 0 && duplicate:
-		r.lastEnd = now // the first copy may be older than now, but it is safe to remember the event for longer
+		r.lastEnd = now // SQS may have stored the first copy before now; a later lastEnd only keeps the record for longer
 	case was != 0 || !r.exists:
-		// SQS stored another copy without recognising a duplicate, or the memory has
-		// freed the event's record. This submission's attempts count. For a duplicate,
-		// Record may move firstStart back to the acceptance of the first copy.
+		// SQS stored a new copy, or the memory has freed the event's record. The record's
+		// new start is firstCounted. For a duplicate, Record may then set firstStart to
+		// the earlier time at which SQS accepted the first copy.
 		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
@@ -265,17 +269,16 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt for which it is unknown whether SQS stored the
-// event, if the record does not count this attempt as under way. There are three reasons
-// why it does not: the event was already stored when the attempt began, SQS has answered
-// another attempt since, or the record was dropped. The attempt counts for the
-// deduplication interval in which it was admitted. A stored event stays stored.
+// endUnproven records the end of an attempt without proof, if the summary does not count
+// this attempt as under way: the event was already stored when the attempt began, SQS has
+// answered another attempt since, or the memory has freed the record. The attempt belongs
+// to the deduplication interval in which it was admitted. A stored event stays stored.
 // endUnproven reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:
 		if now <= sub.began.Add(window.Request) {
-			return false // the attempt arrived in time, so SQS dropped it as a duplicate
+			return false // SQS still knew the stored event, so it dropped this attempt as a duplicate
 		}
 		r.lastEnd = max(r.lastEnd, now)
 	case Altered:

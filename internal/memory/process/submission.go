@@ -11,34 +11,36 @@ type Submission struct {
 	Known Known
 
 	// collision describes the event's collision with another message under the same
-	// dedupe key. It outlives the memory's record of that message: a submission made
-	// while SQS remembered the message still collides with it.
+	// dedupe key. It stays after the memory has freed the other message's record: if SQS
+	// remembered that message when the submission was made, the submission collides.
 	collision Judgement
 
 	made         Instant  // instant of the first Refresh; zero before
 	firstAttempt Instant  // start of the first attempt; zero before
 	groupHighest sequence // highest known sequence number of the message group before the first attempt
-	priorID      summary  // hash of the message ID if the event was already stored before the first attempt
+	// priorID is a message ID's hash if the event was stored before the first attempt. With
+	// AdmitAnyway, it may come from the other event with the dedupe key.
+	priorID summary
 
-	// The following fields describe the current attempt; began is zero if no attempt is
-	// under way.
+	// The following fields describe the current attempt and the record at its start.
+	// began is zero if no attempt is under way.
 	began       Instant
-	recordStart Instant // record.firstStart when the attempt began
-	storedID    summary // hash of the message ID if the event was already stored when the attempt began, else zero
-	recordEnd   Instant // record.lastEnd when the attempt began, if only ended attempts were in doubt; else zero
-	counted     bool    // at its beginning, the attempt was added to the number of attempts under way in the record
+	recordStart Instant // record.firstStart just after the attempt's start
+	storedID    summary // hash of the message ID if the event was already stored; else zero
+	recordEnd   Instant // record.lastEnd if the event was in doubt and no other attempt was under way; else zero
+	counted     bool    // record.value.summary counts the attempt as under way
 
 	// Idle reports that no attempt of the submission was under way when Conclude was
 	// called.
 	Idle bool
 
-	concluded bool // no further attempt may begin
-	storedIt  bool // SQS confirmed an attempt, and nothing proved that the event was stored before
+	concluded bool // Conclude was called: no further attempt may begin
+	storedIt  bool // SQS confirmed an attempt of this submission, without proof of a duplicate
 
-	// mayFree permits Release of this submission to free the record after SQS's refusal
-	// of all attempts. It is set at the start of this submission's attempt if no other
-	// attempt may have stored the event, and at the refusal of its attempt if no other
-	// attempt is under way or in doubt.
+	// mayFree permits Release of this submission to free the record, if SQS refused all
+	// attempts. It is set when this submission starts an attempt of an event that is
+	// neither stored nor in doubt, and when SQS refuses an attempt of this submission and
+	// no other is under way or in doubt.
 	mayFree bool
 }
 
@@ -46,10 +48,9 @@ type Submission struct {
 // The submission must not have begun an attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture sets sub.Known to k, the memory's current knowledge of the event, if k continues
-// the knowledge in sub.Known. It keeps the old Known if the memory may have forgotten the
-// attempts to which Known refers: k then knows nothing of them, or only of later attempts.
-// horizon is the result of Memory.freeUntil.
+// capture sets sub.Known to the memory's current knowledge k. It keeps the old Known if
+// Known has attempts that may have stored the event, and k lacks them because the memory
+// may have forgotten them. horizon is the result of Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
 	switch {
@@ -58,30 +59,29 @@ func (sub *Submission) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may already have freed the record of earlier attempts. Their absence
-		// from k then proves nothing, so Known must stay. Before this instant, only an
-		// answer of SQS could remove the record.
+		// The memory may have freed the record of the attempts in Known. Their absence
+		// from k proves nothing, so Known stays. (Before was.keptUntil(), a missing
+		// record proves that SQS refused the attempts.)
 		return
 	}
 	sub.Known = k
 }
 
-// captureCollision sets sub.collision if the memory has another message under the event's
-// dedupe key and no record of the event itself. It removes the collision after SQS's
-// refusal of the other message, or if the event has its own record.
+// captureCollision sets sub.collision if another message has the event's dedupe key in
+// the memory and the event has no record. It clears sub.collision if the event has a
+// record, or if the other message cannot be in SQS, for example after a refusal.
 func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &sub.collision.Known; {
 	case !own.exists && first.exists:
 		sub.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		// The key is free because SQS refused the other message, or this event has a
-		// record.
+		// The event has a record, or SQS does not have the other message.
 		sub.collision = Judgement{}
 	}
 }
 
-// isLate reports whether SQS may have forgotten the event when an attempt arrives that
-// starts now.
+// isLate reports whether it is too late to start an attempt now: SQS may have forgotten
+// the event before the attempt arrives.
 func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
@@ -91,9 +91,10 @@ func (k *Known) isLate(now Instant) bool {
 // start, long after the client has given up.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
-// firstCounted returns the start of the attempt to which a new copy of the event in SQS
-// counts: the start of the first attempt in the record, if the record counts the current
-// attempt, and otherwise the start of the submission's first attempt.
+// firstCounted returns the new firstStart of the record after SQS has stored another copy
+// of the event. If the record counted the current attempt as under way, it is the
+// record's firstStart at that attempt's start. Otherwise it is the start of the
+// submission's first attempt.
 func (sub *Submission) firstCounted() Instant {
 	if sub.counted {
 		return sub.recordStart

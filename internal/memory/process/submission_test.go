@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits during another submission's attempt of the event. Later the memory
-// has no record of the event. If the record was too young to be freed, SQS must have
-// refused the attempt, and the waiting submission may send the event. After more time
-// nothing is proven, and the submission must not send.
+// While a submission waits, another submission makes an attempt of the event. Later the
+// memory has no record of the event. Two reasons are possible: SQS refused the attempt,
+// or the record has expired. Before the expiry time, only the first is possible, and the
+// waiting submission may send. Later it must not send.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -30,8 +30,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, waits.sub.Known.State)
 	waits.release()
 
-	// The same steps with one nanosecond more time: the memory may then have freed the
-	// record because of its age.
+	// The waiting submission tries one nanosecond later than above. The record may now
+	// have expired, so the attempt is refused.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()

@@ -13,9 +13,9 @@ import (
 
 // LookUp reads the events' records from the store, in one call without claims, and sets
 // judgements[i] for claims[i] to None, Duplicate, Other or Conflict. Without an answer
-// from the store, the judgement is None. If a record's bytes and hash do not match,
-// it is Wait, or Unclaimed with FailOpen. For yet another message after maxAdoptions
-// calls of Adopt it is also Wait.
+// from the store, the judgement is None. It is Wait if a record's bytes and hash do not
+// match (Unclaimed with FailOpen), or if the record has another message again after
+// maxAdoptions calls of Adopt.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -79,11 +79,11 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	return Judgement{}
 }
 
-// Ask claims the events in one durable write and sets judgements[i] for claims[i]. Claims
-// granted before are renewed. A second write may follow for records with another
-// fingerprint spec, that is, another way of computing fingerprints. Each write takes at
-// most twice the policy's store timeout, with one repetition after ErrAmbiguous, and
-// longer only in a store that ignores its context.
+// Ask claims the events in one durable write, renews claims granted before, and sets
+// judgements[i] for claims[i]. A second write may follow for records whose fingerprint
+// was computed by another method (Fingerprint.Spec). Each write makes one store call, or
+// two after ErrAmbiguous, and so takes at most twice the policy's store timeout. Only a
+// store that ignores its context takes longer.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -96,9 +96,10 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round claims all events in one store call. A record's fingerprint may
-	// have another spec than the claim's. If compareBodies finds the same event, it gives
-	// the record's fingerprint to the claim, and the second round claims the event again.
+	// The first round claims all events in one store call. The store cannot compare
+	// fingerprints computed by different methods (Fingerprint.Spec). compareBodies does
+	// this here. If the event is the same, the claim gets the record's fingerprint, and
+	// the second round claims the event again.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -118,7 +119,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, maxWait) // replaced by the second round, if there is one
+					judgements[i] = k.wait(errSpec, maxWait) // the final judgement if the loop ends here
 					continue
 				}
 			}
@@ -131,11 +132,12 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 }
 
 // Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. The next Ask needs no store call for a granted claim with enough time left
-// in the lease for an attempt (Granted), or for a record with another message than the
-// claim (Other). Otherwise, Ask calls the store as usual. Prepare does nothing for
-// granted claims, and nothing at all for about a second after a failed store call
-// (pauseAfterFailure).
+// first Ask. It leaves out claims that are already granted. After a failed store call, it
+// does nothing for about a second (pauseAfterFailure).
+//
+// The next Ask of an event needs no store call in two cases: the claim is granted and the
+// lease is long enough for an attempt (Granted), or the store has another message for the
+// event (Other).
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -166,11 +168,10 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	}
 }
 
-// takePrepared returns the judgement that Prepare has made possible without a store call.
-// It is Granted if the store granted the claim to Prepare and the rest of the lease is long
+// takePrepared returns the judgement for Ask if no store call is necessary, else the zero
+// Judgement. It is Granted if Prepare got the claim and the rest of the lease is long
 // enough for an attempt. It is Other if Prepare or LookUp found a record with another
-// message: no attempt may then send the claim's own message, not even with FailOpen.
-// Otherwise it is the zero Judgement.
+// message: the claim's own message must then not be sent, not even with FailOpen.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
@@ -185,12 +186,13 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 	return Judgement{}
 }
 
-// claim writes the requests in one call of the store. After ErrAmbiguous, which leaves open
-// whether the store made the claims, claim makes a second call. With a Writer, each call
-// also writes queued results of events and queued releases of claims. The result begin is
-// the start of the last call, from which leases count. The result ambiguous reports whether
-// a call returned ErrAmbiguous. With FailOpen, claim makes no call in the pause after a
-// failed call.
+// claim writes the requests in one call of the store. After ErrAmbiguous (the store may
+// or may not have made the claims), claim makes a second call. With a Writer, each call
+// also writes queued results of events and queued releases of claims. With FailOpen,
+// claim makes no call during the pause after a failed call (pauseAfterFailure).
+//
+// The leases count from begin, the start of the last call. ambiguous reports whether a
+// call returned ErrAmbiguous.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown
@@ -209,10 +211,10 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, ambiguous, err
 }
 
-// claimOnce claims the requests in one call of the store. If the store is a Writer, the same
-// call also writes queued endings of other claims: results of events, and releases.
-// claimOnce passes the store's errors for these endings to applyAnswers, which queues
-// failed endings again. It does so even if the store ends the goroutine (runtime.Goexit).
+// claimOnce claims the requests in one call of the store. If the store is a Writer, the
+// same call also writes queued endings of other claims: results of events, and releases.
+// applyAnswers then queues failed endings again. This happens even if the store ends the
+// goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var queued []*queuedFinish
 	if c.writer != nil {
@@ -249,8 +251,8 @@ func (c *Claimant) write(ctx context.Context, f func(context.Context) error) err
 	return err
 }
 
-// isAnswer reports whether the store answered a call that returned err. It did if err is
-// nil, or if the store refused the claim or ending as stale or invalid.
+// isAnswer reports whether err, returned by a store call, is an answer of the store: nil,
+// ErrStaleClaim or an InvalidError.
 func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
@@ -283,11 +285,12 @@ const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies compares a claim with a record of another fingerprint spec, by the
-// fingerprint of the record's body under the claim's spec. For the same fingerprint, the
-// event is the same: the claim takes the record's fingerprint, the result is Undecided,
-// and the caller repeats the claim. Different fingerprints give Conflict; a body without
-// a fingerprint under the claim's spec gives Unjudged.
+// compareBodies decides whether a claim and a record are for the same event, if their
+// fingerprints were computed by different methods (Fingerprint.Spec). It computes the
+// fingerprint of the record's body by the claim's method. If the result equals the
+// claim's fingerprint, the claim gets the record's fingerprint, and compareBodies returns
+// Undecided: the caller must claim again. If not, it returns Conflict. If the body has no
+// such fingerprint, it returns Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -304,8 +307,9 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the judgement for a claim after an error of the store: Refused if the error
-// says that the claim is invalid, otherwise Unclaimed with FailOpen, and Wait without.
+// failed returns the judgement for a claim after an error of the store: Refused if the
+// error says that the claim is invalid. After any other error it is Unclaimed if FailOpen
+// is set, and Wait if not.
 func (c *Claimant) failed(k *Claim, err error) Judgement {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
@@ -370,8 +374,8 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce makes Drift true in at most one judgement of a claim. It counts the first
-// judgement of the claim with Drift, and sets Drift to false in all later ones.
+// reportDriftOnce keeps Drift in the first judgement of a claim that has it, and counts
+// this drift. It sets Drift to false in all later judgements of the claim.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
@@ -417,9 +421,9 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 }
 
 // judgeOtherMessage returns the judgement for a claim if the store's record has other
-// bytes or another group: Other, after which the caller can adopt the record's message,
-// or Wait after maxAdoptions adoptions. Bytes that do not match the record's hash cannot
-// be adopted: the judgement is that of failed(errSeal).
+// bytes or another group. It is normally Other, and the caller can adopt the record's
+// message. It is Wait after maxAdoptions adoptions. If the bytes do not match the
+// record's hash, they must not be adopted, and the result is failed(errSeal).
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
@@ -434,8 +438,8 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// maxAdoptions limits how often one claim adopts the record's message. Yet another
-// message in the record then leads to Wait with errChanges.
+// maxAdoptions is the maximum number of Adopt calls per claim. If the record has a
+// different message even then, the judgement is Wait with errChanges.
 const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")

@@ -80,8 +80,7 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// The store ends the goroutine of the call that would write a queued result
-// (runtime.Goexit). If the store is a Writer, this is the call of Ask for the next event.
+// A store call writes a queued result, and the store ends the goroutine (runtime.Goexit).
 // The result stays queued, and a later call writes it.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {

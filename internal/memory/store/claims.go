@@ -104,13 +104,13 @@ func New(o Options) *Claimant {
 type Claim struct {
 	request       idempotency.Claim
 	id            idempotency.KeyID
-	recordMessage *Message // message of the store's record after the judgement Other, until Adopt
+	recordMessage *Message // set with the judgement Other: the message in the store's record; nil after Adopt
 
 	ref         idempotency.Ref
 	granted     bool
-	leaseEnd    time.Duration // end of the lease, by Options.Now
-	resendUntil time.Duration // no attempt starts after this time of Options.Now; 0 for no limit
-	waitsInRow  uint8         // number of consecutive answers Wait for this event
+	leaseEnd    time.Duration // end of the lease, as a reading of Options.Now
+	resendUntil time.Duration // end of resends, as a reading of Options.Now; 0 for no limit
+	waitsInRow  uint8         // number of consecutive judgements of the kind Wait
 
 	prepared bool // granted by Prepare and not yet used by Ask
 
@@ -230,17 +230,17 @@ const (
 	// Ask again after Judgement.Delay.
 	Wait
 
-	// Other: the message in the store's record of the event has other bytes or another
-	// group than the claim's, and was or may have been sent. Replace the claim's message
+	// Other: the store's record of the event has a message with other bytes or another
+	// group. This message was sent, or may have been sent. Replace the claim's message
 	// with [Claim].Adopt, and call Ask again.
 	Other
 
-	// Late: the claim is granted, but no attempt may start: an earlier attempt is in
-	// doubt, and it is too late for a resend.
+	// Late: the store granted the claim. But an earlier attempt is in doubt, and it is
+	// too late for a resend, so no attempt may start.
 	Late
 
-	// Unresolved: the claim is not granted: an attempt under another claim is in doubt,
-	// and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
+	// Unresolved: the store refused the claim, because an attempt under another claim is
+	// in doubt and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
 	Unresolved
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -261,8 +261,8 @@ type Judgement struct {
 	Hopeless bool
 
 	// Drift reports that the message in the store's record has other bytes or another
-	// group than the claim's message. It is set at most once per claim, in the first
-	// judgement with the difference.
+	// group than the claim's message. Only the claim's first Judgement with this
+	// difference has Drift set.
 	Drift bool
 }
 
@@ -287,8 +287,8 @@ const (
 	maxWait   = time.Second
 )
 
-// setClear records that, as far as the store knows, no other claimant can have stored the
-// event.
+// setClear records that the store knows of no attempt by another claimant that may have
+// stored the event.
 func (k *Claim) setClear() {
 	k.updateKnown(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
@@ -296,13 +296,15 @@ func (k *Claim) setClear() {
 // setInDoubt records that another claimant's attempt may have stored the event.
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
-	if r.DoubtSince.IsZero() { // claimed a moment ago: the record has no times yet
+	if r.DoubtSince.IsZero() {
+		// The record has no times yet, because another claimant claimed the event a moment
+		// ago.
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
 	forgottenAt := r.LeaseUntil
 	if out.Decision.Granted() {
-		forgottenAt = r.ReadAt // granted to us, so the other lease has ended
+		forgottenAt = r.ReadAt // our claim is granted, so the other claimant's lease has ended
 	}
 	k.updateKnown(func(known *Known) {
 		*known = Known{
@@ -337,12 +339,11 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	return false
 }
 
-// Release ends a submission for which SQS has not confirmed that it stored the event. If an
-// attempt of the submission is in doubt, Release leaves the claim in the store unchanged.
-// Otherwise Release queues the end of a granted claim for the store: as failed if SQS
-// refused an attempt, else as released. If the store did not answer and may have granted
-// the claim, Release keeps the claim's token for the next submission of the event (see
-// resume). Release does not block.
+// Release ends a submission for which SQS has not confirmed that it stored the event. If
+// an attempt of the submission is in doubt, Release does nothing. Otherwise it ends a
+// granted claim: it queues the ending "failed" if SQS refused an attempt, and "released"
+// if not. If it is unknown whether the store granted the claim, Release keeps the claim's
+// token for the next submission of the event (see resume). Release does not block.
 func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return

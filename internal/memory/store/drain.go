@@ -144,8 +144,8 @@ func firstFailure(errs []error) error {
 
 // errorsFor returns one error for each ending of a write; nil means success. errs has the
 // errors that the store returned, normally one for each ending. errorsFor then returns
-// errs, with each error replaced by Options.Hide. If errs has another length, every ending
-// gets err, which is the error of the whole call, or errShort if err is nil.
+// errs, and passes each error through Options.Hide. If errs has another length, every
+// ending gets err, the error of the whole call, or errShort if err is nil.
 func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// gatherTime is the time that the goroutine of drain normally waits before a write of
-	// queued endings. An ending is the last write for a claim: the result of the event, or the
-	// release of the claim. If new claims are written to a Writer meanwhile, the endings
-	// are written in the same store call and need no separate call.
+	// gatherTime is the normal pause of drain before it writes queued endings. An ending
+	// is the last write for a claim: the result of the event, or the release of the
+	// claim. If the store is a Writer and new claims are written during the pause, the
+	// same store call also writes the endings.
 	gatherTime = time.Millisecond
 
 	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
@@ -37,14 +37,14 @@ const (
 // Waiter waits until the store has recorded the result of an event that SQS stored. The
 // Claimant calls both methods.
 type Waiter interface {
-	// MarkRecording is called when the wait begins, before the call of Recorded. The
-	// Claimant may hold its lock during this call.
+	// MarkRecording is called before Recorded, when the Waiter begins to wait for the
+	// result. The Claimant may hold its lock during this call.
 	MarkRecording()
 
 	// Recorded is called once, at the end of the wait, without a lock of the Claimant. ok
-	// is true if the store has the result, and false after the store timeout, after a
-	// refusal of this result or of all writes by the store, or after the Claimant dropped
-	// the result.
+	// is true if the store has the result. It is false after the store timeout, if the
+	// store refused this result or refuses all writes, or if the Claimant dropped the
+	// result.
 	Recorded(ok bool)
 }
 
@@ -60,10 +60,10 @@ type finishQueue struct {
 	mu       sync.Mutex
 	queue    []*queuedFinish
 	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
-	missing  recent[struct{}]                    // events that SQS stored, but the store will not get the result
+	missing  recent[struct{}]                    // stored by SQS, but the store never gets these results
 	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
 	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
-	overdue  *time.Timer                         // timer for the oldest of awaited; nil before first use
+	overdue  *time.Timer                         // timer that calls giveUpWaiting; nil before first use
 	watching bool                                // overdue is running
 	running  bool                                // the goroutine of drain is running
 	writing  int                                 // number of endings being written
@@ -107,10 +107,11 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord returns true if the store lacks the result of an event stored by SQS. A
-// result may be queued or being written: AwaitRecord then adds w to its waiters, unless w
-// is nil. Or the store will not get the result: the claimant dropped it, the store
-// refused it, or the event was sent without a claim. AwaitRecord then does not use w.
+// AwaitRecord returns true if SQS stored the event, but the store does not have the
+// result now, for one of two reasons. Either the result is queued or being written:
+// AwaitRecord then adds w to its waiters, unless w is nil. Or the store never gets the
+// result, because the claimant dropped it, the store refused it, or the event was sent
+// without a claim. w is then unused.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +142,8 @@ func (c *Claimant) mustPace() bool {
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
-// await adds the waiter w to a queued result, and starts the timer that ends the wait after
-// the store timeout. The caller holds mu.
+// await adds a waiter to a result that is queued or being written, and starts the timer
+// that ends the wait after the store timeout. The caller holds mu.
 func (c *Claimant) await(e *queuedFinish, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
@@ -185,8 +186,8 @@ func (c *Claimant) giveUpWaiting() {
 	callWaiters(late, false)
 }
 
-// removeWaiters removes the waiters of an ending. The caller holds mu. After it has unlocked
-// mu, it calls Recorded for these waiters.
+// removeWaiters removes the waiters of an ending. The caller holds mu. The caller must
+// call Recorded for these waiters after it has unlocked mu.
 func (l *finishQueue) removeWaiters(e *queuedFinish) {
 	e.waiters = nil
 	delete(l.awaited, e)

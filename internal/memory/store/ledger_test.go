@@ -65,8 +65,7 @@ func (w *waiter) Recorded(ok bool) {
 	}
 }
 
-// requireCalls checks that Recorded was called the given number of times, and how often ok
-// was true.
+// requireCalls checks the number of calls of Recorded, and the number of calls with true.
 func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	t.Helper()
 	require.True(t, w.marked)
@@ -74,9 +73,8 @@ func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// A waiter's Recorded is called with true once the store has the event's result, or with
-// false after the store timeout. A later submission's waiter can wait for the same
-// result.
+// Recorded is called with true when the store has the event's result, or with false after
+// the store timeout. Several submissions of an event can wait for one result.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -192,9 +190,9 @@ func TestAmbiguousResult(t *testing.T) {
 	})
 }
 
-// After the end of a claim's lease, the store grants a second claim of the event. The
-// first claim's result then leaves the store's record unchanged, and its waiter's
-// Recorded is called with false.
+// The lease of the first claim ends, and the store grants a second claim of the event.
+// The result of the first claim then does not change the store's record, and Recorded is
+// called with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter

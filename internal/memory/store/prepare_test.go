@@ -66,8 +66,9 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// The store's record of an event has other bytes than the claim of Prepare. The next Ask
-// returns Other with Drift. After Adopt, Ask returns Granted without Drift.
+// Prepare finds other bytes in the store's record of an event. The next Ask returns the
+// judgement Other with Drift. After Adopt of the recorded bytes, Ask returns Granted
+// without Drift.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -82,8 +83,8 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// The store has other bytes for an event than the claim of Prepare, and then fails. Even
-// with FailOpen, Ask returns Other, so the event is sent with the recorded bytes.
+// Prepare finds other bytes in the store's record of an event. Then the store fails. Even
+// with FailOpen, Ask returns the judgement Other, so the recorded bytes are sent.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)

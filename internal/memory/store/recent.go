@@ -49,11 +49,10 @@ func (l *finishQueue) noteMissing(k *Claim, missing bool) {
 	}
 }
 
-// resume lets the new submission k of an event continue the claim of an earlier submission.
-// The earlier submission ended before its first attempt and without an answer to its claim,
-// so the store may have granted this claim. resume therefore gives the token of the earlier
-// submission to k, and the store renews the claim for this token. With a new token, k would
-// have to wait for the end of the lease. The caller holds mu.
+// resume gives the token of an earlier claim of the event to the claim k. It does so if
+// the earlier submission made no attempt, and it is unknown whether the store granted its
+// claim. The store then renews the earlier claim for k. With a new token, k would have to
+// wait for the end of the lease. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return

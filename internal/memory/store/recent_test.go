@@ -35,7 +35,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 
 				second, third := r.event("k"), r.event("k")
 				r.look(second)
-				r.Release(second) // this submission ends before its first claim, so the token is kept
+				r.Release(second) // no claim was made with the token, so it is kept again
 				second = r.event("k")
 				require.Equal(t, store.Granted, r.ask(second).Kind)
 				require.Equal(t, store.Clear, second.Known().State)
@@ -68,8 +68,8 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// After a submission with an attempt in doubt, the event's next submission does not get
-// the claim's token and must wait for the end of the lease.
+// If an attempt of a submission is in doubt, Release does not keep its token. The next
+// submission of the event must wait for the end of the lease.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

@@ -74,7 +74,7 @@ func (r *rig) called(call string) int {
 	return r.calls[call]
 }
 
-// failBefore is a failure for rig.fail: every store call fails before it has an effect.
+// failBefore makes every store call fail before it has an effect: see rig.fail.
 func failBefore(string) (before, after error) { return errDown, nil }
 
 // flaky is a store in memory. Its calls fail as the function r.fails says, and take the
