@@ -119,8 +119,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// Files of the root package, and of package consumer, use each other's declarations
-// without cycles: understanding a file takes only its dependencies.
+// The dependencies between files of the root package, and of package consumer, have no
+// cycle. Understanding a file therefore takes only its dependencies.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

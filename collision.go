@@ -57,8 +57,8 @@ func attributeCollision(msg *Message) *ViolationError {
 			strings.Join(names, ", ")))}}
 }
 
-// drift returns the finding for an event that the store has with other bytes or in another
-// message group.
+// drift returns a finding about the event: the store has it with other bytes or in
+// another message group.
 func (s *submission) drift() []lint.Finding {
 	return []lint.Finding{finding(ruleKeyReused, "MessageBody", "/dedupe_key",
 		"the store has this event with another event_time, event_id or encoding, or for another message group; what is stored counts, and this message does not go out")}

@@ -133,10 +133,10 @@ const (
 	Warn
 )
 
-// sort divides findings with severity Error into refused and reported, and drops all
-// others. A refused finding prevents the send; reported findings go into the receipt.
-// Enforce refuses all. Warn reports all, unless SQS itself would refuse the message for
-// one of them: then all are refused.
+// sort returns the findings with severity Error, and drops all others. Refused findings
+// prevent the send; reported findings go into the receipt. With Enforce all findings are
+// refused. With Warn all are reported, unless one breaks a rule of SQS itself: then all
+// are refused.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {

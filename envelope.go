@@ -61,8 +61,8 @@ func (e Envelope[T]) encode() (string, error) {
 // bodies pools buffers for encode.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostKeptBody is the largest capacity in bytes of a buffer that returns to the pool:
-// one large event must not occupy memory indefinitely.
+// mostKeptBody is the largest capacity in bytes of a buffer kept in the pool bodies.
+// Without this limit, one large event would occupy memory indefinitely.
 const mostKeptBody = 64 << 10
 
 // appendTo appends the same bytes as canonicaljson.Marshal(e), without reflection for
@@ -112,11 +112,11 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix of a finding about the encoding error e. For a
-// number without a JSON form, a Go type without one, and an integer that a float64 cannot
-// hold, it returns texts that name the remedy. For all other errors it returns the
-// parameters message and fix. The result plain is true if the returned message contains no
-// data of the payload.
+// wayOut returns the message and the fix of a finding about the encoding error e. The fix
+// names a remedy for NaN and infinities, for a Go type without a JSON form (for example a
+// func), and for an integer that a float64 cannot hold. For all other errors, wayOut
+// returns the parameters message and fix. The result plain is true if the returned
+// message contains no data of the payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

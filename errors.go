@@ -36,8 +36,8 @@ var (
 	// order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
 
-	// ErrKeyMismatch is the cause of an error of [Dataset.Verify] for the key of another
-	// dataset, version or source.
+	// [Dataset.Verify] returns an error that wraps ErrKeyMismatch if the key belongs to
+	// another dataset, version or source.
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
@@ -55,8 +55,8 @@ type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts counts this call's requests with the event. Zero means doubt from an
-	// earlier call, or a possible send by another producer.
+	// Attempts is the number of this call's requests with the event. If it is zero, an
+	// earlier call or another producer may have stored the event.
 	Attempts int
 
 	// Since is the start of the first attempt in doubt. Until ResendBefore it is safe to
@@ -181,8 +181,8 @@ type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests of this call. It is 0 if an earlier call received
-	// the altered answer and this call came before ResendAfter: the producer then refuses
+	// Attempts is the number of this call's requests. It is 0 if an earlier call returned
+	// the AlteredError and this call came before ResendAfter: the producer then refuses
 	// the event without a request.
 	Attempts int
 
@@ -190,11 +190,11 @@ type AlteredError struct {
 	// SQS. Both are empty if this call made no request, see Attempts.
 	Field, Got string
 
-	// ResendAfter is the first instant with a guarantee that SQS accepts the event as a
-	// new event, by the wall clock. Until then the producer refuses a resend with an
-	// AlteredError, because SQS would drop the resend and answer with success. The zero
-	// time means that a resend is safe immediately: the altered body has another
-	// content-based deduplication ID.
+	// ResendAfter is the first instant, by the wall clock, at which SQS certainly accepts
+	// the event as a new event. Until then the producer refuses a resend with an
+	// AlteredError, because SQS would drop the resend as a duplicate and answer with
+	// success. The zero time means that a resend is safe immediately: SQS computed
+	// another deduplication ID from the altered body, so the resend is not a duplicate.
 	ResendAfter time.Time
 
 	showKey bool
@@ -250,11 +250,10 @@ type ViolationError struct {
 	plain bool
 }
 
-// Error lists the findings: rule, field, position, problem and fix. Because errors go
-// to logs, the text contains no values of the payload or of attributes. If the Message
-// of a finding may quote such a value, Error shows the title of the rule instead.
-// [lint.Finding].Message has the full text. In the position of a finding, Error
-// replaces each name that does not look like a field name by "*".
+// Error lists the findings: rule, field, position, problem and fix. Errors go to logs, so
+// the text contains no values of the payload or of attributes. The title of the rule
+// replaces a finding's Message if that may quote a value; [lint.Finding].Message has the
+// full text. In positions, "*" replaces each name that does not look like a field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -401,11 +400,11 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] if the store could not record what
-// happened to some claimed events. For a stored event the missing record is its result; for
-// any other event it is the release of the claim. The callers have the outcomes of these
-// events anyway. If the result of a stored event is missing, the producer refuses a resend
-// of the event after five minutes with an [*InDoubtError], see [UnresolvedPolicy].
+// UnrecordedError is returned by [Producer.Close] if the store could not record the end
+// of some claims: the result of a stored event, or the release of another event's claim.
+// The events' callers have received the outcomes regardless. If the result of a stored
+// event is missing, the producer refuses a resend of the event after five minutes with an
+// [*InDoubtError], see [UnresolvedPolicy].
 type UnrecordedError struct {
 	// Lost is the number of claims for which the store recorded neither a result nor a
 	// release.

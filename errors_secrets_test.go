@@ -83,7 +83,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same integer as a map value; the map key contains the secret and is part of the value's position
+		send(other) // the same integer in a map; its position in the error contains the map key, and so the secret
 		key += "\x00"
 		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))

@@ -71,7 +71,7 @@ func ExampleProducer_Resume() {
 	_, err = producer.Send(short, first)
 	fmt.Println(sqsfifo.FateOf(err))
 	queue.ClearFaults()
-	for len(producer.Paused()) == 0 { // the last attempt is still under way
+	for len(producer.Paused()) == 0 { // wait until the first event has paused its group
 		time.Sleep(time.Millisecond)
 	}
 	_, err = producer.Send(ctx, second)

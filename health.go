@@ -107,9 +107,10 @@ func (h *health) explain(err error) {
 	h.cause = err
 }
 
-// neverAnswered adds to err, the error of an event failed after Delivery.StartFor, the
-// hint that the service has never answered this producer. The text of err may be hidden
-// (see Telemetry.ShowErrorTexts), so neverAnswered also adds any error kept by explain.
+// neverAnswered adds a hint to err: the service has never answered this producer. The
+// parameter err is the error of an event that failed after Delivery.StartFor. Its text
+// may be hidden (see Telemetry.ShowErrorTexts), so neverAnswered also adds any error kept
+// by explain.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -119,14 +119,14 @@ func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// isPlain reports whether a message built by this process certainly breaks no rule. The
-// lint is then unnecessary. Most messages are plain, and the lint reads the whole body.
-// The body of a built message is always canonical JSON with all members of the
-// envelope, and its source and time are valid. isPlain checks the rest. A message that
-// is not plain may be valid too.
+// isPlain reports whether a message built by this process certainly breaks no rule. Most
+// messages are plain, and need no lint; the lint costs more, because it reads the whole
+// body. The body of a built message is always canonical JSON with all members of the
+// envelope, and its source and time are valid. isPlain checks the rest. A message that is
+// not plain may be valid too.
 func (m *Message) isPlain(maxSize int, payload string) bool {
 	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
-		strings.IndexByte(m.Body, 0xEF) < 0 && // SQS refuses U+FFFE and U+FFFF
+		strings.IndexByte(m.Body, 0xEF) < 0 && // first byte of U+FFFE and U+FFFF, which SQS refuses
 		strings.HasPrefix(payload, "{") && !mayBeTooDeep(payload) &&
 		m.EventID.Version() == 7 && m.EventID.Variant() == uuid.RFC4122 &&
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil

@@ -138,9 +138,10 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether the message proves that the event of s is stored: a request of
-// s stored it, or a request of an earlier submission did, less than one deduplication
-// interval before s and begun before the outcome of s.
+// concerns reports whether the message proves that the event of s is stored. This is so
+// if a request of s stored it. It is also so if a request of an earlier submission to the
+// same producer stored it, began before the outcome of s, and s was made less than one
+// deduplication interval after the message was stored.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -163,9 +164,10 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may have decided "not stored" before its report: an earlier
-			// event's callback blocked, or SendBatch waited for its other events. A
-			// message stored in between by another submission is not a violation.
+			// The producer may have decided "not stored" some time before it reported
+			// this: an earlier event's callback blocked, or SendBatch waited for its
+			// other events. A message stored by another submission between decision and
+			// report is not a violation.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
@@ -188,8 +190,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// SQS may have suppressed a request without a clear answer as the message's
-			// duplicate. From this request the producer knows that the event is stored.
+			// Request r got no clear answer, but left before SQS forgot the message. The event
+			// is therefore stored, whatever happened to r. A producer that knew of the message
+			// may remember the event from the end of r.
 			for _, r := range rs {
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -228,9 +231,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may have decided "in doubt" before its report, because a callback
-		// blocked or SendBatch waited for its other events. An answer in between may
-		// prove the request's outcome, but comes too late.
+		// The producer may have decided "in doubt" some time before it reported this: a
+		// callback blocked, or SendBatch waited for its other events. A proof that
+		// arrived between decision and report came too late.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -276,9 +279,9 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				// that message and stored the event again.
 				continue
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				// The same as above, but the receipt has no ID: after a change of the
-				// machine's clock, the producer could not compute the other message's
-				// age.
+				// SQS had forgotten another producer's message and stored the event
+				// again. The receipt does not have the message's ID: after a change of
+				// the machine's clock, the producer could not compute the message's age.
 				continue
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue

@@ -130,7 +130,9 @@ func (m *modelRun) bystand(rng *rand.Rand) {
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			chance %= 2 // 0 or 5: programs with an even seed call Flush, Paused and Stats, and never Resume
+			// With an even seed, chance is 0 (call Flush) or 5 (call Paused and Stats):
+			// never Resume.
+			chance %= 2
 			chance *= 5
 		}
 		switch chance {

@@ -65,7 +65,7 @@ type modelSub struct {
 	how          string
 	e            modelEvent
 	body         string
-	withdrawn    bool // the context of the call has a time limit
+	withdrawn    bool // the call's context has a time limit, so its events may be withdrawn
 
 	// Values of modelWorld.clock when the call began, when it returned, and when the
 	// outcome was reported.

@@ -36,7 +36,7 @@ type modelWorld struct {
 	sabotage string
 
 	mu       sync.Mutex
-	clock    int // orders events at one instant of virtual time
+	clock    int // counter; its values order events at the same instant of virtual time
 	subs     []*modelSub
 	requests []*modelRequest
 	accepts  []*modelAccept
@@ -91,8 +91,8 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a period of the test. With a kind from modelWeather, most of its requests
-// have this fault; "fair" means no such fault.
+// modelDay is a period of the test. Its kind is a fault from modelWeather, which at least
+// half of the period's requests have, or "fair" without such a fault.
 type modelDay struct {
 	until time.Time
 	kind  string
@@ -169,9 +169,9 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 }
 
 // plan decides whether and when a request arrives at SQS, and what the client then
-// returns. Only the seed, the body of the request's first event, and the number of
-// earlier requests with this body decide, not the order of concurrent requests. Two runs
-// with one seed are therefore nearly equal.
+// returns. The decision depends only on the seed, the time, the body of the request's
+// first event, and the number of earlier requests with this body. The order of concurrent
+// requests has no influence, so two runs with one seed are nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

@@ -75,7 +75,7 @@ type inspector struct {
 	mu     sync.Mutex
 	wrong  *QueueError   // the fault of the queue according to the last answer, or nil
 	again  time.Time     // earliest time of the next request for the attributes
-	vain   bool          // a request for the attributes has failed: sends no longer wait for the request in flight
+	vain   bool          // a request for the attributes has failed, so sends no longer wait for later requests
 	asking chan struct{} // closed when the request in flight ends; nil without a request in flight
 }
 

@@ -154,8 +154,8 @@ func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
 	})
 }
 
-// F-014: the producer's explicit deduplication ID and the ID of content-based deduplication
-// are equal.
+// A producer with ExplicitBodyHash sends the same deduplication ID that SQS computes for
+// content-based deduplication (F-014). SQS therefore recognises the event as a duplicate.
 func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		first, err := on(t, client, q).Send(t.Context(), scene)
@@ -287,7 +287,7 @@ func TestQueueLimitHoldsForEachMessage(t *testing.T) {
 	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
 	p := on(t, q, q)
 	big := scene
-	big.ID = strings.Repeat("x", 500) // the body contains the ID twice, so it exceeds the queue's limit of 1,024 bytes
+	big.ID = strings.Repeat("x", 500) // twice in the body: more than the queue's 1,024 bytes, less than the limit of SQS
 	_, err := p.Build(big)
 	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")
 	_, err = p.Send(t.Context(), big)

@@ -255,8 +255,9 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A message with a replay run's name is recorded as a replay, even if this producer never
-// sent the event. The attribute leaves the event's identity unchanged.
+// ReplayAttribute holds the name of a replay run. A message with this attribute is
+// recorded as a replay, even if this producer never sent the event. The attribute leaves
+// the event's identity unchanged.
 func TestReplayAttribute(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	sink, got := records()

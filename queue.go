@@ -93,7 +93,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	}
 	var rules []string
 	for _, r := range lint.Rules() {
-		if r.Passes.Has(lint.OnMessage) || r.Passes.Has(lint.OnStream) { // the other rules check source code
+		if r.Passes.Has(lint.OnMessage) || r.Passes.Has(lint.OnStream) { // rules that check messages, not source code
 			rules = append(rules, r.ID)
 		}
 	}

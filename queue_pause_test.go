@@ -166,9 +166,9 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// SQS stored event 1 long ago. The next request contains event 3, which fails
-			// and is retried, and event 1 again. SQS answers for event 1 with success, but
-			// event 1 does not count as overtaking event 3.
+			// The next request contains event 3, which fails and is retried, and event 1
+			// again, which gets a success. Event 3 does not count as overtaken by event
+			// 1, because SQS stored event 1 long ago.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())

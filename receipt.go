@@ -13,15 +13,16 @@ import (
 // If Duplicate is set and MessageID is empty, the proof is SQS's answer to an earlier
 // call of this producer.
 type Receipt struct {
-	// Duplicate is true if SQS already had the event and suppressed this message. Duplicate
-	// is never true by mistake.
+	// Duplicate is true if SQS already had the event and suppressed this message.
+	// Duplicate is never true by mistake.
 	//
-	// Duplicate may be false for a duplicate whose original this process never sent,
-	// because SQS answers the duplicate like the original. The producer recognises
-	// duplicates by its memory of the last five minutes and by sequence numbers (F-001,
-	// F-009). After a restart the memory is empty, and a replay of earlier events looks
-	// new unless Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is
-	// true for every event that a producer with the same store sent within the TTL.
+	// Duplicate may be false for a duplicate if another process sent the original,
+	// because SQS answers a duplicate like an original. The producer recognises
+	// duplicates of its own events of the last five minutes, and some others by sequence
+	// numbers (F-001 and F-009 in sqstest/FACTS.md). After a restart the memory is empty,
+	// and a replay of earlier events looks new unless Memory.DetectForeignDuplicates is
+	// set. With Config.Store, Duplicate is true for every event that a producer with the
+	// same store sent within the TTL.
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
@@ -53,9 +54,9 @@ type Receipt struct {
 	// Unrecorded is true for an event stored by SQS but not yet in Config.Store: the
 	// store did not answer within Store.Timeout, or the event was sent without a claim.
 	// The producer tries to record the event for an hour, or until Close. If that fails,
-	// a resend after five minutes is unresolved. Duplicates of an unrecorded event also
-	// have Unrecorded set; for this, the producer remembers at least the last 16,384
-	// unrecorded events.
+	// a resend after five minutes is unresolved (see [UnresolvedPolicy]). Duplicates of
+	// an unrecorded event also have Unrecorded set; for this, the producer remembers at
+	// least the last 16,384 unrecorded events.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a
@@ -63,8 +64,8 @@ type Receipt struct {
 	Attempts int
 }
 
-// Result is the outcome of one event: a Receipt if Err is nil, and otherwise an error
-// for [FateOf].
+// Result is the outcome of one event: a Receipt if Err is nil. Otherwise [FateOf] returns
+// the fate of the event from Err.
 type Result struct {
 	Receipt Receipt
 	Err     error

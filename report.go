@@ -26,13 +26,15 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		return attempt.NotStored // only an earlier message is stored, with this body and other attributes
+		// SQS has only an earlier message with this body and other attributes. This event
+		// was refused.
+		return attempt.NotStored
 	}
 	return fate
 }
 
-// Release ends an event's submission in the memory, and returns the event's fate and the
-// end of a doubt.
+// Release ends an event's submission in the memory. It returns the event's fate and, for
+// an event in doubt or altered, the time at which SQS has certainly forgotten it.
 func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
@@ -44,8 +46,8 @@ func (c *sender) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 // Paused logs that a failed event paused its message group.
 func (c *sender) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
 
-// Sweep removes the events that SQS has forgotten from the memory, and reports whether
-// the memory still has events.
+// Sweep removes from the memory all events that SQS has forgotten. It reports whether the
+// memory still has events.
 func (c *sender) Sweep() (again bool) { return !c.memory.Sweep() }
 
 // Report reports the outcome of an event to telemetry, the provenance sink and the caller,
@@ -107,8 +109,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 }
 
 // took returns the time from an event's submission to its outcome, or 0 for an event
-// refused immediately. Without a store, an event stored by its last request counts until
-// SQS's answer. All others count until now.
+// refused immediately. Without a store, if the event's last request stored it, the
+// outcome is SQS's answer. In all other cases the time ends now.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

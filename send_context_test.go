@@ -49,8 +49,8 @@ func TestContextOfAnEvent(t *testing.T) {
 	})
 }
 
-// lateClient waits for a signal on its channel look before it reads the message of a
-// request.
+// SendMessage of a lateClient first waits for a signal on the channel, and only then
+// reads the message of the request.
 type lateClient struct {
 	*sqstest.Queue
 	look chan struct{}
@@ -151,9 +151,9 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// Identify closes the producer in the middle of a SendBatch with an ended context. Each
-// event still has an outcome: events submitted before Close fail, and all later events
-// fail with ErrClosed.
+// Identify calls Close, with an ended context, in the middle of a SendBatch. Each event
+// still has an outcome: events submitted before Close fail because of Close's context,
+// and all later events fail with ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -268,8 +268,9 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value returns nothing. Otherwise package context would ask Value for the inner context,
-// find it to be one of its own types, and watch it without a call of AfterFunc.
+// Value returns nothing. With Value, package context would find the inner context, which
+// has a type of package context, and would watch it directly instead of calling
+// AfterFunc.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {

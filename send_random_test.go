@@ -255,9 +255,10 @@ func (s *randomProgram) check() {
 	}
 }
 
-// checkOrder checks that one group's messages are stored in submission order. An event
-// may be submitted several times, so each message needs a submission of its event after
-// the previous message's submission. Events reported as overtaken are exempt.
+// checkOrder checks that one group's messages are stored in submission order: the
+// submission of each message's event comes after the submission of the previous message's
+// event. If an event was submitted several times, any of its submissions may fit. Events
+// reported as overtaken are exempt.
 func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {

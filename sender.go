@@ -188,10 +188,9 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
-// mostPrepared is the maximum number of events with a claim in the store that wait for a
-// later request. A claim reserves its event for this producer. After a kill the store
-// keeps these claims and the claims of requests in flight, and another process may have
-// to wait for their end.
+// mostPrepared is the maximum number of events claimed in the store for a later request.
+// It is limited because after a kill the store keeps these claims, and the claims of
+// requests in flight. Another process may have to wait until they end.
 const mostPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
@@ -259,8 +258,8 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 }
 
 // judged reports a drift (the store has the event in another form) and a collision (see
-// collides). It returns the collision's error, or nil without a collision or if the
-// producer only warns.
+// collides). It returns an error for a collision, unless the producer only warns, and
+// otherwise nil.
 func (c *sender) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
@@ -286,10 +285,10 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	// lead is how far SQS's clock is ahead of this machine's clock, or more. It comes from
-	// the Date header of the answer. SQS may have written the header at any time since
-	// Admit, so the time since Admit is added. A lead that is too large is safe: a message
-	// of another process then looks older than it is.
+	// lead is an upper bound for how far SQS's clock is ahead of this machine's clock. It
+	// is computed from the Date header of the answer. SQS may have written the header at
+	// any time since Admit, so the time since Admit is added. Too large a lead is safe: a
+	// message of another process then looks older than it is.
 	var lead time.Duration
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
@@ -312,8 +311,8 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return load
 }
 
-// mayLeave returns a function to call immediately before a request is sent. The function
-// reports whether the request may be sent. Three conditions must hold:
+// mayLeave returns a check for sqscall, to run immediately before a request is sent. The
+// check reports whether the request may be sent. Three conditions must hold:
 //
 //   - Less than sqscall.Timeout has passed since Admit allowed the events. A suspension of
 //     the machine counts as passed time.
@@ -420,9 +419,9 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// If SQS stored an altered message in place of the event, Drops reports whether SQS
-		// would drop a resend of the event as a duplicate of the altered message. SQS
-		// would, if both have the same deduplication ID: the producer set the ID itself, or
+		// If SQS stored an altered message in place of the event, Drops reports whether
+		// SQS would drop a resend of the event as a duplicate of the altered message.
+		// They have the same deduplication ID if the producer set the ID itself, or if
 		// only the attributes were altered. If the body was altered, SQS computed another
 		// ID from it, and would store the resend.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}

@@ -273,9 +273,9 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 }
 
 // Another process sent an event 250 seconds ago. A copy from this process is suppressed,
-// but SQS's answer arrives 12 seconds late. The producer must not take this delay for a
-// difference between the two clocks: the event would look 12 seconds younger than it is. 18
-// seconds later the event is 280 seconds old, too old for another request, so the producer
+// but SQS's answer takes 12 seconds. If the producer took this delay for a difference
+// between the two clocks, the event would look 12 seconds too young. 18 seconds later the
+// event is 280 seconds old (250 + 12 + 18), too old for another request, so the producer
 // reports a duplicate without one.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

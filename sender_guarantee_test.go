@@ -22,7 +22,7 @@ import (
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64
-	traced   bool // refuse messages with attributes (trace context) and not the group "poison"
+	traced   bool // refuse messages with attributes (trace context) instead of the group "poison"
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {
@@ -105,8 +105,8 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 		var fates []sqsfifo.Fate
 		done := func(_ sqsfifo.Receipt, err error) { fates = append(fates, sqsfifo.FateOf(err)) }
 		p.SendAsync(short, first, done)
-		p.SendAsync(t.Context(), between, done) // throttled for ten minutes
-		p.SendAsync(t.Context(), first, done)   // the copy
+		p.SendAsync(t.Context(), between, done)
+		p.SendAsync(t.Context(), first, done) // the second copy
 		time.Sleep(10 * time.Minute)
 		q.ClearFaults()
 		require.NoError(t, p.Close(t.Context()))

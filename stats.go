@@ -32,8 +32,8 @@ type Stats struct {
 	// Outcomes counts the reported outcomes since the queue was made.
 	Outcomes Outcomes
 
-	// Retries counts all attempts after an event's first attempt, Throttles the requests
-	// throttled by SQS in whole or in part.
+	// Retries counts all attempts after an event's first attempt. Throttles counts
+	// requests that SQS throttled in whole or in part.
 	Retries, Throttles int64
 
 	// Store is zero without Config.Store.
@@ -63,9 +63,9 @@ type StoreStats struct {
 	// Drifts counts events that the store has with other bytes or another message group.
 	Drifts int64
 
-	// Unclaimed counts attempts without a claim (see FailOpen), Errors failed calls of the
-	// store, and Stale results that came too late because another claimant had taken over
-	// the event.
+	// Unclaimed counts attempts without a claim (see FailOpen). Errors counts failed
+	// calls of the store. Stale counts results that came too late because another
+	// claimant had taken over the event.
 	Unclaimed, Errors, Stale int64
 
 	// Recording is the number of results and releases of claims still to be written to

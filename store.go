@@ -39,12 +39,12 @@ import (
 // so only this memory notices an event that is sent again with other attributes.
 //
 // The outcome of an event also depends on the store. The producer reports "not stored" only
-// after the store has answered, and not if another producer may be sending the same event.
-// The producer judges by the store's last answer. If an event waits in this producer
-// without a claim, another producer may store the event meanwhile. If the context then
-// ends, this producer still reports "not stored". A resend is safe, because the store knows
-// the event. Only [Producer.TrySend] with a full buffer reports "not stored" without an
-// answer of the store.
+// after the store has answered, and not if, by the store's last answer, another producer
+// may be sending the same event. That answer may be out of date: while an event waits in
+// this producer without a claim, another producer may store the event. If the context then
+// ends, this producer reports "not stored". A resend is safe, because the store knows the
+// event. Only [Producer.TrySend] with a full buffer reports "not stored" without an answer
+// of the store.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
@@ -81,13 +81,12 @@ type StoreConfig struct {
 	// the later one. If the clock was set back between the starts, Owner has no effect.
 	Owner string
 
-	// TTL is the time for which an event is remembered after its first attempt. The time
-	// starts at the claim for that attempt. If the machine is suspended between the claim
-	// and the request, the event is remembered for the rest of the TTL only. TTL must
-	// be at least Delivery.RetryFor plus 25 seconds for the last request and for
-	// differences between clocks. TTL should be longer than the delay of any retrying
-	// caller, replay or redrive. Zero means 7 days; with [idempotency.Forever] events are
-	// never forgotten.
+	// TTL is the time for which an event is remembered, from the claim for its first
+	// attempt. A suspension of the machine between the claim and the request counts as
+	// part of this time. TTL must be at least Delivery.RetryFor plus 25 seconds for the
+	// last request and for differences between clocks. TTL should be longer than the
+	// delay of any retrying caller, replay or redrive. Zero means 7 days; with
+	// [idempotency.Forever] events are never forgotten.
 	TTL time.Duration
 
 	// Timeout limits each call of the store. Zero means 5 seconds.
@@ -139,8 +138,8 @@ func (c *StoreConfig) lease() time.Duration {
 	return window.Request + c.timeout() + window.Slack
 }
 
-// retryFor returns the default of Delivery.RetryFor with a store. Retries, one lease and
-// the tolerance for clocks must fit together into the deduplication interval.
+// retryFor returns the default of Delivery.RetryFor with a store. Together with a claim's
+// lease and the tolerance for clocks, it must not exceed the deduplication interval.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }

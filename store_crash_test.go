@@ -117,8 +117,8 @@ var (
 		}
 	}
 
-	// crashes lists the moments of a crash, from an event's claim to the claim's
-	// completion in the store.
+	// Each element of crashes is one moment at which a process may crash, from an event's
+	// claim to the claim's completion in the store.
 	crashes = []struct {
 		name   string
 		arm    func(*process)
@@ -147,9 +147,9 @@ var (
 	}
 )
 
-// Another producer with the same store finds out the fate of a crashed producer's event
-// while SQS remembers the message. After each crash the queue has exactly one message
-// of the event.
+// A producer crashes while it sends an event. Another producer with the same store sends
+// the event again while SQS remembers the message. After that the queue has exactly one
+// message of the event, whatever the moment of the crash.
 func TestCrashInsideTheWindow(t *testing.T) {
 	for _, c := range crashes {
 		for _, wait := range []time.Duration{0, 4 * time.Minute} {

@@ -146,10 +146,10 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look an event up in the store. The process remembers an event with the
-// same key and payload but another time and group, so TrySend at first regards the event as
-// built in two different ways. Before the first attempt the store answers that the event is
-// stored. This answer counts: the event is a duplicate.
+// TrySend does not look an event up in the store. The process remembers the same key and
+// payload with another time and group. By this memory alone, TrySend would regard the two
+// as one event built in two different ways. Before the first attempt the store answers
+// that the event is stored. This answer counts: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -196,9 +196,9 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not record attributes, but the producer remembers them for five minutes,
-// and refuses an event from the store with other attributes. Without this memory the
-// event would be a duplicate.
+// The store does not record attributes, but the producer remembers them for five minutes.
+// Within this time it refuses a stored event sent again with other attributes. Without
+// this memory the event would be a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -103,10 +103,10 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// The quota limits the unfinished events in a scope of the store: here to 1, in the only
-// scope. A producer crashes with one claimed event. A new producer's claim of another
-// event is then over the quota. The claimed event already counts and may be claimed
-// again. After its send, the other event may be sent too.
+// The quota permits one unfinished event in the store. A producer crashes with one
+// claimed event. A new producer's claim of another event is then over the quota. The
+// claimed event already counts and may be claimed again. After its send, the other event
+// may be sent too.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -390,7 +390,7 @@ func TestUnrecorded(t *testing.T) {
 	}
 }
 
-// If its context ends, a caller does not wait for the store.
+// A caller does not wait for the store after the end of the caller's context.
 func TestContextEndsBeforeTheRecord(t *testing.T) {
 	for _, how := range []string{"Send", "SendAsync", "Close"} {
 		synctest.Test(t, func(t *testing.T) {

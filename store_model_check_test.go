@@ -163,11 +163,11 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// checkTwice checks that SQS accepts no event twice while the store remembers the event,
-// which is for the TTL after its first claim. SQS may accept the event much later than the
-// claim, for example after a suspension. The check therefore uses the time at which the
-// store's record expires. With FailOpen or UnresolvedResend (storeWorld.open), there is no
-// check, because SQS may accept an event twice.
+// checkTwice checks that SQS accepts no event twice before the store's record of the
+// event expires. The TTL starts at the event's first claim. SQS may accept the event much
+// later, for example after a suspension, so the time of acceptance plus TTL would be too
+// late. With FailOpen or UnresolvedResend (storeWorld.open), there is no check, because
+// SQS may accept an event twice.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {

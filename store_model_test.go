@@ -70,8 +70,8 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	// order and handed are the values of storeWorld.clock at the call's begin and return.
-	// Submissions of one call share its number.
+	// order is the value of storeWorld.clock at the start of the call, handed the value
+	// at its return. All submissions of one call have the same number call.
 	order, handed, call int
 
 	outcomes int
@@ -87,7 +87,7 @@ type storeAccept struct {
 	at        time.Time
 	until     time.Time // Record.Expires of the event at its last granted claim
 	id, body  string
-	processed int // value of storeWorld.clock when SQS stored the message
+	processed int // time of storing, as a value of the counter storeWorld.clock
 }
 
 // storeWorld has the queue, the store and the network of a random program, and records
@@ -115,8 +115,9 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs and dedupe keys of all results written to the store.
-	// The store's own records may expire before their receipts are reported.
+	// recorded has the message IDs and dedupe keys of all results ever written to the
+	// store. The store itself may delete its record of an event before the event's
+	// receipt is reported.
 	recorded map[string]bool
 	until    map[string]time.Time // Record.Expires at the last granted claim, by key
 

@@ -40,8 +40,9 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares an event's claim if the queue's ARN was unknown at submission. If
-// the ARN is still unknown, wait is true, and the event has to wait.
+// claimLate prepares an event's claim if this was not possible at submission: the claim's
+// key contains the queue's ARN, which was unknown then. If the ARN is still unknown, wait
+// is true, and the event has to wait.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -109,7 +110,8 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	is := fingerprint(source, m.key(), payload)
 	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
 	err := in.Claim(r, key, is, sent, dataset)
-	if err != nil && dataset != (idempotency.Dataset{}) { // claim without the dataset, which is only for telemetry
+	// The error may be about the dataset. Claim without it: it serves only telemetry.
+	if err != nil && dataset != (idempotency.Dataset{}) {
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}
 	return err

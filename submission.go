@@ -31,7 +31,7 @@ type submission struct {
 	at   int // the argument i of to.report, for example the index in SendBatch
 
 	rules   *ruleset // the rules of the producer that submitted the event
-	foreign bool     // the message comes from an earlier Build
+	foreign bool     // the caller passed a message from an earlier Build, not an event
 	replay  bool     // this producer sent the event before, or the message has ReplayAttribute
 	seen    bool     // the store already knew the event
 
@@ -55,7 +55,7 @@ type submission struct {
 	again     bool // this producer sent the event in an earlier submission
 	duplicate bool
 	unclaimed bool  // SQS stored the event in an attempt without a claim in the store
-	rare      *rare // the fields of type rare, or nil if none of them is set
+	rare      *rare // seldom used fields; nil until one is set
 }
 
 // reporter takes the outcome of the submission at index i.
@@ -120,8 +120,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// If the outcome was known before an attempt, no worker has the event, and s.rare may
-	// be read. Otherwise a worker may still write it.
+	// With the reason Known, the outcome was known before an attempt. No worker has the
+	// event then, so s.rare may be read. Otherwise a worker may still write s.rare.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -183,8 +183,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// If the event may be stored, inDoubtOr returns an InDoubtError that wraps the given
-// cause. If not, it returns its last argument.
+// inDoubtOr returns an InDoubtError around the given cause if it is unknown whether SQS
+// stored the event. If it is known, inDoubtOr returns its last argument.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {

@@ -108,7 +108,8 @@ func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
 		refreshes := 0
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				if refreshes++; refreshes == 2 { // 2: credentials for the event's request; 1 was for GetQueueAttributes
+				// Refresh 1 is for GetQueueAttributes, refresh 2 for the event's request.
+				if refreshes++; refreshes == 2 {
 					cancel()
 				}
 				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a measured number that a document repeats from BENCHMARKS.md. There, the
-// section with the given heading has a table. The number is in the first line of the table
-// that contains all texts of row. If a line's first cell is empty, the first cell of an
-// earlier line counts.
+// figure is a number that a document repeats from BENCHMARKS.md, from the table of the
+// section with the given heading. The number is in the first line of this table with all
+// texts of the field row. If a line's first cell is empty, the first cell of an earlier
+// line counts.
 type figure struct {
 	text    string // sentence or part of it in the document; %s stands for the number
 	heading string

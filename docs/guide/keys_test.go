@@ -67,7 +67,7 @@ func TestWebhooksOfTheGuide(t *testing.T) {
 			Key:         idempotency.Key{Scope: "provider", Operation: "webhooks.handle", Value: event.ID},
 			Fingerprint: idempotency.FingerprintOf("webhook/1", event.Body),
 		}, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
-			return idempotency.Result{}, book(ctx, event) // wrap an error without effect in idempotency.NotDone
+			return idempotency.Result{}, book(ctx, event) // if book had no effect, wrap its error in idempotency.NotDone
 		})
 		return answer, err
 	}

@@ -49,8 +49,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the queue's number of messages. The demo fails if this is not want,
-// because its printed explanation would be wrong.
+// holds returns the number of messages in the queue. If the number differs from want, the
+// demo fails, because its printed explanation would be wrong.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {
@@ -65,7 +65,8 @@ func newFake() (*sqstest.Queue, error) {
 	return sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
 }
 
-// loss sends two scenes that differ only in an attribute.
+// loss sends two scenes that differ only in an attribute. SQS drops the second as a
+// duplicate.
 func (s *story) loss(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

@@ -81,14 +81,14 @@ var steps = []step{
 
 const (
 	ordersPerStep = 30
-	resent        = 4 // last orders of a step, sent again in the next step
+	resent        = 4 // number of a step's last orders, sent again in the next step
 )
 
-// The migration goes forward through all steps except the last. Then it goes back one step
-// at a time to the second step, and from there forward to the last. In each step some
-// answers of SQS are lost, so the producer retries. Each step also sends the last orders of
-// the step before it again, as if the deployment had interrupted their source. Every event
-// is handled exactly once.
+// The migration goes forward through all steps except the last. Then it goes back one
+// step at a time to the second step, and from there forward to the last. In each step
+// some answers of SQS are lost, so the producer retries. Each step also resends the last
+// orders of the previous step, as if the deployment had interrupted their source. Every
+// event is handled exactly once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 	// The six steps in the order 1, 2, 3, 4, 5, then back through 4 and 3 to 2, and then 3,
 	// 4, 5, 6.

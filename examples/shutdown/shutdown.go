@@ -46,8 +46,8 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
 	for r := range readings {
-		// Without the signal's cancellation, because an event may still be stored during
-		// the grace period.
+		// The signal ends ctx. It must not end the event's context, because an event may
+		// still be stored during the grace period.
 		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
 		if ctx.Err() != nil {
 			break

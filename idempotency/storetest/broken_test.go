@@ -516,9 +516,9 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						// The check of the property "reopening" opens two stores, closes
-						// them and opens a third. Only the third store, after the
-						// reopening, finds no records.
+						// This is the fault: the third opening deletes all records. The
+						// check of the property "reopening" opens two stores, closes them
+						// and opens the third.
 						if opened++; opened > 2 {
 							b.mu.Lock()
 							clear(b.records)
@@ -556,9 +556,9 @@ func TestReopeningOfSoundStores(t *testing.T) {
 		"purges what has expired": func(b *broken, _ int) {
 			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
 		},
-		// Each store that is opened takes the fences of new keys from a separate block,
-		// below the blocks of the stores opened before it. The next fence of the same key
-		// is higher.
+		// Each opened store numbers the fences of new keys from a separate block of
+		// 10,000. A store opened later has a lower block. The next fence of the same key
+		// is still higher.
 		"has blocks of fences": func(b *broken, opened int) {
 			b.fence = int64(1)<<40 - int64(opened)*10000
 			b.fences = func(b *broken, found idempotency.Record) int64 {

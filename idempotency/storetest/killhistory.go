@@ -249,8 +249,9 @@ func (h *recording) ends(id string, a answered, at int64) {
 // history returns all calls. A call without an answer has no end time, because it may have
 // taken effect at any time after its start.
 func (h *recording) history() []porcupine.Operation {
-	// fences maps the token of a claim to the claim's fence. Even for a claim without an
-	// answer, the record in the answer to a later call may show the fence.
+	// fences maps the token of a claim to the claim's fence (the store's number for a
+	// claim). Even if the claim got no answer, a later call may return a record with its
+	// fence.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
@@ -261,8 +262,8 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			// No answer shows the fence of this claim. The model still needs a number for
-			// it that no other claim has.
+			// No returned record has the fence of this claim. The model needs a fence
+			// anyway: a number that no other claim has.
 			out.outcome.Record.Fence = -int64(len(all))
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// In each history, one call has no answer: its process was killed. The checker accepts
-// the history only if the other answers agree with one effect of this call after its
-// start, or none.
+// In each history, one call has no answer, because its process was killed. The call may
+// have taken effect once, at any time after its start, or never. The checker accepts the
+// history only if the other answers fit one of these cases.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
@@ -27,7 +27,7 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		killed recorded
-		before []step // calls that ended before the call without an answer began
+		before []step // calls that ended before the start of killed
 		after  []step
 		want   porcupine.CheckResult
 	}{

@@ -32,7 +32,7 @@ func checkLinearizability(p *probe) {
 type call struct {
 	key        idempotency.Key
 	claim      *idempotency.Claim // set for a claim
-	repeated   bool               // the claim was made twice: the first call was interrupted, and may have been granted
+	repeated   bool               // the client claimed twice: the first call was interrupted, but the store may have granted it
 	ref        idempotency.Ref    // claim that the call ends or extends, if transition is set
 	transition *idempotency.Ending
 }
@@ -44,8 +44,9 @@ type answer struct {
 	err     error
 
 	// unknown reports that the process was killed before the answer. For a claim, the
-	// model still needs a fence in outcome.Record.Fence: the granted fence if another
-	// call's answer shows it, otherwise a number unique among claims.
+	// model still needs the fence (the store's number for the claim) in
+	// outcome.Record.Fence: the fence in a record from another call, or otherwise a
+	// number unique among claims.
 	unknown bool
 }
 
@@ -150,9 +151,9 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// Assume that the call takes effect at this place in the order. A call without an
-		// effect needs no case: porcupine may place it after all other calls, and no later
-		// answer contradicts its effect there.
+		// Assume that the call takes effect at this place in the order. Even a call that
+		// never took effect fits: porcupine may place it after all other calls, so that
+		// no later answer contradicts the assumption.
 		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -162,8 +163,8 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		// The store granted the interrupted first call, so it answers Renewed to the
-		// second. In the model, the second call is the first.
+		// The store granted the interrupted first call, and so answered Renewed to the
+		// second. The model has one claim for both calls and grants it here.
 		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// While another claim writes the record, the store may answer InProgress although

@@ -180,8 +180,8 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// After the release of its new claim, a failed key is failed again, with its earlier
-	// times Created and Expires.
+	// A failed key is claimed, and the claim is released. The key is then failed again,
+	// with its earlier times Created and Expires.
 	k := p.key()
 	states["failed"](p, k)
 	before := p.lookup(k)
@@ -223,7 +223,7 @@ var transitionTable = []struct {
 	status   idempotency.Status
 	doubt    bool
 	next     idempotency.Decision
-	conflict idempotency.Decision // decision on the next claim if it has another fingerprint
+	conflict idempotency.Decision // decision on a next claim with another fingerprint
 }{
 	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
 	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Run runs the selected number of seeds, each in a separate bubble of virtual time,
-// before it returns.
+// Run runs the selected number of seeds, each in a separate bubble of virtual time. It
+// returns after all have ended.
 func TestRun(t *testing.T) {
 	many, none := 5, -1
 	for _, tc := range []struct {

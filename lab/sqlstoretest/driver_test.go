@@ -257,9 +257,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held starts a claim in another goroutine and returns when the claim waits in its new
-// transaction. After release(), the claim continues and sends its error, or nil, to
-// answered.
+// held starts a claim in another goroutine and returns when the claim has begun its
+// transaction and waits there. After release(), the claim continues, and its error, or
+// nil, is sent to answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})
@@ -277,8 +277,9 @@ func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, rele
 	return answered, func() { close(goOn) }
 }
 
-// The store does not execute a call if its context ends before the call joins a batch;
-// after that, it may. The error shows which happened.
+// If the context of a call ends before the call joins a batch, the store does not execute
+// the call. If the context ends later, the store may execute it. The error shows which of
+// the two happened.
 func TestWithdrawn(t *testing.T) {
 	d := newSQLite(t) // with one committer
 	h := new(hooks)
@@ -294,8 +295,8 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	// When this later claim has been committed, the withdrawn claim can no longer be
-	// committed.
+	// The store has one committer. After the commit of this later claim, it can no longer
+	// commit the withdrawn claim.
 	claim(t, s, claimOf("next"), idempotency.New)
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)

@@ -69,7 +69,7 @@ func Example_transaction() {
 			return "", err
 		}
 		if outOfStock {
-			return "", errors.New("out of stock") // rolled back, as if never claimed
+			return "", errors.New("out of stock") // the deferred Rollback also undoes the claim
 		}
 		answer := "ordered " + item
 		if err := store.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{Response: []byte(answer)}); err != nil {

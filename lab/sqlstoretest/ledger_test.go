@@ -197,9 +197,9 @@ func TestLedgerIsKept(t *testing.T) {
 	})
 }
 
-// 64 concurrent callers change keys, and the store combines their changes into groups. The
-// ledger has each change once. Three exports, each after the head of the previous one, form
-// one file that Verify accepts.
+// 64 concurrent callers change keys, and the store writes several changes in one
+// transaction. The ledger has one entry for each change. Three exports, each starting
+// where the previous one ended, form one file that Verify accepts.
 func TestLedgerOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

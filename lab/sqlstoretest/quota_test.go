@@ -113,9 +113,10 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// A store looks up a key that has no record. Then another store claims the key, and the
-// scope has used its quota. The first store's claim of this key gets InProgress, because it
-// begins no operation. Its claim of a new key gets OverQuota.
+// A store with quota 1 looks up a key without a record. Then another store claims the
+// key, which uses up the quota. The first store's claim of this key gets InProgress and
+// not OverQuota, because another claimant has the key. Its claim of a new key gets
+// OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
@@ -305,11 +306,11 @@ func TestLargeQuota(t *testing.T) {
 	})
 }
 
-// The first store has an allowance: a number of operations that it may begin before it
-// counts the unfinished operations of the scope again. The second store then begins nearly
-// as many operations as the quota permits. A claim in a caller's transaction, or a failed
-// transaction, removes the first store's allowance. At its next claim the first store
-// therefore counts again, and the scope does not exceed the quota.
+// The first store has an allowance: it may begin this number of operations without
+// counting the unfinished operations of the scope again. The second store then begins
+// nearly as many operations as the quota permits. A claim in a caller's transaction, or a
+// failed transaction, ends the first store's allowance. Without an allowance, its next
+// claim counts again, and the scope does not exceed the quota.
 func TestLargeQuotaCountsAgain(t *testing.T) {
 	for name, event := range map[string]func(*testing.T, *hooks, *sql.DB, *sqlstore.Store){
 		"ClaimTx": func(t *testing.T, _ *hooks, db *sql.DB, s *sqlstore.Store) {

@@ -245,8 +245,8 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	}
 }
 
-// Client processes with a ledger, one of them the sealer at a time, are killed during
-// their calls. Afterwards the ledger has exactly one entry per change of a record, and
+// Client processes with a ledger are killed during their calls. One of them at a time is
+// the sealer. Afterwards the ledger has exactly one entry per change of a record, and
 // Verify accepts the seals.
 func TestLedgerOfKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {

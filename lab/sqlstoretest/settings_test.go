@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 		name    string
 		open    func(t *testing.T) database
 		setting string
-		names   string // the store's Weaknesses with AllowLoss; "" if Open refuses the setting even then
+		names   string // the store's Weaknesses with AllowLoss, joined; "" if even AllowLoss does not help
 	}{
 		{"SQLite as advised", newSQLiteFor, "", ""},
 		{"SQLite, rollback journal", file("_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"), "", ""},

@@ -244,8 +244,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
 	// A claim repeated by its owner is a renewal. It waits for the key's lock, like the
-	// completion above, and never gets InProgress. Other claimants do: InProgress means
-	// that another claimant has the key.
+	// completion above. It never gets InProgress, because InProgress means that another
+	// claimant has the key.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -429,7 +429,7 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("ClaimTx in a full store: got %v, %v, want full", out.Decision, err)
 		}
 		tx.Rollback()
-		for i := range 50 { // the full store has not deleted any of its 50 keys
+		for i := range 50 { // all 50 keys are still in the full store, so their claims are duplicates
 			claim(t, s, claimOf(fmt.Sprint(i/10, i%10)), idempotency.Duplicate)
 		}
 		advance(2 * time.Hour)

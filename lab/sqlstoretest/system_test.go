@@ -45,10 +45,11 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // process opens. Whatever crashes happen, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of ledger edit. During a run it saves heads: the
-// number and hash of a seal confirm all entries up to this seal. Edits with "ledger" in
-// their names contradict saved heads. For the other edits the simulation saves no heads;
-// they contradict the recorded answers of the store.
+// The simulation detects each kind of ledger edit. For an edit with "ledger" in its name,
+// the simulation saves heads during the run. A head is the number and hash of a seal and
+// confirms all entries up to this seal, so the edit contradicts a saved head. For the
+// other edits the simulation saves no heads; they contradict the recorded answers of the
+// store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

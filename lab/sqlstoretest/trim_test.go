@@ -32,7 +32,8 @@ func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.
 }
 
 // After an export, Trim deletes the entries up to the last seal. Verify then reads only
-// later entries. The export and a later export form one ledger together.
+// later entries. A later export continues the first one: Verify accepts the two files,
+// read one after the other, as one ledger.
 func TestTrim(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		entries := 20_000
@@ -91,10 +92,10 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// The variable last holds the head to which the ledger was trimmed. Verify refuses
-		// a head with the same seal number and another hash. If the ledger is replaced by
-		// another one that claims to be trimmed, a head stored elsewhere therefore reveals
-		// this.
+		// The variable last is the head to which the ledger was trimmed. Verify refuses a
+		// head with the same seal number and another hash. A head stored elsewhere
+		// therefore reveals a replacement of the ledger by another one that claims to be
+		// trimmed.
 		other := last
 		other.Hash[0]++
 		if _, err := l.Verify(t.Context(), other); err == nil {

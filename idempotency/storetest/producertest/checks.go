@@ -68,8 +68,8 @@ func checkRestart(w *world) error {
 }
 
 // original checks that r is a duplicate with the message ID, sequence number, body hash,
-// group and event ID of first, the receipt of the original send. The receipt must have the
-// given number of findings. It has a finding if the process encoded the event as other
+// group and event ID of first, the receipt of the original send. The receipt of r must
+// have the given number of findings; it has one if the sender encoded the event as other
 // bytes than the stored bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
