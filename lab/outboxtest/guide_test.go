@@ -65,7 +65,7 @@ func openShop(ctx context.Context, source string, client sqsfifo.Client, queueUR
 func (s *shop) place(ctx context.Context, o Order) error {
 	msg, err := s.producer.Build(o)
 	if err != nil {
-		return err // a wrong scene, or a mistake in Identify; nothing is stored
+		return err // an invalid order, or a mistake in Identify; nothing is stored
 	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
