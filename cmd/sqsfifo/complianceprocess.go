@@ -196,7 +196,9 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // line, its answer to the event.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	go func() { _, _ = p.in.Write(line) }() // a write fails only if the program has ended; the closed p.answers reports that
+	// The goroutine ignores the error: when the program ends, its output ends too, and
+	// p.answers is closed.
+	go func() { _, _ = p.in.Write(line) }()
 	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {

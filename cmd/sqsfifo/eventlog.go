@@ -182,7 +182,7 @@ type source struct {
 
 type batch struct {
 	messages []message
-	err      error // error of reading the message after these, such as io.EOF; or nil
+	err      error // error of the read after the last of these messages, such as io.EOF; or nil
 }
 
 const (

@@ -49,8 +49,9 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		// Skip receipts of failed events. Also skip a receipt with drift: SQS has an
-		// earlier body for this key, and not the body with the hash body_hash.
+		// Skip the receipt of a failed event. If l.Drift is true, skip the receipt too:
+		// SQS did not store the body with the hash l.BodyHash, because it has an earlier
+		// body for this key.
 		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))

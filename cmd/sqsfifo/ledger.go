@@ -73,7 +73,7 @@ func (f ledgerFile) head(std stdio) (ledger.Head, error) {
 	return report.Head, err
 }
 
-// shown returns the name of the file for messages.
+// shown returns the file's name as printed in messages.
 func (f ledgerFile) shown() string {
 	if f.File == "-" {
 		return "standard input"
@@ -109,7 +109,7 @@ type verifiedLine struct {
 	Head      ledger.Head `json:"head"`
 	Seals     int64       `json:"seals"`
 	Entries   int64       `json:"entries"`
-	Confirmed int64       `json:"confirmed"` // largest number of a seal with a hash equal to a head given by --head; 0 if none
+	Confirmed int64       `json:"confirmed"` // highest number of a seal confirmed by --head (same hash); 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

@@ -110,8 +110,9 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a provenance record, with the deduplication values
-// of SQS but without a body. The message's time is the time of the outcome.
+// parseProvenance makes a message from a provenance record. The deduplication ID is the
+// record's body_hash. The record lacks the body, so the message gets a substitute. The
+// message's time is the time of the outcome.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	var r provenanceLine
 	if err := json.Unmarshal(text, &r); err != nil {

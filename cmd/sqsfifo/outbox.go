@@ -31,7 +31,7 @@ type outboxFlags struct {
 	Database  string        `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// withOutbox opens the outbox, calls the function do with it, and closes the database.
+// withOutbox opens the outbox, passes it to the callback, and closes the database.
 func (f outboxFlags) withOutbox(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) error) (err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {

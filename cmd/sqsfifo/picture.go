@@ -94,8 +94,8 @@ func (p *picture) write(files []string, scope string, replays []time.Duration) (
 	return w.Flush()
 }
 
-// readTexts reads the findings and their related messages from the log a second time. The
-// page shows the bodies and attributes of these messages (see timeline.Recorder.Wanted).
+// readTexts reads the findings and their related messages from the log a second time,
+// because the HTML page shows their bodies and attributes (see timeline.Recorder.Wanted).
 func (p *picture) readTexts() (map[timeline.Place]sqstest.TimedMessage, error) {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))
@@ -125,7 +125,7 @@ func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[tim
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return nil // a pipe cannot be read again
+			return nil // a pipe cannot be read again; the page shows no bodies of it
 		}
 		f, err := os.Open(p.args[file])
 		if err != nil {

@@ -176,10 +176,10 @@ func flagWords(err error) error {
 	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
 }
 
-// inFlags rewrites each error of type E in err: the new text names the flag in place of
-// the configuration field, and then the broken rule. The function parts returns the field
-// and the rule of an error. The map flags has the flag for each field. Errors of other
-// types, and errors about a field without a flag, stay unchanged.
+// inFlags rewrites each error of type E in err: the new text is the flag, which replaces
+// the configuration field, a colon and the broken rule. The function parts returns the
+// field and the rule of an error. The map flags has the flag for each field. Errors of
+// other types, and errors about a field without a flag, stay unchanged.
 func inFlags[E error](err error, flags map[string]string, parts func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {

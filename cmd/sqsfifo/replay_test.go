@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// writeStored writes a file of unsent messages, assigned in turn to the groups g-0, g-1
-// and so on.
+// writeStored writes a file for replay. All its messages have status pending. They belong
+// in turn to the groups g-0, g-1 and so on.
 func writeStored(t *testing.T, path string, messages, groups int) {
 	t.Helper()
 	var text strings.Builder

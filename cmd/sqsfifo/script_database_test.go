@@ -168,7 +168,8 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	return nil
 }
 
-// rawDatabase opens a database, and creates missing files.
+// rawDatabase opens a PostgreSQL database, if source is a URL, or else a SQLite file. A
+// missing SQLite file is created.
 func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	if strings.Contains(source, "://") {
 		db, err := sql.Open("pgx", source)

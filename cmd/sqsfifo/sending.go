@@ -39,7 +39,7 @@ type sending struct {
 	close func() error            // closes the queue at the first call; all calls return the same error
 
 	mu      sync.Mutex
-	failure error // the first error of an event that the journal could not record
+	failure error // the first error of the journal, which could not record an event
 
 	bad atomic.Int64 // number of skipped lines
 }
@@ -91,9 +91,9 @@ func (s *sending) run(ctx context.Context) error {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerTimeout is the longest time for which waitForReader waits for the method read.
-// That method may be blocked on standard input for any time, and the command must be able
-// to end without more input.
+// readerTimeout limits the time for which waitForReader waits for the goroutine that
+// reads the input. This goroutine may be blocked on standard input for any time, and the
+// command must be able to end without more input.
 const readerTimeout = 100 * time.Millisecond
 
 // waitForReader waits until the goroutine of method read has ended, and returns its error.

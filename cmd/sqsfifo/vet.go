@@ -125,8 +125,9 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) error {
 	return f.summarize(io, report, found)
 }
 
-// known is a report's comparison with the baseline: the number of findings in the
-// baseline, and the baseline's lines without a finding.
+// known is the result of a comparison with the baseline. findings is the number of
+// findings in the baseline. stale has the baseline's entries for findings that no longer
+// exist.
 type known struct {
 	findings int
 	stale    []vet.Known
@@ -201,9 +202,9 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 	return findingsIf(failed)
 }
 
-// failOn is the value of --fail-on: the lowest severity that makes the command fail, by
-// default warning. Findings of severity info mean no lost events at present, are printed
-// only on request, and do not fail the command by default.
+// failOn is the value of --fail-on: the lowest severity that makes the command fail. The
+// default is warning, so findings of severity info do not fail the command. Such findings
+// are printed only on request (--enable): the code loses no events now.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -229,11 +230,11 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags of the analyzer as flags of "go vet". It omits a flag
-// with its default value, because the go command caches results by flags, and the result
-// without the flag is the same. forTool also checks the values: it sets the analyzer's own
-// flag to the value, and a wrong value is an error. The analyzer's flags belong to the
-// whole process, so forTool first sets each of them to its default.
+// forTool returns the given flags of the analyzer as flags of "go vet". To check the
+// values, it sets the analyzer's own flags; a wrong value is an error. First it resets
+// each flag to its default, because an earlier call in this process may have set it. The
+// result omits flags with default values: the go command caches results by flags, and the
+// result without the flag is the same.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

@@ -47,9 +47,10 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks that each requirement of the contract has a test, and
-// each requirement of the key specification a test or a reason for having none. Listed
-// test functions, and listed rows of test tables, must exist.
+// TestRequirementsAreHeld checks the lists of requirements. A requirement of the contract
+// must have a test. A requirement of the key specification must have a test or a reason
+// for the missing test. Listed test functions, and listed rows of test tables, must
+// exist.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}
@@ -61,9 +62,9 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the first error in requirement r, or nil. A requirement needs a test (the
-// field held) or a reason for having none (the field unmet). With mustHold it needs a
-// test.
+// fault returns the first error in requirement r, or nil. The field held lists the tests
+// of the requirement. The field unmet is the reason if there are none. If mustHold is
+// true, a requirement without tests is an error even with a reason.
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -122,9 +123,9 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// The field unmet of a requirement without a test has a reason, for example "there is no
+// If a requirement has no test, its field unmet has a reason, for example "there is no
 // ledger", and a pattern for the missing feature's exported names. If the module exports
-// a matching name, fault reports the reason as stale.
+// a matching name, the feature exists, and fault reports a stale reason.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")
@@ -134,8 +135,8 @@ func TestStaleReasonsAreFound(t *testing.T) {
 	require.Error(t, r.fault(false), "nothing would show that the reason is stale")
 }
 
-// TestFaultsOfTheListAreFound changes a correct requirement, like a careless edit of the
-// list would. The method fault returns an error for each change.
+// TestFaultsOfTheListAreFound makes wrong changes to a correct requirement; one removes
+// its test. The method fault returns an error for each change.
 func TestFaultsOfTheListAreFound(t *testing.T) {
 	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
 	require.NoError(t, good.fault(true))

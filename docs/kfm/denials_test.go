@@ -23,12 +23,12 @@ var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supp
 
 // denials lists statements in the documents that a feature does not exist. Keys are parts
 // of the lines; values are regular expressions for the feature's exported names.
-// TestDenials also accepts the reasons of requirements without a test
-// (requirement.unmet).
+// TestDenials adds more such statements to these: the reasons why a requirement has no
+// test (requirement.unmet).
 var denials = map[string]string{
-	// The heading of a table in sqstest/FACTS.md of features missing from the fake queue.
-	// One of them would be exported under this name. TestFacts of package sqstest checks
-	// the table's rows.
+	// This heading in sqstest/FACTS.md begins a table of features missing from the fake
+	// queue. One is the metric NumberOfDeduplicatedSentMessages; the pattern would
+	// match its exported name. TestFacts of package sqstest checks the table's rows.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
@@ -58,9 +58,10 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line of text that denies a feature, unless the
-// statement is a key of known and the module exports no name matching its value. For a
-// listed statement it sets seen[statement] to true.
+// unfounded checks each line of text that denies a feature. Such a line must contain a
+// key of known, and the module must not export a name that matches the key's value;
+// otherwise the result has an error for the line. For each key found it sets seen[key] to
+// true.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -82,8 +83,8 @@ func unfounded(text string, known map[string]string, seen map[string]bool) (faul
 	return faults
 }
 
-// A document line such as "the ledger is not built" is an error if missing from the known
-// statements, or if the ledger exists.
+// The result of unfounded has an error for the line "The append-only ledger is not built"
+// if the map known lacks this statement, or if the ledger exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}

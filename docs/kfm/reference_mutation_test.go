@@ -23,8 +23,8 @@ import (
 // has one mutation.
 var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
 
-// If a change makes a reference implementation break one rule, a vector of that rule
-// fails.
+// A mutation makes a reference implementation break one rule. A test vector of this rule
+// must then fail.
 func TestAFaultInEachRuleFailsAVector(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two processes for each rule")

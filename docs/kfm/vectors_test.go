@@ -365,9 +365,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// A vector with an invalid input names a rule of the specification, whose text may have a
-// range of lint rules, for example "(SF001 to SF004)". A [sqsfifo.ViolationError] for the
-// input must then have a finding of a rule in this range.
+// An invalid vector breaks a rule of the specification. The text of this rule may name
+// lint rules, for example "(SF001 to SF004)". A [sqsfifo.ViolationError] for the vector's
+// input must then have a finding of one of these lint rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

@@ -167,9 +167,9 @@ func (s *scan) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// value returns the JSON text of a string or object, or nil for other values, without
-// validation between the quotes or braces. The line's object is one level, so value
-// accepts one level less than canonicaljson.MaxDepth.
+// value returns the JSON text of a string or object, or nil for other values. It does not
+// validate the text between the quotes or braces. value accepts one level less than
+// canonicaljson.MaxDepth, because the whole line is an object and counts as one level.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

@@ -247,7 +247,7 @@ func bodyOf(raw []byte) (string, error) {
 	return "", errors.New("neither a string nor an object")
 }
 
-// plainError is an error with another text than the error err that it wraps.
+// plainError wraps an error and replaces its text.
 type plainError struct {
 	text string
 	err  error

@@ -172,9 +172,9 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether this run found everything in a file: it checked the file, or
-// the file does not exist. Otherwise a baseline entry without a finding is not stale,
-// because its finding may still exist. base is the folder of the baseline file.
+// decides reports whether this run checked the file, or the file does not exist. Only
+// then is a baseline entry without a finding stale: in an unchecked file, the finding may
+// still exist. base is the folder of the baseline file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {

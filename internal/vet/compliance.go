@@ -71,9 +71,9 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// open has the calls of a producer's constructor without an ignore directive.
-			// Call cover for every call of a constructor: cover also marks directives as
-			// used, and an unused directive is an error.
+			// open has the constructor calls that no ignore directive covers. Every call
+			// must go through ignores.cover, which also marks the directives as used,
+			// because unused directives are reported.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))

@@ -54,7 +54,7 @@ func TestFix(t *testing.T) {
 		fixes    [][]string
 		want     string // the file after Fix; "" if Fix must not change it
 		findings int
-		left     string // a part of the error for the fix that Fix does not apply; "" if it applies all
+		left     string // part of the reason in Fixed.Left; "" if Fix applies all fixes
 	}{
 		"two that do not touch": {
 			shopCode,

@@ -182,8 +182,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// Diagnostics lack a field for the severity. The analyzer writes a severity other
-	// than the rule's before the text.
+	// Diagnostics lack a field for the severity. If a finding's severity differs from the
+	// usual one of its rule, the analyzer writes it before the text, as in "info: text".
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -215,8 +215,8 @@ func cutNumber(text string) (rest string, n int, ok bool) {
 	return text[:i], n, err == nil && n > 0
 }
 
-// SeverityOf returns the severity of the rule with an ID, and Error for an unknown rule:
-// its findings must not be overlooked.
+// SeverityOf returns the severity of the rule with an ID. For an unknown rule it returns
+// [lint.Error], so that the findings are not overlooked.
 func SeverityOf(rule string) lint.Severity {
 	for _, r := range Rules() {
 		if r.ID == rule {

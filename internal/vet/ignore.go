@@ -50,8 +50,8 @@ func ignoresCompliance(comment string) (ours, ok bool) {
 	return !d.Foreign, true
 }
 
-// cover reports whether a directive is on the line of position at, or on the line above
-// it. It marks these directives as used.
+// cover reports whether l has an ignore directive on the line of a position, or on the
+// line above it. It marks every such directive as used.
 func (l ignores) cover(at token.Position) bool {
 	covered := false
 	for _, i := range l {

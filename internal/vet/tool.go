@@ -15,9 +15,7 @@ import (
 // dependenciesFlag is the name of a flag of the tool, the binary that "go vet" runs on
 // each package. [Run] sets the flag. With it, the tool reports the diagnostics of every
 // package, even of a package that is only imported. It also adds one diagnostic to each
-// analyzed package (see marker). The tool ignores the flag's value. But the go command
-// caches results by flags, so with another value it does not use the results of an earlier
-// run.
+// analyzed package (see marker).
 //
 // The flag works around two faults of the go command (1.26), which lose findings:
 //
@@ -27,7 +25,9 @@ import (
 //
 // The go command stores the facts of a package before the result. If it is killed between
 // the two, later runs print nothing about the package. Run notices this because the added
-// diagnostic is missing, and tries again with another value of the flag.
+// diagnostic is missing, and tries again with another value of the flag. The tool ignores
+// the value. But the go command caches results by flags, so a new value makes it analyze
+// the package again.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of the diagnostic that the tool adds to every package. The
@@ -48,10 +48,11 @@ func IsToolCall(args []string) bool {
 	return len(args) == 1 && (last == "-V=full" || last == "-flags")
 }
 
-// ToolMain runs the analyzers on one package, as the go command asks for, and does not
-// return. Call it only if [IsToolCall] returns true. If Options.Tool is empty, [Run]
-// makes "go vet" start the running binary again as its tool. The main function of such a
-// binary must therefore begin with IsToolCall, and with ToolMain if the result is true.
+// ToolMain does what the go command asks for, usually runs the analyzers on one package,
+// and exits the process. Call it only if [IsToolCall] returns true. If Options.Tool is
+// empty, [Run] makes "go vet" start the running binary again as its tool. The main
+// function of such a binary must therefore begin with IsToolCall, and with ToolMain if
+// the result is true.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -97,14 +98,13 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 // withDiagnostics writes a changed copy of the file to the same folder and returns the
 // copy's name; the go command removes the folder later. Otherwise it returns file.
 //
-// With all, which [Run] sets, the diagnostics of every package are needed.
+// If all is true, as in a call by [Run], every package needs diagnostics.
 //
-// Without all, the diagnostics of each package of the main module are needed, even if
-// this call of the go command only imports the package: the go command caches the result,
-// and a later call may name the package. Packages with a module version belong to other
-// modules, and their diagnostics are not needed. With fix (the flag -fix), the go command
-// does not use cached results for named packages, so diagnostics of packages that are
-// only imported are not needed either.
+// If all is false, only packages of the main module need diagnostics; packages with a
+// module version belong to other modules. Imported packages of the main module need them
+// too: the go command caches the result, and a later call may name the package. Only with
+// the flag -fix (fix is true) imported packages do not need them, because the go command
+// then uses no cached results for named packages.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

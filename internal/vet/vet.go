@@ -85,7 +85,7 @@ type Finding struct {
 	Fixes []Fix
 }
 
-// Place is a position with a message.
+// Place is a source position of a finding, with an explanation in Message.
 type Place struct {
 	Start   token.Position
 	Message string

@@ -41,8 +41,9 @@ func speed(ctx context.Context, path string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// The flag nondet names a nonexistent function, without effect on the findings. The
-	// name is new in each run, so the go command has no cached results for these flags.
+	// The first run must be cold, but the go command caches results by flags. So the flag
+	// nondet has a new value each time this program starts: the name of a nonexistent
+	// function, which changes no findings.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string

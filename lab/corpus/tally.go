@@ -22,8 +22,8 @@ const (
 // label is a judgement on a finding, with its reason.
 type label struct{ judgement, reason string }
 
-// key identifies a finding: module, file:line:column, rule. The version of a module is
-// fixed, so the lines stay the same.
+// key identifies a finding: module, file:line:column, rule. The line numbers do not
+// change, because the version of each module is fixed.
 func key(m module, f vet.Finding) string {
 	return fmt.Sprintf("%s %s:%d:%d %s", m.path, strings.ReplaceAll(f.Start.Filename, " ", "%20"), f.Start.Line, f.Start.Column, f.Rule)
 }
@@ -66,9 +66,10 @@ func newTally() *tally {
 }
 
 // add prints a module's findings with their labels from known. It records a fault for
-// each finding without a true or false label, for each finding of severity error labelled
-// false, for each finding except of SF015 in a control module (with only standard
-// queues), and for each label of this module in known without a finding.
+// each finding without a true or false label, and for each finding of severity error
+// labelled false. In a control module (with only standard queues), each finding is a
+// fault unless its rule is SF015. Each label of this module in known without a finding is
+// a fault, too.
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.analyzed[m.path] = true
@@ -137,8 +138,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the new text of findings.txt: the labelled findings of the modules
-// analyzed in this run, and the labels in known of all other modules.
+// file returns the new text of findings.txt. A module analyzed in this run has its
+// labelled findings in the text; all other modules keep their labels from the map known.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

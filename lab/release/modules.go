@@ -26,9 +26,9 @@ func (m released) tag(version string) string {
 	return m.dir + "/" + version
 }
 
-// releasedModules returns the modules of go.work except lab and the modules below
-// internal, in the order of publication: a module comes after the modules that it
-// requires.
+// releasedModules returns the modules of go.work, without lab and without the modules
+// below internal. They are in the order of publication: a module comes after the modules
+// that it requires.
 func releasedModules(root string) ([]released, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- a file of this repository
 	if err != nil {

@@ -76,8 +76,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// With Auto, a first line unfit for the flags is an error, and the next line decides the
-// kind of all lines.
+// With Auto, the first line may be an error because it does not fit the flags. Build then
+// accepts more lines, and the next one decides the kind of all lines.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

@@ -77,7 +77,9 @@ type Handler struct {
 
 	readers chan struct{} // semaphore: one element for each reader
 
-	every, patience time.Duration // every is the shortest time between two reads of a queue, patience the time limit for a write to a reader
+	// every is the shortest time between two reads of a queue. patience is the time limit
+	// for each write to an open page.
+	every, patience time.Duration
 }
 
 // New returns a handler for the server.

@@ -317,8 +317,8 @@ func ask(t *testing.T, c net.Conn, path string) {
 func (h *Handler) open() int { return len(h.readers) }
 
 // An open page receives each change of its queue, even after the WriteTimeout of the
-// server. When the page closes its connection, the goroutine of its request ends;
-// otherwise synctest.Test would not return.
+// server. When the page closes its connection, the goroutine of its request ends: without
+// this, synctest.Test would not return.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

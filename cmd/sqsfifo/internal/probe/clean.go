@@ -17,9 +17,9 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after maxEmpty empty answers in a row. It waits a second after each, in
-// total longer than hiddenFor: SQS hides the messages of a lost answer for that time, and
-// answers are empty meanwhile.
+// clean stops after maxEmpty empty answers in a row. SQS hides the messages of a lost
+// answer for hiddenFor seconds, and may return empty answers meanwhile. An empty answer
+// takes a second, so maxEmpty of them take longer than hiddenFor.
 //
 // clean also stops after maxForeign answers in a row with only other senders' messages:
 // SQS may return the same messages repeatedly.
@@ -55,8 +55,8 @@ func (p *prober) clean(ctx context.Context) error {
 			empty++
 			continue
 		}
-		// Make other senders' messages visible again before deleting this run's, so that
-		// other receivers do not wait.
+		// First make other senders' messages visible again, so that other receivers need
+		// not wait for them. Then delete the messages of this run.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {

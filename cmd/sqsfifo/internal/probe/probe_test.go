@@ -248,8 +248,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// lossy is a queue whose first answer to a receive is lost: the messages in it stay hidden,
-// and the SDK receives again.
+// lossy is a queue that loses its first answer to a receive. The messages of the lost
+// answer stay hidden, and the SDK receives again.
 type lossy struct {
 	*sqstest.Queue
 	receives int

@@ -1,4 +1,5 @@
-// Package recent remembers a value for each message of the last minutes of a log.
+// Package recent keeps a value of the caller for each recent message of an event log, at
+// least for the time [Kept].
 package recent
 
 import "time"

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text says where the log has the message of a finding, so that the page can show the
-// body and attributes. own is the line of this message. other is the line of the related
+// text has the log lines from which the caller reads the body and attributes for a
+// finding. own is the line of the finding's message. other is the line of the related
 // message: the original of a suppressed message, otherwise the earlier message with the
 // same dedupe key. The recorder stores these places instead of the bodies (see
 // [Recorder.Wanted]).
@@ -23,10 +23,10 @@ type text struct {
 // has the text of this line.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the log lines with texts for the page: the lines of the findings (at
-// most MaxTexts of each kind) and of their related messages, each once, sorted by file
-// and line number, with Replay zero. The caller reads these lines again and passes their
-// messages in [Options].Texts.
+// Wanted returns the log lines that the caller must read again, because the page shows
+// their bodies and attributes. These are the lines of the findings (at most MaxTexts of
+// each kind, none of kind Again) and of their related messages, each once, sorted by file
+// and line number, with Replay zero. The caller passes the messages in [Options].Texts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

@@ -63,7 +63,8 @@ const (
 	kindCount
 )
 
-// isFinding reports whether the page lists messages of the kind.
+// isFinding reports whether messages of the kind are findings. The HTML page has a list
+// of all findings.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
 // KindOf returns the kind of a message with outcome o. replayed is true if the message was
@@ -102,8 +103,9 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	// kept has the findings and their related messages. For a log too long for the field
-	// all, the page shows only these.
+	// kept has the findings (at most MaxFindings of each kind) and their related
+	// messages. If the field Recorder.all is nil because the log is too long, the
+	// page shows only the messages in kept.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int
@@ -125,9 +127,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. For a later finding that duplicates
-// this message or has its dedupe key, the page shows both. place is this message's file
-// and line.
+// recentMessage is a message of the last minutes. A later finding may be a duplicate of
+// this message or have its dedupe key; the page then shows both messages. place is the
+// file and line of the recent message.
 type recentMessage struct {
 	at    int64
 	group uint32
