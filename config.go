@@ -133,11 +133,11 @@ const (
 	Warn
 )
 
-// sort returns the findings with severity Error, and drops all others. Refused findings
+// divide returns the findings with severity Error, and drops all others. Refused findings
 // prevent the send; reported findings go into the receipt. With Enforce all findings are
 // refused. With Warn all are reported, unless one breaks a rule of SQS itself: then all
 // are refused.
-func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
+func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
 		return refused, nil
@@ -236,9 +236,9 @@ func (c *Config[T]) validate() error {
 	return errors.Join(errs...)
 }
 
-// shares checks the configuration of a producer on a shared [Queue]. It returns an error
-// for each field of c that is set although only QueueConfig may set it.
-func (c *Config[T]) shares() error {
+// checkShared checks the configuration of a producer on a shared [Queue]. It returns an
+// error for each field of c that is set although only QueueConfig may set it.
+func (c *Config[T]) checkShared() error {
 	var errs []error
 	q := c.queue()
 	for _, f := range []struct {

@@ -25,7 +25,7 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		if s.producer == producer && s.handedAt > 0 && s.handedAt < at && s.outcomes == 0 {
+		if s.producer == producer && s.returnedAt > 0 && s.returnedAt < at && s.outcomes == 0 {
 			m.fail(s, "no outcome after Flush")
 		}
 	}
@@ -43,7 +43,7 @@ func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
 		return // Close gave up; some outcomes may still wait for blocked callbacks, so do not check
 	}
 	for _, s := range m.subs {
-		if s.producer == producer && s.handedAt > 0 && s.outcomes == 0 {
+		if s.producer == producer && s.returnedAt > 0 && s.outcomes == 0 {
 			m.fail(s, "no outcome after Close, which returned %v", err)
 		}
 	}
@@ -235,14 +235,14 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 		// callback blocked, or SendBatch waited for its other events. A proof that
 		// arrived between decision and report came too late.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
-		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
+		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
 	if !reason {
 		m.fail(s, "in doubt since %s, when no request left that could be in doubt", m.time(doubt.Since))
 	}
 	for _, a := range as {
 		safe := func(before time.Time) bool { return !before.Add(modelDelivery).After(a.at.Add(modelInterval)) }
-		if a.sub.e.Route == s.e.Route && a.concerns(s) && !m.on.truly(doubt.ResendBefore, s.made, s.reported, safe) {
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && !m.on.holdsAtTrueTime(doubt.ResendBefore, s.made, s.reported, safe) {
 			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
 		}
 	}

@@ -73,11 +73,11 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// truly reports whether f holds for the true time of a reading of the machine's wall
-// clock. A process read the time shown, between the true times from and to. If the clock
-// was set in this period, there are several possible true times, and f must hold for at
-// least one.
-func (m *modelMachine) truly(shown, from, to time.Time, f func(time.Time) bool) bool {
+// holdsAtTrueTime reports whether f holds for the true time of a reading of the machine's
+// wall clock. A process read the time shown, between the true times from and to. If the
+// clock was set in this period, there are several possible true times, and f must hold for
+// at least one.
+func (m *modelMachine) holdsAtTrueTime(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, s := range m.steps {

@@ -107,7 +107,7 @@ func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 // crowd fills the buffer: many groups with one event each.
 func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	most, groups := 600, 100+rng.IntN(1500)
-	if m.jam {
+	if m.crowded {
 		most, groups = 30, 100+rng.IntN(400)
 	}
 	if !m.sleep(time.Duration(rng.IntN(most)) * time.Second) {
@@ -118,13 +118,13 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 		producer = m.latest(producer)
 		s := m.newSub(producer, "SendAsync", e, 0)
 		m.at(producer)[0].SendAsync(m.t.Context(), s.e, m.done(s))
-		m.handed(s)
+		m.callReturned(s)
 	}
 }
 
-// bystand calls Flush, Resume and other methods at random times, while other goroutines
-// submit events.
-func (m *modelRun) bystand(rng *rand.Rand) {
+// callOtherMethods calls Flush, Resume and other methods at random times, while other
+// goroutines submit events.
+func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
 		n := m.latest(rng.IntN(m.slots))
 		p := m.at(n)[0]
@@ -241,7 +241,7 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 			s := m.newSub(producer, how, e, i)
 			s.withdrawn = withdrawn
 			f(s)
-			m.handed(s)
+			m.callReturned(s)
 		}
 	}
 	switch how {
@@ -264,12 +264,12 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 				subs[i].withdrawn = withdrawn
 				events[i] = subs[i].e
 			}
-			m.together(subs)
+			m.setCall(subs)
 			for i, r := range p.SendBatch(ctx, events) {
 				m.end(subs[i], r.Receipt, r.Err)
 			}
 			for _, s := range subs {
-				m.handed(s)
+				m.callReturned(s)
 			}
 		case "Send":
 			each(func(s *modelSub) {
@@ -312,20 +312,20 @@ func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *mo
 	return s
 }
 
-// together() records that one call of SendBatch made the submissions.
-func (m *modelRun) together(subs []*modelSub) {
+// setCall records that one call of SendBatch made the submissions.
+func (m *modelRun) setCall(subs []*modelSub) {
 	for _, s := range subs {
 		s.call = subs[0].id + 1
 	}
 }
 
-// handed() records that the call which made the submission s has returned. Submissions by
-// calls that start afterwards count as later.
-func (m *modelRun) handed(s *modelSub) {
+// callReturned records that the call which made the submission s has returned. Submissions
+// by calls that start afterwards count as later.
+func (m *modelRun) callReturned(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clock++
-	s.handedAt = m.clock
+	s.returnedAt = m.clock
 }
 
 // precedes reports whether s was submitted before o.
@@ -333,7 +333,7 @@ func (s *modelSub) precedes(o *modelSub) bool {
 	if s.call > 0 && s.call == o.call {
 		return s.place < o.place
 	}
-	return s.handedAt > 0 && s.handedAt < o.madeAt
+	return s.returnedAt > 0 && s.returnedAt < o.madeAt
 }
 
 // done returns a submission's callback.

@@ -69,11 +69,11 @@ type modelSub struct {
 
 	// Values of modelWorld.clock when the call began, when it returned, and when the
 	// outcome was reported.
-	madeAt, handedAt, reportedAt int
-	made, reported               time.Time
-	outcomes                     int
-	receipt                      sqsfifo.Receipt
-	err                          error
+	madeAt, returnedAt, reportedAt int
+	made, reported                 time.Time
+	outcomes                       int
+	receipt                        sqsfifo.Receipt
+	err                            error
 }
 
 // modelRun is one random program of TestModel.
@@ -89,7 +89,7 @@ type modelRun struct {
 	actors    sync.WaitGroup
 	taken     sync.Map       // time of the last Identify of each submission, by tag
 	slow      bool           // callbacks block
-	jam       bool           // make events wait in the buffer for minutes: one slow request at a time
+	crowded   bool           // make events wait in the buffer for minutes: one slow request at a time
 	events    map[string]int // submissions of each event
 	resumed   bool           // a call of Resume resumed at least one group
 	closing   bool
@@ -118,10 +118,10 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		m.delivery.Memory.MaxKeys = 30
 	}
 	m.strict = m.delivery.Order == sqsfifo.Strict
-	if m.jam = rng.IntN(6) == 0; m.jam {
+	if m.crowded = rng.IntN(6) == 0; m.crowded {
 		m.delivery.InFlight = 1
 		begin := time.Now()
-		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
+		m.periods = append([]modelPeriod{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.periods...)
 	}
 	if m.on.sets { // a wall clock that is set would make the age of other processes' messages wrong
 		m.delivery.Memory.DetectForeignDuplicates = false
@@ -184,14 +184,14 @@ func (m *modelRun) run(sum *modelTotals) {
 			rng := rand.New(rand.NewPCG(m.seed, uint64(100+10*p+g)))
 			m.spawn(func() { m.feed(rng, p, fmt.Sprintf("g%d", g), steps) })
 		}
-		if m.jam || m.rng.IntN(8) == 0 {
+		if m.crowded || m.rng.IntN(8) == 0 {
 			rng := rand.New(rand.NewPCG(m.seed, uint64(200+p)))
 			m.spawn(func() { m.crowd(rng, p) })
 		}
 	}
-	bystander := rand.New(rand.NewPCG(m.seed, 300))
+	otherCalls := rand.New(rand.NewPCG(m.seed, 300))
 	var others sync.WaitGroup
-	others.Go(func() { m.bystand(bystander) })
+	others.Go(func() { m.callOtherMethods(otherCalls) })
 
 	machine := rand.New(rand.NewPCG(m.seed, 400))
 	restarts := machine.IntN(3) == 0

@@ -20,11 +20,11 @@ import (
 // modelWorld simulates SQS and its network, and records the facts: the times of the
 // requests of each submission, and the messages stored by SQS.
 type modelWorld struct {
-	seed uint64
-	q    *sqstest.Queue
-	on   *modelMachine
-	odds map[string]float64 // probability of each fault in modelFaults, for the method weather
-	days []modelDay
+	seed    uint64
+	q       *sqstest.Queue
+	on      *modelMachine
+	odds    map[string]float64 // probability of each fault in modelFaults, for the method faultOf
+	periods []modelPeriod
 
 	// strict means that the producers use the order Strict: a request has at most one
 	// event of a group.
@@ -91,9 +91,9 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a period of the test. Its kind is a fault from modelWeather, which at least
-// half of the period's requests have, or "fair" without such a fault.
-type modelDay struct {
+// modelPeriod is a period of the test. Its kind is a fault from modelLongFaults, which at
+// least half of the period's requests have, or "fair" without such a fault.
+type modelPeriod struct {
 	until time.Time
 	kind  string
 }
@@ -111,16 +111,16 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	}
 	at := time.Now()
 	for range 40 {
-		day := modelDay{kind: "fair"}
+		period := modelPeriod{kind: "fair"}
 		at = at.Add(time.Duration(1+rng.IntN(120)) * time.Second)
 		if rng.IntN(2) == 0 {
-			day.kind = modelWeather[rng.IntN(len(modelWeather))]
+			period.kind = modelLongFaults[rng.IntN(len(modelLongFaults))]
 			if rng.IntN(4) == 0 {
 				at = at.Add(time.Duration(rng.IntN(6)) * time.Minute)
 			}
 		}
-		day.until = at
-		w.days = append(w.days, day)
+		period.until = at
+		w.periods = append(w.periods, period)
 	}
 	w.refuser = sqs.New(sqs.Options{
 		Region: "us-east-1", HTTPClient: modelRefuser{},
@@ -134,9 +134,9 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	return w
 }
 
-// modelWeather lists the faults that may last for a whole period (modelDay) and affect most
-// requests of the period.
-var modelWeather = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
+// modelLongFaults lists the faults that may last for a whole period (modelPeriod) and
+// affect most requests of the period.
+var modelLongFaults = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
 
 // modelFaults lists the faults of single requests.
 var modelFaults = []string{
@@ -144,11 +144,11 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// weather returns the fault of one request, or "" for none. If the current period has a
+// faultOf returns the fault of one request, or "" for none. If the current period has a
 // fault, most requests get this fault. Each other request gets a random element of
 // modelFaults, with the probabilities in the map odds, or none.
-func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
-	for _, d := range w.days {
+func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
+	for _, d := range w.periods {
 		if now.Before(d.until) {
 			switch chance := rng.IntN(10); {
 			case d.kind == "fair":
@@ -179,7 +179,7 @@ func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	rng := rand.New(rand.NewPCG(w.seed^h.Sum64(), w.tries[body]))
 	tenths := func(n int) time.Duration { return time.Duration(rng.IntN(n)) * 100 * time.Millisecond }
 
-	p := modelPlan{kind: w.weather(now, rng), arrives: true}
+	p := modelPlan{kind: w.faultOf(now, rng), arrives: true}
 	p.out = time.Duration(1+rng.IntN(50)) * time.Millisecond
 	if rng.IntN(10) == 0 {
 		p.out = tenths(30)

@@ -72,11 +72,11 @@ type inspector struct {
 
 	report atomic.Pointer[QueueReport]
 
-	mu     sync.Mutex
-	wrong  *QueueError   // the fault of the queue according to the last answer, or nil
-	again  time.Time     // earliest time of the next request for the attributes
-	vain   bool          // a request for the attributes has failed, so sends no longer wait for later requests
-	asking chan struct{} // closed when the request in flight ends; nil without a request in flight
+	mu          sync.Mutex
+	wrong       *QueueError   // the fault of the queue according to the last answer, or nil
+	nextRequest time.Time     // earliest time of the next request for the attributes
+	hasFailed   bool          // a request for the attributes has failed, so sends no longer wait for later requests
+	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 }
 
 // askAgain is the shortest time between two requests for the attributes. Without it, a
@@ -106,7 +106,7 @@ func (i *inspector) check(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
-	case i.asking != nil && i.vain:
+	case i.asking != nil && i.hasFailed:
 	case i.asking != nil:
 		asking := i.asking
 		i.mu.Unlock()
@@ -115,7 +115,7 @@ func (i *inspector) check(ctx context.Context) error {
 		case <-ctx.Done(): // stop waiting; the caller handles the end of ctx
 		}
 		i.mu.Lock()
-	case !time.Now().Before(i.again):
+	case !time.Now().Before(i.nextRequest):
 		i.askLocked(ctx)
 	}
 	if i.wrong != nil {
@@ -140,14 +140,14 @@ func (i *inspector) askLocked(ctx context.Context) {
 		switch {
 		case err == nil:
 		case errors.As(err, &i.wrong):
-			i.again, i.vain = time.Now().Add(askAgain), true
+			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 			// The credentials do not permit GetQueueAttributes, so another request
 			// would fail too. Assume a usable queue from now on.
 			i.health.explain(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:
-			i.again, i.vain = time.Now().Add(askAgain), true
+			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
 			if i.health.isUnproven() {
 				i.health.explain(err)
 				i.health.failed(err)

@@ -50,7 +50,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 // Delivery, Store and Telemetry must be empty, because the queue has its own. The errors
 // are those of [NewProducer].
 func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
-	err := errors.Join(config.shares(), config.validate())
+	err := errors.Join(config.checkShared(), config.validate())
 	if queue == nil {
 		err = errors.Join(errors.New("sqsfifo: nil queue; pass the one that NewQueue returned"), err)
 	}
@@ -105,7 +105,7 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	if msg.isPlain(maxMessageBytes, payloadOf(msg.Body)) {
 		return msg, nil
 	}
-	if refused, _ := p.rules.enforcement.sort(lint.Check(p.rules.lintMessage(msg))); len(refused) > 0 {
+	if refused, _ := p.rules.enforcement.divide(lint.Check(p.rules.lintMessage(msg))); len(refused) > 0 {
 		return nil, &ViolationError{Findings: refused}
 	}
 	return msg, nil

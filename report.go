@@ -73,9 +73,9 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 	replay := s.replay || s.seen
 	// If the event was withdrawn because its context ended, a worker may still be sending
-	// it and writing s.again.
+	// it and writing s.sentBefore.
 	if it.Outcome.Reason != dispatch.Withdrawn {
-		replay = replay || s.again
+		replay = replay || s.sentBefore
 	}
 	outcome := outcomeOf(r, err)
 	ended := observe.Ended{

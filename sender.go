@@ -120,7 +120,7 @@ func (c *sender) check(s *submission, payload string) error {
 	if s.foreign {
 		checked.Organization = s.msg.organization()
 	}
-	refused, reported := s.rules.enforcement.sort(lint.Check(checked))
+	refused, reported := s.rules.enforcement.divide(lint.Check(checked))
 	if len(refused) > 0 {
 		return &ViolationError{Findings: refused}
 	}
@@ -228,11 +228,11 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	switch j.Kind {
 	case memory.Go:
 		if it.Attempts() == 1 {
-			s.again = j.Again
+			s.sentBefore = j.Again
 		}
 		return dispatch.Send
 	case memory.Known:
-		s.again = true
+		s.sentBefore = true
 		return dispatch.Stored
 	case memory.Late:
 		return dispatch.TooLate

@@ -297,7 +297,7 @@ func TestCloseTellsTheStore(t *testing.T) {
 		require.Equal(t, idempotency.Succeeded, record(t, store).Status)
 
 		p = start(t, q, store)
-		p.store.fail(only("complete", errStoreDown), nil)
+		p.store.fail(failOnly("complete", errStoreDown), nil)
 		_, err = p.Send(t.Context(), scenes(1, 1)[0])
 		require.NoError(t, err)
 		began := time.Now()
@@ -355,8 +355,8 @@ func TestUnrecorded(t *testing.T) {
 		fail func(string) error
 		wait time.Duration
 	}{
-		{"fails", only("complete", errStoreDown), 5 * time.Second},
-		{"refuses writes", only("complete", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), 0},
+		{"fails", failOnly("complete", errStoreDown), 5 * time.Second},
+		{"refuses writes", failOnly("complete", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), 0},
 		{"is silent", func(call string) error {
 			if call == "complete" {
 				time.Sleep(time.Minute)
@@ -396,7 +396,7 @@ func TestContextEndsBeforeTheRecord(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 			p := start(t, q, store)
-			p.store.fail(only("complete", errStoreDown), nil)
+			p.store.fail(failOnly("complete", errStoreDown), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()
@@ -427,7 +427,7 @@ func TestUnwritableStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		p := start(t, q, store)
-		p.store.fail(only("claim", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), nil)
+		p.store.fail(failOnly("claim", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), nil)
 		began := time.Now()
 		_, err := p.Send(t.Context(), scene)
 		var notStored *sqsfifo.NotStoredError

@@ -72,7 +72,7 @@ type storeSub struct {
 
 	// order is the value of storeWorld.clock at the start of the call, handed the value
 	// at its return. All submissions of one call have the same number call.
-	order, handed, call int
+	order, returned, call int
 
 	outcomes int
 	reported time.Time
@@ -440,17 +440,17 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	return s
 }
 
-// handed() records that the call which made the submission has returned. Submissions by
+// callReturned records that the call which made the submission has returned. Submissions by
 // calls that start afterwards count as later.
-func (w *storeWorld) handed(s *storeSub) {
+func (w *storeWorld) callReturned(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	s.handed = w.clock
+	s.returned = w.clock
 }
 
 func (s *storeSub) precedes(o *storeSub) bool {
-	return s.call == o.call && s.id < o.id || s.handed > 0 && s.handed < o.order
+	return s.call == o.call && s.id < o.id || s.returned > 0 && s.returned < o.order
 }
 
 // submit submits events by a random method.
@@ -483,14 +483,14 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 		case "SendAsync":
 			for _, s := range subs {
 				p.SendAsync(ctx, s.e, done(s))
-				w.handed(s)
+				w.callReturned(s)
 			}
 		case "TrySend":
 			for _, s := range subs {
 				if err := p.TrySend(ctx, s.e, done(s)); err != nil {
 					done(s)(sqsfifo.Receipt{}, err)
 				}
-				w.handed(s)
+				w.callReturned(s)
 			}
 		case "Send":
 			for _, s := range subs {

@@ -90,9 +90,9 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// only() returns a function for testStore.fail. The function fails calls with the name call
-// with err, and lets all other calls pass.
-func only(call string, err error) func(string) error {
+// failOnly returns a function for testStore.fail. The function fails calls with the name
+// call with err, and lets all other calls pass.
+func failOnly(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {
 			return err

@@ -51,11 +51,11 @@ type submission struct {
 	// waitsFor is the service, SQS or the store, that failed in the last attempt, or nil.
 	// It is atomic: after the event's context ends, a report may read it while a worker
 	// still admits or sends the event.
-	waitsFor  atomic.Pointer[health]
-	again     bool // this producer sent the event in an earlier submission
-	duplicate bool
-	unclaimed bool  // SQS stored the event in an attempt without a claim in the store
-	rare      *rare // seldom used fields; nil until one is set
+	waitsFor   atomic.Pointer[health]
+	sentBefore bool // this producer sent the event in an earlier submission
+	duplicate  bool
+	unclaimed  bool  // SQS stored the event in an attempt without a claim in the store
+	rare       *rare // seldom used fields; nil until one is set
 }
 
 // reporter takes the outcome of the submission at index i.

@@ -27,7 +27,7 @@ type broken struct {
 	settle func(idempotency.Record, idempotency.Ref, idempotency.Ending, time.Time) (idempotency.Record, error)
 	id     func(idempotency.Key) string
 	fences func(b *broken, found idempotency.Record) int64
-	keep   func(idempotency.Record) idempotency.Record // returns the record that the store saves instead of its argument
+	alter  func(idempotency.Record) idempotency.Record // returns the record that the store saves instead of its argument
 
 	race      bool // releases the lock between reading and writing a record
 	lookups   func(b *broken, r idempotency.Record) idempotency.Record
@@ -52,7 +52,7 @@ func newBroken() *broken {
 		},
 		id:     func(k idempotency.Key) string { return k.ID().String() },
 		fences: func(b *broken, _ idempotency.Record) int64 { b.fence++; return b.fence },
-		keep:   func(r idempotency.Record) idempotency.Record { return r },
+		alter:  func(r idempotency.Record) idempotency.Record { return r },
 		counted: func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
 			return r.Status == idempotency.Running && r.Key.Scope == c.Key.Scope
 		},
@@ -111,7 +111,7 @@ func (b *broken) claims(ctx context.Context, claims []idempotency.Claim, check f
 			continue
 		}
 		if d.Granted() {
-			r := b.keep(b.grant(idempotency.Grant(found, c, d, b.fences(b, found), now), found, c, d))
+			r := b.alter(b.grant(idempotency.Grant(found, c, d, b.fences(b, found), now), found, c, d))
 			b.stale[b.id(c.Key)] = found
 			b.records[b.id(c.Key)] = b.copied(r)
 			found = r
@@ -155,7 +155,7 @@ func (b *broken) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.
 	r, err := b.settle(found, ref, t, b.now())
 	if err == nil {
 		b.stale[b.id(ref.Key)] = found
-		b.records[b.id(ref.Key)] = b.copied(b.keep(r))
+		b.records[b.id(ref.Key)] = b.copied(b.alter(r))
 	}
 	return err
 }
@@ -404,7 +404,7 @@ func TestBroken(t *testing.T) {
 			}
 		}},
 		{"bodies go through jsonb", "bytes", func(b *broken) {
-			b.keep = func(r idempotency.Record) idempotency.Record {
+			b.alter = func(r idempotency.Record) idempotency.Record {
 				var v any
 				if json.Unmarshal(r.Body, &v) == nil {
 					r.Body, _ = json.Marshal(v)
@@ -413,13 +413,13 @@ func TestBroken(t *testing.T) {
 			}
 		}},
 		{"responses are text", "bytes", func(b *broken) {
-			b.keep = func(r idempotency.Record) idempotency.Record {
+			b.alter = func(r idempotency.Record) idempotency.Record {
 				r.Result.Response = []byte(strings.ToValidUTF8(string(r.Result.Response), "\ufffd"))
 				return r
 			}
 		}},
 		{"an empty text is NULL, and NULL is empty", "texts", func(b *broken) {
-			b.keep = func(r idempotency.Record) idempotency.Record {
+			b.alter = func(r idempotency.Record) idempotency.Record {
 				if r.Dataset.ID == "NULL" {
 					r.Dataset.ID = ""
 				}
