@@ -72,8 +72,8 @@ func (c Contract) sourceFault(source string) string {
 	return ""
 }
 
-// labelFault describes the fault of a label, as a text after the quoted label, or
-// returns "".
+// labelFault describes the fault of a label, for example ", which is empty". The text
+// follows the quoted label in an error. It is "" for a valid label.
 func labelFault(label string) string {
 	for _, c := range label {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {

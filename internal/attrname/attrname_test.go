@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// event and attempt state the rules of Event and Attempt as regular expressions. The
-// package itself uses no expressions: they are too slow for each attribute of each send.
+// These regular expressions express the rules of Event and Attempt. The package itself
+// uses no expressions: they are too slow for each attribute of each send.
 var (
 	event   = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
 	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$`)

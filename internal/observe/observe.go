@@ -302,12 +302,11 @@ const (
 )
 
 // Inject returns attributes, all of type String, with the trace context and baggage of
-// ctx, and the number of bytes that SQS counts for these attributes. The parameter own
-// has the message's attributes. Inject does not change them, so a caller may resend the
-// message without trace context. The parameter free is the number of bytes that the
-// message may still grow by. Inject returns nil if the message already has any of the
-// attributes, if the attributes need more bytes, or if the message would exceed SQS's
-// attribute limit.
+// ctx, and the number of bytes that SQS counts for these attributes. own has the
+// message's attributes. Inject does not change them, so a caller may resend the message
+// without trace context. free is the number of bytes by which the message may still grow.
+// Inject returns nil if the message already has any of the attributes, if the attributes
+// need more than free bytes, or if the message would exceed SQS's attribute limit.
 func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
 	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
@@ -316,8 +315,8 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 	carrier := o.contextOf(ctx)
 	for name, value := range carrier {
 		if _, taken := own[name]; taken {
-			// The message already carries another trace. With some fields of each, it would
-			// carry a mix of two traces.
+			// The message already carries a trace. Adding only the missing fields would
+			// mix two traces.
 			return nil, 0
 		}
 		if o.validAttribute != nil && !o.validAttribute(name, value) {

@@ -25,9 +25,9 @@ type groupKey struct {
 	queue    attribute.KeyValue
 }
 
-// group contains the producers, or the consumers, of one queue and meter provider. The lock
-// registering guards unregister and is held during SDK calls. The lock mu guards members
-// and is held during snapshot calls.
+// group has the producers, or the consumers, with the same queue and meter provider.
+// registering guards unregister and is held during SDK calls. mu guards members and is
+// held during snapshot calls.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
@@ -147,7 +147,7 @@ func (g *group[S]) read(merge func(S, S) S) (all S) {
 // safe for concurrent use.
 type tally struct {
 	mu     sync.Mutex
-	last   []int64 // nil before the first call
+	last   []int64 // values at the last call of add; nil before the first
 	series []series
 }
 

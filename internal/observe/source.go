@@ -58,8 +58,8 @@ type Source struct {
 	tally      tally
 }
 
-// mostSources is the maximum number of sources of a queue with a separate value of the
-// metric attribute sqs_fifo.event.source.
+// mostSources is the maximum number of event sources with a separate value of the metric
+// attribute sqs_fifo.event.source, for each queue.
 const mostSources = 20
 
 // Source returns the metrics of the producers with the event_source name, or of the whole

@@ -88,7 +88,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// only is the one record on which the sink fails; with 0, every record in bad fails.
+	// The sink fails on the record with this number; with 0, on every record in bad.
 	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int

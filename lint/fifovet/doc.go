@@ -44,8 +44,8 @@
 // The analyzer knows SendMessage, SendMessageBatch, DeleteMessageBatch, Publish and
 // PublishBatch of the AWS SDK for Go, v1 and v2, called on the client or on an interface
 // with these methods. It also knows the types Identity, Config, Message and Producer of
-// this project. Of a package that can neither send nor return a random value, it looks only
-// at the types, and builds no SSA form.
+// this project. For a package without sends and random sources within reach, it checks only
+// the types and builds no SSA form.
 //
 // Each diagnostic has the rule's ID as its category. The rules and their wording are in
 // package lint. If a diagnostic has a lower severity than its rule, the severity follows

@@ -81,8 +81,8 @@ var carriers = []carrier{
 }
 
 // sender is code that sends a message with the fields body, group, dedup, url and
-// attributes. %body and so on stand for string expressions. A part in <...> is left out
-// for messages without the field named there.
+// attributes. %body and so on stand for string expressions. A part in <...> begins with a
+// field's name, and is left out for messages without this field.
 type sender struct {
 	name       string
 	decl, send string

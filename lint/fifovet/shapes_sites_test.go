@@ -88,7 +88,7 @@ func shapesOf() []shape {
 				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
 					w = ways[0]
 				}
-				// For the entries of a batch, one random group ID is right.
+				// One random group ID for all entries of a batch is not wrong.
 				if s.name == "v2 batch by append" {
 					continue
 				}
@@ -209,7 +209,7 @@ func shapesOf() []shape {
 }
 
 // body is code that encodes an event as the body of a message. "@" stands for the
-// expression of a source.
+// expression under test, such as a call of a clock.
 type body struct {
 	name, decl, pre, expr string
 	fixed                 string // expression with the same text in each attempt

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followCall continues a trace at a function call. The traced value is the call's result
-// with the number result, from 0.
+// followCall continues a trace at a function call. result is the number of the traced
+// result, from 0.
 func (t *Tracer) followCall(v *ssa.Call, result int, l Place) {
 	c := v.Common()
 	if b, ok := c.Value.(*ssa.Builtin); ok {

@@ -30,7 +30,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			return false // not a rounding: even in seconds, the time of a retry usually differs
+			return false // rounded to seconds or less: the time of a retry usually still differs
 		}
 		return bucket()
 	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":

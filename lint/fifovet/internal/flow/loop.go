@@ -157,9 +157,8 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 }
 
 // branchesOfTest is like Branches, for a condition that passes the send's error to a
-// function, such as errors.Is(err, target). If this function returns true, the send has
-// failed. The first result, failed, is the next block in this case. The second result,
-// other, is the next block if the function returns false.
+// function, such as errors.Is(err, target). failed is the next block if errors.Is returns
+// true: the send has failed. other is the next block if it returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -21,16 +21,15 @@ const (
 	randomOrder                  // an encoder writes the entries of a map to the memory, in random order
 )
 
-// write is one write to a variable, directly or through a pointer, or to another target
-// of a pointer.
+// write is one write to a variable, or to the target of a pointer.
 type write struct {
 	Kind    writeKind
 	Path    AccessPath          // part of the memory that is written; empty for the whole memory
 	Val     ssa.Value           // written value; nil for anyWrite, randomWrite and randomOrder
 	source  string              // name of the random source, if Kind is randomWrite
 	seeded  bool                // the random value is the same within one process, if Kind is randomWrite
-	json    bool                // the value is encoded as JSON, if Kind is appended
-	printer ssa.CallInstruction // call that writes, possibly of package fmt, if Kind is appended
+	json    bool                // only with Kind appended: the value is encoded as JSON
+	printer ssa.CallInstruction // only with Kind appended: the call that writes, for example fmt.Fprint
 	Instr   ssa.Instruction
 	Calls   []ssa.CallInstruction
 }
@@ -48,9 +47,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the key of a map update as an element of an AccessPath. The update may
-// be in a called function, reached by calls, the innermost last. If the key is a
-// parameter of this function, boundKey uses the call's argument.
+// boundKey returns the key of a map update as an element of an AccessPath. calls are the
+// calls from the traced function to the function with the update, the innermost last. If
+// the key is a parameter of that function, boundKey uses the argument.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -132,9 +131,10 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a pointer to the searched memory at the
-// address addr. For a local variable or its field, the search for writes continues with
-// the uses of the stored pointer. Elsewhere, unknown code may write through the pointer.
+// escape handles an instruction that stores a pointer to the searched memory. addr is the
+// address where the pointer is stored. If addr is a local variable or its field, the
+// search for writes continues with the uses of the stored pointer. Elsewhere, unknown
+// code may write through the pointer.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

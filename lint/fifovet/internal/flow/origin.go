@@ -27,9 +27,9 @@ type Origin struct {
 	Path  AccessPath // fields of Root, for FromPath
 	Text  string     // text of the constant, or name of the clock or random source
 	Pos   token.Pos
-	Under AccessPath // part of the traced value that comes from here; empty for the whole value
+	Under AccessPath // part of the traced value with this origin; empty for the whole value
 	Mixed bool       // the traced value is computed from the origin
-	Wraps bool       // only the second, minute or hour of a time is used, which repeats
+	Wraps bool       // only the second, minute or hour of a time is used: a value that comes again
 	Clock bool
 
 	Choice bool // a random number that only selects one of a fixed set of values
@@ -37,13 +37,13 @@ type Origin struct {
 	Top    bool // the trace reached the origin without entering a call
 	Frame  *Frame
 
-	Encoded types.Type // type of the value that was encoded as JSON on the way; nil without encoding
-	Part    AccessPath // part of the encoded value that comes from here
+	Encoded types.Type // type of the value that contains this origin in JSON form; nil without encoding
+	Part    AccessPath // part of the encoded value with this origin
 }
 
-// At returns the instruction for this origin in the function with the traced value: the
-// outermost call that the trace has entered on the way to the origin, or else the origin
-// itself. It returns nil for an origin other than an instruction.
+// At returns the place of this origin in the function of the traced value. For an origin
+// inside of a called function, this is the outermost call; otherwise it is the origin's
+// instruction. It returns nil for an origin other than an instruction.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -84,11 +84,11 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is the state of a trace while it visits a value. The trace may follow only a part
-// of the visited value; Path selects this part. Under selects the part of the traced value,
-// where the search began, that comes from the visited value. For example, if the program
-// sets order.Buyer to user.Name, a trace of order visits user with the Path Name and the
-// Under Buyer. Frame is the innermost call that the trace has entered, or nil.
+// Place is the state of a trace while it visits a value. Path is the part of the visited
+// value that the trace follows. Under is the part of the traced value that gets this
+// part. For example, if the program sets order.Buyer to user.Name, a trace of order
+// visits user with the Path Name and the Under Buyer. Frame is the innermost call that
+// the trace has entered, or nil.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

@@ -44,8 +44,8 @@ func TestAccessPath(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// The methods p.Then and p.Cut return new paths and leave p unchanged. If Then has added
-// elements to p, Cut can remove p again and return these elements.
+// Then and Cut return new paths and leave their path unchanged. Cut undoes Then: it
+// removes the first elements and returns the added ones.
 func TestAccessPathIsAValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -45,8 +45,8 @@ type Options struct {
 	// messages, according to a fact exported by that package's analysis.
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether the field at this address holds a pointer whose target does not
-	// change through the field, such as the queue URL of a message.
+	// Fixed reports whether the field at this address holds a pointer with an unchanging
+	// target, such as the queue URL of a message: no code writes through the field.
 	Fixed func(*ssa.FieldAddr) bool
 }
 

@@ -39,7 +39,7 @@ func IsPure(obj *types.Func) bool {
 	}
 	path, name := obj.Pkg().Path(), obj.Name()
 	if path == "time" {
-		return true // callers exclude clocks such as time.Now before (see SourceOf)
+		return true // clocks such as time.Now are excluded: the callers check SourceOf first
 	}
 	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
 		return true
@@ -49,9 +49,9 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// New and similar functions of such a package are random sources, which callers
-		// exclude before (see SourceOf). The other functions only use their arguments: they
-		// parse, print or derive an identifier.
+		// In a package of identifiers, New and similar functions are random sources; the
+		// callers exclude them by checking SourceOf first. The other functions only use
+		// their arguments: they parse, print or derive an identifier.
 		return true
 	}
 	return IsPointerHelper(obj)
@@ -131,8 +131,8 @@ func setsReceiver(obj *types.Func) bool {
 		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())
 }
 
-// wrapsWriter reports whether a function returns a writer that passes its input to the
-// writer among the arguments.
+// wrapsWriter reports whether a function returns a writer that writes everything to
+// another writer, one of the function's arguments.
 func wrapsWriter(obj *types.Func) bool {
 	if obj.Signature().Recv() != nil {
 		return false

@@ -48,9 +48,9 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether the called function calls its argument number arg again until
-// the argument succeeds. If the body of the called function is unknown, its CallsFact
-// decides; without a fact, its name does.
+// callsAgain reports whether the called function calls one of its arguments (number arg)
+// again until the call succeeds. If the body of the called function is unknown, its
+// CallsFact decides; without a fact, its name does.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {
@@ -71,9 +71,9 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn calls its parameter number param again after a
-// failure. known is true if fn uses the parameter only for calls, directly or in other
-// functions of this package.
+// callsParamAgain reports whether fn calls one of its parameters (number param) again
+// after a failure. known is true if fn uses the parameter only for calls, directly or in
+// other functions of this package.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -28,10 +28,10 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Results yields the values that a function may return as its result number result, counted
-// from 0. It skips return statements that always return an error, because callers do not
-// use the other results after an error. For the last result, the error itself, it skips
-// none.
+// Results yields the possible values of one result of a function. result is its number,
+// from 0. Return statements that always return an error are skipped, because callers do
+// not use the other results then. For the error itself, the last result, all statements
+// count.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {
@@ -104,7 +104,7 @@ func Loads(addr ssa.Value) iter.Seq[ssa.Value] {
 	}
 }
 
-// Captured yields the variables of a closure that have the value v.
+// Captured yields a closure's captured variables with the value v.
 func Captured(made *ssa.MakeClosure, v ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for i, b := range made.Bindings {

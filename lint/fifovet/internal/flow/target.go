@@ -21,8 +21,9 @@ func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 	return CalleeOf(c)
 }
 
-// Body returns the function of this package run by a call, or nil: a declared function, a
-// literal, the only value of a variable, or an interface method's only implementation.
+// Body returns the function of this package that a call runs: a declared function, a
+// literal, the only value of a variable, or an interface method's only implementation. It
+// returns nil for any other call.
 func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	if fn := StaticBody(c); fn != nil {
 		return fn
@@ -132,7 +133,7 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 }
 
 // Implemented calls yield for each method of an exported interface of this package with
-// only one implementation. The implementing method, by, must belong to this package too.
+// only one implementation (by), which must belong to this package too.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

@@ -16,9 +16,9 @@ type Part struct {
 	Len   int // bytes; 0 for a value of unknown length
 }
 
-// Text splits a string into parts, in order: concatenations, Sprintf, path.Join,
-// strings.Join and functions of this package that join their arguments. A hash is one
-// part of known length, because its input is not in the text.
+// Text returns the parts of a string in order. It splits concatenations and the calls of
+// Sprintf, path.Join, strings.Join and functions of this package that join their
+// arguments. A hash is one part of known length, because its input is not in the text.
 func (p *Program) Text(v ssa.Value) []Part { return p.text(v, nil, 0) }
 
 func (p *Program) text(v ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth int) []Part {
@@ -103,8 +103,8 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	// Arguments are known only in the outermost function (bound is nil there). In a call
-	// inside of the called function, the parameters stay unknown.
+	// Arguments are known only for calls in the outermost function (bound is nil there).
+	// The parameters of deeper calls stay unknown.
 	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg

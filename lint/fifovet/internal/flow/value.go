@@ -113,7 +113,7 @@ func (t *Tracer) unknown(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromUnknown, Root: v}, l)
 }
 
-// endAtName ends a trace at a value with a name in the source, such as a parameter.
+// endAtName ends a trace at a value with a name in the program, such as a parameter.
 func (t *Tracer) endAtName(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 }
@@ -154,8 +154,8 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				// In a loop, this value is the previous round's value plus a number: a
-				// counter, unknown in each round.
+				// A value that adds a number to itself in each round of a loop is a
+				// counter. Its value in a round is unknown.
 				t.unknown(v, l)
 				break
 			}
@@ -282,9 +282,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	for _, m := range made {
 		outer := l
 		// The captured variable belongs to m.Parent(), the function around the literal.
-		// Continue in this function: go back in outer.Frame to the call that entered this
-		// function. If the trace has not entered it by a call, outer.Frame becomes nil, and
-		// the trace will end at the function's parameters.
+		// Continue there: go back in outer.Frame to the call that entered m.Parent().
+		// Without such a call, outer.Frame becomes nil, and the trace will end at the
+		// parameters of m.Parent().
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

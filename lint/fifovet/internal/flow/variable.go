@@ -25,8 +25,9 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the functions without parameters that a local variable may contain,
-// or a field set only in this package. It returns nil if one of these functions is unknown.
+// functionsIn returns the functions without parameters that a variable may contain: a
+// local variable, or a field set only in this package. It returns nil if one of these
+// functions is unknown.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil

@@ -36,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry with a key that no program uses. Traces of other
-// entries end at the statement that sets the entry. A trace of noEntry ends at the whole
-// map: a parameter or a variable.
+// noEntry is the path to a map entry with a key that no program uses. A trace of another
+// entry ends at the statement that sets the entry. A trace of noEntry finds the origin of
+// the whole map instead: a parameter or a variable.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -100,9 +100,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds an attribute to *found for each assignment to an entry of a map:
-// the value at the place at, or with non-empty fields, each field of this value (a
-// struct) with a name in fields.
+// collectUpdates adds an attribute to *found for each assignment to a map entry. The
+// attribute's value is the assigned value, in the place given by at. If fields is not
+// empty, each field of the assigned struct with a name in fields is an attribute instead.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

@@ -15,8 +15,8 @@ const (
 	// attributes to another.
 	maxMaps = 4
 
-	// maxRoot is the largest number of rootOf's steps from a pointer to the value that
-	// made the message, such as from a variable to its value.
+	// maxRoot is the largest number of rootOf's steps, from a pointer back to the place
+	// where the message was made. From a variable to its value is one step.
 	maxRoot = 8
 
 	// maxPathBlocks is the largest number of basic blocks that one pathSearch visits.

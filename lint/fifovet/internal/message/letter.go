@@ -90,7 +90,7 @@ func (p *Index) letterOf(m *Message) *Letter {
 	}
 	roles := []Role{RoleBody}
 	if m.Shape.Sdk {
-		roles = append(roles, RoleDedup) // the dedupe key is a member of the body
+		roles = append(roles, RoleDedup) // the body contains the dedupe key, so the key's value is checked like a part of the body
 	}
 	for _, r := range roles {
 		l.body = append(l.body, p.Origins(m, r, true)...)

@@ -30,10 +30,10 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields have the same message in other functions of the package. For a message
-	// returned by a call, bases are the messages made and returned by the called function.
-	// Derived is the opposite: the results of calls that return this message. callees are
-	// the parameters of called functions that get this message.
+	// These fields are the same message as seen in other functions of the package. If a
+	// call returned this message, bases are the messages that the called function made.
+	// If this function returns the message, Derived are the results of its calls. callees
+	// are the parameters of called functions that get this message.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -202,8 +202,8 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 	}
 }
 
-// collectCall handles a call: a setter of the AWS SDK v1 assigns a field, and a send is
-// recorded in its message.
+// collectCall handles a call. A setter of the AWS SDK v1 assigns a field of a message. A
+// call that sends a message is added to this message.
 func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func(ssa.Value, *ssa.Function) *Message) {
 	c := instr.Common()
 	callee := flow.CalleeOf(c)
@@ -218,7 +218,7 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	// An argument may be a message that a helper function returned: at adds this message.
+	// at() also collects an argument that is a message from a helper function.
 	for _, arg := range c.Args {
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
@@ -237,10 +237,10 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets m.open or m.copied if this field is set in a related message, such as
-// the message inside a helper function that returns m. It ignores related messages that are
-// parameters, because a parameter is always open. inheritMarks also adds m to the field
-// Derived of each message in m.bases.
+// inheritMarks sets m.open if a related message is open, and m.copied if one is copied.
+// An example of a related message is the message inside a helper function that returns m.
+// Parameters are ignored, because a parameter is always open. inheritMarks also adds m to
+// the field Derived of each message in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -258,8 +258,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends adds calls to the field sends of messages: each call of a function that
-// sends a message argument counts as a send of this argument.
+// spreadSends adds calls to message.sends: if a function sends one of its arguments, each
+// call of this function counts as a send of the argument.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {
@@ -272,10 +272,10 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message m: the roles of fields that a copy
-// of m may set. A possible copy is another message of the same type with unknown origin
-// (open or copied), in the same function as m, including function literals. If m's
-// function returns m by value or in a slice, the copy may be in any function.
+// setLaterFields sets the field later of each message m: the roles of the fields that the
+// program may set in a copy of m. Another message of the same type in the same function
+// (with its literals) may be a copy of m if its origin is unknown (open or copied). If
+// m's function returns m by value or in a slice, the copy may be in any function.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {

@@ -34,9 +34,10 @@ const (
 	FifoName
 )
 
-// nameIn returns a queue's kind and name from the origins of its URL, except empty
-// constants. The kind is known only if all other origins are constants with a complete
-// URL or name, of one kind. For ".fifo" appended to a variable, it is unknown.
+// nameIn returns a queue's kind and name from the origins of its URL. Empty constants do
+// not count. The kind is known only if all origins are constants with a complete URL or
+// name, and all name the same kind of queue. For ".fifo" appended to a variable, the kind
+// is unknown.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -71,8 +72,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns a queue's kind and name, known for a URL that is a constant, ends
-// in a constant, or comes from GetQueueUrl with a constant name.
+// kindAndName returns a queue's kind and name. They are known in three cases: the URL is
+// a constant, the URL ends in a constant, or GetQueueUrl returned it for a constant name.
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -133,8 +134,8 @@ func (p *Index) queueOfGetQueueURL(origins []flow.Origin) (queueName, string) {
 			t := p.NewTracer()
 			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
 			for _, name := range t.Origins {
-				// The unknown origin arg means that GetQueueUrl itself may change its
-				// input. It never does, so this origin does not count.
+				// The trace assumes that a called function may change its arguments.
+				// GetQueueUrl never does, so ignore this origin.
 				if name.Kind != flow.FromUnknown || name.Root != arg {
 					names = append(names, name)
 				}
@@ -212,9 +213,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether a path to the send has no assignment to a field of the role
-// r. With another role in with, such as RoleGroup, the path must also assign a field of
-// that role. For RoleNone, any path without r counts.
+// leavesOut reports whether some path to the send assigns no field of role r. If with is
+// a role such as RoleGroup, only paths that assign a field of that role count. If with is
+// RoleNone, all paths count.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -255,8 +256,9 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	if with != RoleNone && !inherited {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
-			// An empty value does not count. Values for both roles that may be nil are
-			// probably nil together, so a message with one also has the other.
+			// An empty value does not count as assigned. If the values of both roles (r
+			// and with) may be nil, they are probably nil together, so a message with one
+			// also has the other.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}

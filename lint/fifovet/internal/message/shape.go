@@ -29,7 +29,7 @@ const (
 	roleAttributes Role = "attributes"
 	RoleURL        Role = "url"
 	RoleDelay      Role = "delay"
-	roleAttribute  Role = "attribute" // value of one attribute; paramSink.Field has its name
+	roleAttribute  Role = "attribute" // value of one attribute; paramSink.Field is the attribute's name
 	roleEntries    Role = "entries"
 	RoleTime       Role = "time"
 	RoleEventID    Role = "event id"

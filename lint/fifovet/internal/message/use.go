@@ -20,7 +20,7 @@ type Use struct {
 	Value ssa.Value
 	Path  flow.AccessPath
 	Pos   token.Pos
-	Arg   int // if a call passes Value as an argument: its number, from 1
+	Arg   int // number of the argument Value in a call, from 1; otherwise 0
 	Instr ssa.Instruction
 
 	M   *Message    // nil for arguments
@@ -146,9 +146,10 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether calls of this function need a check for a missing
-// deduplication ID: the function sets no ID, or the ID is one of its parameters. With any
-// other ID, such as a hash, the arguments do not show whether the ID is empty.
+// concernsCallers reports whether the function that makes the message sets no
+// deduplication ID, or gets the ID as a parameter. Its calls must then be checked for a
+// missing ID. For any other ID, such as a hash, the arguments do not show whether the ID
+// is empty.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -242,9 +243,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter behind the value of u, because its arguments
-// become part of a message. It returns a Use for each such argument in this package's
-// calls.
+// raiseParameters records each parameter from which the value of u comes: the arguments
+// for this parameter become part of a message. It returns a Use for each such argument in
+// this package's calls.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -349,8 +350,8 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		// The message may be made in a function literal, and the source called outside of
-		// it.
+		// A function literal may make the message, while the clock or random source is
+		// called outside of the literal.
 		return at.Parent() != u.Fn && o.Frame == nil
 	}
 	made, ok := u.M.Root.(ssa.Instruction)

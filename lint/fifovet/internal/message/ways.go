@@ -198,10 +198,10 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. The paths of
-// this search leave the message's field with the role w.role unset, so a value read from
-// this field is empty. If the path replaces an empty text by a default, the result is not
-// empty.
+// isEmpty reports whether a text or a pointer is empty on the current path. The search
+// looks only at paths that do not set the field with the role w.role, so a value read
+// from this field is empty. If the path replaces an empty text by a default, the result
+// is not empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true

@@ -95,9 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// The path of this package has no host name. It may still belong to a module, because
-	// some drivers leave pass.Module empty. The imports decide: a package of the standard
-	// library never imports a path with a host name.
+	// A path without a host name, and with pass.Module nil, may be the standard library
+	// or a module: some drivers leave pass.Module nil. The imports decide: a package of
+	// the standard library never imports a path with a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -177,9 +177,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 }
 
 // returnsMinted reports whether an exported function may return a value from a clock or
-// random source, directly or through other functions of the package. The map random has the
-// known sources. returnsMinted adds the functions that it finds, and all package-level
-// variables of a function type.
+// random source, directly or through other functions of the package. The map random has
+// the known sources. returnsMinted adds found functions, and all package-level variables
+// of a function type, to this map.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func

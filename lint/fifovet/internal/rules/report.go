@@ -19,11 +19,11 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // severity of the rule, or the severity passed to lower
+	severity lint.Severity // severity of the rule, or the lower one set by the method lower
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
-	arg      int // number of the faulty argument, from 1, if pos is the position of a call
+	arg      int // number of the faulty argument, from 1, if pos is a call
 	whole    bool
 	text     string
 	source   flow.Origin

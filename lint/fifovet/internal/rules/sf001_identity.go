@@ -74,8 +74,8 @@ func isContext(name string) bool {
 }
 
 // isSetting reports whether a value with the origin o appears to be the same in all
-// messages: a field of the sender or a settings type, a package-level variable, or an
-// environment variable.
+// messages: a package-level variable, an environment variable, a flag, a field of a
+// settings type, or a field of the method's receiver.
 func isSetting(o flow.Origin) bool {
 	if o.Kind != flow.FromPath {
 		return false

@@ -46,7 +46,8 @@ func (p *audit) dedupIDs() []*message.Use {
 // checkMinted reports SF002 for u, which is part of a message and has a value from the
 // clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// For example, an hour of the day repeats, but an hour together with a date does not.
+	// Several parts together may be unique although one part repeats: an hour of the day
+	// repeats, an hour with a date does not.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}
@@ -211,7 +212,7 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	return o.Root != nil && walk(o.Root)
 }
 
-// baseOf returns the variable that contains an address.
+// baseOf returns the variable to which an address points, entirely or to a part.
 func baseOf(addr ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := addr.(type) {

@@ -61,18 +61,19 @@ func (p *audit) checkRetry(u *message.Use) {
 	}
 }
 
-// attempt describes code that mints a value and sends a message with it. The call minted
-// returns the value: it calls the clock or random source, directly or through a function.
-// The call send is in the same function, and values are the values in the message.
+// attempt describes code that mints a value and sends a message with it. minted is the
+// call that returns the value: a call of the clock or random source, or of a function
+// around it. send is the call that sends the message in the same function. values are the
+// values in the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
 	values []ssa.Value
 }
 
-// attempts returns the attempts to send the message of u with the value from the call
-// minted. If the function with this call only returns the message, the attempt is in the
-// caller, and the caller's call takes the place of minted.
+// attempts returns the attempts to send the message of u with the value from minted, a
+// call. If the function with this call only returns the message, the attempt is in the
+// caller: the caller's call of this function then takes the place of minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {

@@ -111,7 +111,7 @@ func (p *audit) bodyAsID(u *message.Use) {
 }
 
 // sameText reports whether the ID and the body are the same parameter or field, probably
-// a whole body: a slice, or a name such as payload.
+// a whole body: its type is a slice, or its name is like payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

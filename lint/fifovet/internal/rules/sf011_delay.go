@@ -56,9 +56,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether a message with a delay never has a group ID, or never a
-// deduplication ID, because separate paths set the fields. The instruction assigned sets
-// the delay.
+// neverTogether reports whether no path sets the delay together with a group ID, or none
+// sets it together with a deduplication ID. assigned is the instruction that sets the
+// delay.
 func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0

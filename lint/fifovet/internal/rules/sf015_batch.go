@@ -65,8 +65,8 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
-			// Code that runs only after an error does not see the refused entries of a
-			// call without an error.
+			// A call may return no error and still refuse entries. Code that runs only
+			// after an error does not see these entries.
 			if afterError(use, call) {
 				continue
 			}
@@ -105,8 +105,8 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 }
 
 // isCompared reports whether the code does more with a slice field than read its
-// elements: it computes with or compares the length (except in a loop condition), or
-// passes the slice to other code, which may do this.
+// elements: it uses the length in a comparison or calculation (except in a loop
+// condition), or passes the slice to other code, which may do so.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
