@@ -8,10 +8,9 @@
 // Guarantees: a [Clock] never runs backwards. After a suspension, [Clock.Now] and the Err
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
-// Limits: only Linux has a clock for suspensions. On other systems a forward step of the
-// wall clock counts as a suspension. On Linux the clock notices a suspension up to 100 ms
-// late if, during the suspension, the wall clock is set back by the same length (within a
-// millisecond).
+// Limits: except on Linux, a forward step of the wall clock counts as a suspension. On
+// Linux the clock notices a suspension up to 100 ms late if, during the suspension, the
+// wall clock is set back by the same length (within a millisecond).
 //
 // Stores and the outbox have clocks of their databases. StepTolerance and SetBack are the
 // common rule for a backward step of such a clock.
@@ -57,11 +56,11 @@ type Reading struct {
 	Wall time.Time // without a monotonic reading
 }
 
-// minSuspension is the shortest suspension by which the clock advances; the clock adds
-// shorter suspensions up until their sum reaches it. The length of a suspension is the
-// difference of two clock readings, which are never quite simultaneous, so the length may
-// be wrong by some microseconds. In a synctest bubble, where time stands still, such an
-// error would move the clock.
+// minSuspension is the smallest advance of the clock for suspensions. Shorter suspensions
+// add up until their sum is at least minSuspension. Two clock readings are never quite
+// simultaneous, so a measured suspension may be wrong by some microseconds. Without the
+// minimum, such errors would move the clock even in a synctest bubble, where time stands
+// still.
 const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -95,15 +94,18 @@ type sleepReading struct {
 }
 
 const (
-	maxReadingAge = 100 * time.Millisecond // age of a reading after which the next read makes a system call
-	maxWallChange = time.Millisecond       // a larger change of the argument ahead may come from a suspension
+	// At this age a reading is replaced by a new system call.
+	maxReadingAge = 100 * time.Millisecond
+
+	// A larger movement of the wall clock against the monotonic clock may be a suspension.
+	maxWallChange = time.Millisecond
 )
 
-// read returns the total duration of all suspensions. awake is the current time on the
-// monotonic clock. ahead is the time by which the wall clock is ahead of the monotonic
-// clock. The function suspended makes a system call for the result. read calls this
-// function if the last result is at least maxReadingAge old, or if ahead has changed by
-// more than maxWallChange since then. Otherwise read returns the last result.
+// read returns the total duration of all suspensions: the result of its last call of
+// suspended(), which makes a system call. read calls suspended() again if that result is
+// at least maxReadingAge old, or if ahead has changed by more than maxWallChange since
+// then. awake is the current time on the monotonic clock; ahead is the time on the wall
+// clock minus awake.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {

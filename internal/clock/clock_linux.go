@@ -13,10 +13,11 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended returns the total duration of all suspensions since the boot: the difference
-// between the boot-time clock and the monotonic clock. It reads the monotonic clock last.
-// If the thread is interrupted between the two readings, the second reading is higher, so
-// the result is too low, but never too high.
+// suspended returns the total duration of all suspensions since the boot: the boot-time
+// clock minus the monotonic clock. It reads the boot-time clock first, so an interruption
+// between the two readings makes the result too low. A later call corrects this. A result
+// that is too high would stay, because a [Clock] never runs backwards. If the system calls
+// fail, the result is the one of byWallClock.
 func suspended(start, now time.Time) time.Duration {
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)

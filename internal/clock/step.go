@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// StepTolerance is the longest backward step of a store's clock that stores and the outbox
-// ignore. A step of this length cannot make a resend to SQS too late, because the time
-// limit for resends leaves a reserve of the same length for differences between clocks
-// (window.Slack).
+// StepTolerance is the longest backward step of a store's clock that stores and the
+// outbox ignore. Even after such a step, a resend reaches SQS in time: the time limit for
+// resends includes a reserve of the same length (window.Slack).
 const StepTolerance = 5 * time.Second
 
 // SetBack is the reason recorded for an operation that was in progress when the store's

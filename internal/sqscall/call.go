@@ -58,8 +58,8 @@ type Caller struct {
 	queueURL string
 	timeout  time.Duration
 
-	// ShowTexts keeps the texts of the client's errors in the answers' errors. The
-	// texts may quote messages. Set ShowTexts before the first request.
+	// ShowTexts keeps the client's texts in the errors from Send. Otherwise Send hides
+	// them, because they may quote messages. Set ShowTexts before the first request.
 	ShowTexts bool
 }
 

@@ -158,8 +158,8 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// If the client ends the goroutine of Send (runtime.Goexit), Send does not return, and it
-// has set every answer to InDoubt.
+// If the client ends the goroutine (runtime.Goexit), Send does not return. All answers
+// are InDoubt, because Send sets them before it calls the client.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
@@ -216,8 +216,7 @@ func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 }
 
 // A wrapper of the SDK's client drops the options with which Send records the progress of
-// a request. Send then has fewer proofs, so it reports more entries as in doubt. It
-// reports no wrong fate.
+// a request. Send then reports more entries as in doubt, but never a wrong result.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any
@@ -272,8 +271,8 @@ func TestWrapperThatRetries(t *testing.T) {
 	assert.EqualValues(t, 2, n.Load())
 }
 
-// hedging is a client whose SendMessage returns while the SDK is still sending the
-// message.
+// hedging is a client that sends in a separate goroutine and returns an error before the
+// SDK has finished.
 type hedging struct {
 	*sqs.Client
 	started chan struct{}
@@ -285,8 +284,8 @@ func (h hedging) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ..
 	return nil, errors.New("gave up")
 }
 
-// A wrapper returns before its request has left. The request may still leave later, so the
-// entry is in doubt.
+// A client returns an error while its goroutine is still preparing the request. The
+// request may leave later, so the entry is in doubt.
 func TestWrapperThatGivesUpEarly(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	client := sdkClient("http://localhost", nil, func(o *sqs.Options) {

@@ -72,7 +72,8 @@ var classes = map[string]class{
 	"PriorRequestNotComplete":                throttle,
 	"EC2ThrottledException":                  throttle,
 
-	// Codes about the content of one entry, or about the batch, for example its size.
+	// Codes about the content of one entry, or about the whole batch, for example its
+	// size. In another request, SQS may accept the other entries.
 	"BatchEntryIdsNotDistinct":          apart,
 	"BatchRequestTooLong":               apart,
 	"EmptyBatchRequest":                 apart,

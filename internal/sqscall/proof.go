@@ -109,9 +109,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// Another entry of this answer has a different entry's digest: the answer's
-			// IDs are unreliable. This refusal may also belong to another entry, because
-			// a refusal, unlike a success, has no digest to check.
+			// SQS confirmed another entry with the wrong entry's digest, so the IDs in
+			// this response are unreliable. The refusal of entry i may belong to another
+			// entry, too: a refusal has no digest to check.
 			answers[i] = mixedUp()
 		}
 	}
@@ -120,9 +120,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 // refuse returns the answer for an entry in Failed, the batch's entries refused by SQS.
 //
 // A throttled entry was not stored. An entry with a fault of the sender was not stored
-// either: SQS detects these faults before execution. But a sender fault without a code,
-// or with a code of a failure inside SQS, proves nothing. Then and in every other case,
-// the entry is in doubt.
+// either, because SQS detects these faults before execution. All other entries are in
+// doubt, including an entry with a fault of the sender but without a code, or with a code
+// of a failure inside SQS.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -166,11 +166,11 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
-	// Two codes describe the refusal: one in the header x-amzn-query-error, and one in the
-	// body. The Code of the answer is the code of the header, if it is known, because
-	// users know it. The class of the body's code decides whether the refusal proves that
-	// nothing was stored. If a known code of the header has another class, the refusal
-	// proves nothing.
+	// A refusal may have two codes: one in the body, and one in the header
+	// x-amzn-query-error. Users know the header's code, so it becomes the answer's Code
+	// if it is in the table. The class of the body's code decides whether the messages
+	// were provably not stored. If the header's code is in the table with another class,
+	// the refusal proves nothing.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -190,10 +190,12 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 // fake or a wrapper that drops the options.
 //
 // An API error with a known code counts as a refusal by SQS if its HTTP status is 4xx or
-// missing and its fault is not the server's. For a throttle, the status may also be 5xx,
-// and any fault is possible. An error that contains an HTTP request does not count: the
-// SDK made this request without our options, so it may have retried. The error of the
-// last try proves nothing about the earlier tries.
+// missing and its fault is not the server's. A throttle counts with status 5xx, too, and
+// whether or not its fault is the server's. A code of a failure inside SQS never counts.
+//
+// An error that contains an HTTP request does not count either: the SDK made this request
+// without our options, so it may have retried. The last try's error proves nothing about
+// the earlier tries.
 //
 // After any other error the entries are in doubt. Even a failure to connect may come from
 // a retry, after a first request that arrived.

@@ -195,7 +195,9 @@ func TestTimeout(t *testing.T) {
 			answers, _, err := send(t, c, 2)
 			require.Error(t, err)
 			assert.Equal(t, []want{doubt, doubt}, gotAll(answers))
-			if name == "silence" { // in the two other cases, the client may also report a broken connection
+			// In the other cases the client has a part of the response. It may report a
+			// broken connection instead of the timeout.
+			if name == "silence" {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
 		})
@@ -279,9 +281,9 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	t.Error("the connection was never used again")
 }
 
-// SQS refuses a request because the clock of this machine is wrong. Send makes no retry
-// and reports that the entry may be sent again. The SDK learns the clock of SQS from the
-// refusal and signs the next request correctly.
+// SQS refuses a request because the clock of this machine is wrong. Send does not retry
+// and reports that the entry may be sent again. The SDK learns the time from the refusal,
+// so the next call of Send succeeds.
 func TestClockSkew(t *testing.T) {
 	for _, code := range []string{"InvalidSignatureException", "RequestExpired", "SignatureDoesNotMatch", "RequestInTheFuture"} {
 		t.Run(code, func(t *testing.T) {

@@ -54,7 +54,9 @@ func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event
 	if !p.sleep(w.span(25*time.Second)) || p.crash("crash before an effect") {
 		return errDead
 	}
-	if ctx.Err() != nil { // the event may be with another consumer by now
+	// After the end of ctx, another consumer may handle the event, so the effect must not
+	// happen here.
+	if ctx.Err() != nil {
 		return consumer.NotDone(ctx.Err())
 	}
 	w.note(m.Payload.key(), "%s: the effect happens", p.name)

@@ -166,9 +166,10 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// After a change of the number of sent events, the source's other producer process
-		// may have sent the event that paused the group here (see world.twoProducers).
-		// The group can then go on.
+		// If the number of sent events has changed, the event that paused the group may
+		// have been sent by the source's other producer process (see world.twoProducers).
+		// This producer would then refuse the later events of the group, so end the
+		// pause.
 		if from != last {
 			producer.Resume(group)
 			last = from

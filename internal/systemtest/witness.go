@@ -38,11 +38,10 @@ type claimed struct {
 	fence int64
 }
 
-// changes has the calls of the store for one granted claim, as far as the store confirmed
-// them.
+// changes has the successful calls to the store for one granted claim.
 type changes struct {
-	granted  idempotency.Record // record in the store's answer that granted the claim
-	grants   []ledger.Event     // Claimed or Reclaimed once, and Renewed any number of times
+	granted  idempotency.Record // from the answer that granted the claim
+	grants   []ledger.Event     // for example Claimed, Renewed, Renewed, or only Reclaimed
 	inDoubts int                // confirmed calls of Finish with NoProof; a repeated call may add no ledger entry
 	ends     []ledger.Event     // confirmed ends: completed, failed or released; a repeated call adds no ledger entry
 	resend   bool
@@ -135,9 +134,9 @@ func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) er
 	return nil
 }
 
-// failed reports a store error as a failure of the run, except for a stale claim or a
-// closed store, the only errors caused by the simulation here. After any other error, the
-// ledger's required entries are unknown.
+// failed reports a store error as a failure of the run. It ignores stale claims and
+// closed stores, because the simulation causes both. After any other error, the expected
+// entries of the ledger are unknown.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)

@@ -38,9 +38,11 @@ var (
 func TestFaults(t *testing.T) {
 	first := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }
 	for _, test := range []struct {
-		name          string
-		fault         sqstest.Fault
-		first, second want // answers for two entries of a batch; a single message gets the first
+		name  string
+		fault sqstest.Fault
+
+		// Expected answers for a batch of two entries. A single message also gets first.
+		first, second want
 	}{
 		{"none", sqstest.Fault{}, stored, stored},
 		{"LoseAnswer", sqstest.LoseAnswer(), doubt, doubt},
