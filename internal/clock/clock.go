@@ -56,11 +56,10 @@ type Reading struct {
 	Wall time.Time // without a monotonic reading
 }
 
-// minSuspension is the smallest advance of the clock for suspensions. Shorter suspensions
-// add up until their sum is at least minSuspension. Two clock readings are never quite
-// simultaneous, so a measured suspension may be wrong by some microseconds. Without the
-// minimum, such errors would move the clock even in a synctest bubble, where time stands
-// still.
+// minSuspension is the smallest step by which suspensions advance the clock. Shorter
+// suspensions are added up until the sum reaches minSuspension. A measured suspension may
+// be wrong by some microseconds. Without the minimum, such errors would advance the clock
+// even in a synctest bubble, where time stands still.
 const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -73,7 +72,7 @@ func New() *Clock {
 		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
 		return Reading{awake, asleep, now.Round(0)}
 	})
-	for range 7 { // an interrupted reading is too low, so the highest of seven counts
+	for range 7 { // an interrupted reading is too low, so the highest of seven readings is the best
 		c.base = max(c.base, suspended(start, time.Now()))
 	}
 	c.start, c.readWall = start, time.Now
@@ -94,18 +93,19 @@ type sleepReading struct {
 }
 
 const (
-	// At this age a reading is replaced by a new system call.
+	// maxReadingAge is the age at which a new system call replaces a reading.
 	maxReadingAge = 100 * time.Millisecond
 
-	// A larger movement of the wall clock against the monotonic clock may be a suspension.
+	// maxWallChange: if the wall clock moves further than this against the monotonic
+	// clock, the machine may have been suspended.
 	maxWallChange = time.Millisecond
 )
 
-// read returns the total duration of all suspensions: the result of its last call of
-// suspended(), which makes a system call. read calls suspended() again if that result is
-// at least maxReadingAge old, or if ahead has changed by more than maxWallChange since
-// then. awake is the current time on the monotonic clock; ahead is the time on the wall
-// clock minus awake.
+// read returns the total duration of all suspensions. It calls suspended, which makes a
+// system call, and keeps the result for later calls. read calls suspended again if the
+// result is at least maxReadingAge old, or if ahead has changed by more than
+// maxWallChange since then. awake is the current time on the monotonic clock; ahead is
+// the time on the wall clock minus awake.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {

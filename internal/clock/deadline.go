@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// checkEvery is the longest time between two readings of the clock by a Timer. Timers of
-// package time stop during a suspension, so a timer set to the whole duration would fire
-// too late.
+// checkEvery is the longest time between two readings of the clock by a Timer. One timer
+// for the whole duration would fire too late, because timers of package time stop during
+// a suspension.
 const checkEvery = time.Second
 
 // Timer calls a function once, when its clock reaches an instant. It is safe for

@@ -59,12 +59,12 @@ type Judgement struct {
 	// may be set together with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. It is used with the
-	// Kind Known, and with the Kind Go at the submission's first attempt.
+	// Again reports that the event was sent before this submission. Again is set only if
+	// Kind is Known, or if Kind is Go at the submission's first attempt.
 	Again bool
 
-	// Drift reports different bytes in the store's record and in the submission. At most
-	// one judgement of a submission has Drift set.
+	// Drift reports that the store's record and the submission have different bytes. At
+	// most one judgement of a submission has Drift set.
 	Drift bool
 
 	// If Kind is Wait, Delay is the time until the next call of Admit or LookUp, and Err
@@ -124,7 +124,8 @@ var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 //   - Known: SQS has stored the event.
 //   - Change: the store has another message for the event.
 //   - Collide: the key belongs to another event. With SendAnyway, the Kind stays None.
-//   - Wait: the record is damaged (None with Options.FailOpen), or changes again and again.
+//   - Wait: the store's record is damaged, or keeps changing. With Options.FailOpen, a
+//     damaged record gives None.
 //   - None: anything else.
 //
 // LookUp does nothing without a store or after the end of ctx.
@@ -269,8 +270,8 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// mustHold reports whether attempt i must not start because it follows an attempt of the
-// same message group, and the Kind of that attempt already forbids its start.
+// mustHold reports whether attempt i must wait for attempt i-1: both have the same
+// message group, and attempt i-1 is already forbidden to start.
 func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }

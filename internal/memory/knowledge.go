@@ -53,9 +53,8 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// These fields have the times of an event in doubt. The field process has them if an
-	// attempt of this process is in doubt. The other fields have them if only the store
-	// knows of an attempt in doubt.
+	// Times of an event in doubt: in the field process if an attempt of this process is
+	// in doubt, otherwise in the other fields, from the store.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -89,7 +88,7 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 }
 
 // combine merges the knowledge of this process (here) with the store's knowledge (in
-// claim). The State is the first of these whose condition holds:
+// claim). The State is the first in this list that applies:
 //
 //   - Altered: SQS stored a changed message (altered, or according to here).
 //   - Stored: this process or the store knows that SQS has the event.
@@ -98,9 +97,9 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 //   - InDoubt: the store knows of another attempt in doubt.
 //   - Unanswered: the store has not answered.
 //
-// The State is Clear in place of Unanswered if refused is set: the event itself cannot be
-// sent, so the store's answer does not matter. claim is nil without a store, and also
-// while the claim cannot be prepared yet (deferred).
+// If the event itself cannot be sent (refused), Clear replaces Unanswered: the store's
+// answer does not matter. claim is nil without a store, and also while the claim cannot
+// be prepared yet (deferred).
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -170,9 +169,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// No attempt of this process is in doubt, and SQS would not drop a resend. (It
-		// would not drop a resend of an altered event either if Ended.Drops is false.)
-		// The usual time limit for resends applies.
+		// No attempt of this process is in doubt, and SQS would store a resend. The usual
+		// time limit for resends applies.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))
@@ -186,9 +184,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome. Another submission may make an attempt
-// meanwhile. An attempt in doubt stays in the memory for several minutes, so one of these
-// calls finds it.
+// minute while a submission waits for its outcome. The memory keeps another submission's
+// attempt in doubt for several minutes, so Refresh finds it.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

@@ -42,10 +42,10 @@ import (
 // Options configures a [Memory]. The zero value means no store and an unlimited number of
 // events.
 type Options struct {
-	// AcceptTimes permits a second proof that an event is a duplicate, in addition to
-	// SQS's message IDs and the order of sequence numbers: a sequence number contains the
-	// time at which SQS accepted the message. If SQS accepted the message before the
-	// submission, another process sent it, or this process before a restart.
+	// AcceptTimes permits one more proof that an event is a duplicate, in addition to
+	// SQS's message IDs and the order of sequence numbers. A sequence number contains the
+	// time at which SQS accepted the message. If this time is before the submission, an
+	// earlier process or another process sent the message.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the memory of this process; 0 means
@@ -132,8 +132,8 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim notes that the claim must wait for the queue's name. Until the call of
-// Claim, the submission counts as unanswered by the store.
+// DeferClaim marks a submission whose claim must wait for the queue's name. Until Claim
+// is called, the submission counts as unanswered by the store.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.

@@ -48,10 +48,10 @@ func classify(code string) class {
 
 func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
-// classes has the codes of SQS's service model, of Coral, which is AWS's server framework
-// (F-131), and of every AWS service. The codes of the service model are from the SDK
-// v1.52.9: types/errors.go and the names in the query protocol. They include codes of
-// other operations.
+// classes has the error codes of SQS, of AWS's server framework Coral (F-131), and of
+// every AWS service. The codes of SQS are from the SDK v1.52.9: types/errors.go and the
+// names in the query protocol. They include codes of operations that this package does
+// not use.
 var classes = map[string]class{
 	// Codes about the rate of requests.
 	"OverLimit":                              throttle,
@@ -167,8 +167,8 @@ var classes = map[string]class{
 	"RequestTimeoutException": unknown,
 }
 
-// LoadOf returns Throttled for an error code of a throttle, and Troubled for any other
-// code. An empty code stands for an error without an answer; its load is Troubled.
+// LoadOf returns Throttled for an error code of a throttle, otherwise Troubled, also for
+// an empty code (an error without an answer).
 func LoadOf(code string) attempt.Load {
 	if classify(code) == throttle {
 		return attempt.Throttled

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrUnproven is wrapped by the errors of answers that lack a proof, such as the
-	// message ID. SQS may still have stored the message.
+	// ErrUnproven reports an answer that does not prove storage, for example an answer
+	// without a message ID. SQS may still have stored the message.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
 	// ErrNotAllowed is the error of a request that SendIf did not send, because the

@@ -5,8 +5,7 @@ import "time"
 // SetTimeout replaces Timeout for c.
 func (c *Caller) SetTimeout(d time.Duration) { c.timeout = d }
 
-// Classes maps SQS's error codes to their classes. The constants below are the classes in
-// tests.
+// Classes maps SQS's error codes to their classes.
 var Classes = classes
 
 const (

@@ -109,9 +109,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// SQS confirmed another entry with the wrong entry's digest, so the IDs in
-			// this response are unreliable. The refusal of entry i may belong to another
-			// entry, too: a refusal has no digest to check.
+			// SQS confirmed another entry with the wrong digest, so the entry IDs in this
+			// response are unreliable. The refusal of entry i may belong to another
+			// entry, because a refusal has no digest to check.
 			answers[i] = mixedUp()
 		}
 	}
@@ -167,10 +167,10 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
 	// A refusal may have two codes: one in the body, and one in the header
-	// x-amzn-query-error. Users know the header's code, so it becomes the answer's Code
-	// if it is in the table. The class of the body's code decides whether the messages
-	// were provably not stored. If the header's code is in the table with another class,
-	// the refusal proves nothing.
+	// x-amzn-query-error. The answer's Code is the header's code if the table has that
+	// code, because users know it. The class of the body's code decides whether the
+	// messages were provably not stored. If the two codes are in different classes of the
+	// table, the refusal proves nothing.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()

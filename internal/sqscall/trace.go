@@ -39,8 +39,8 @@ type progress struct {
 	answered atomic.Pointer[Exchange] // the last HTTP answer
 }
 
-// Exchange has data from an HTTP answer's headers, which do not show whether an entry was
-// stored. It is zero without an answer or with a client other than the SDK's.
+// Exchange has data from the headers of an HTTP answer. It is zero without an answer, or
+// with a client other than the SDK's.
 type Exchange struct {
 	RequestID string
 
@@ -202,8 +202,8 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 
 var errTooLong = errors.New("the answer is too long to be from SQS")
 
-// limitedBody passes at most left bytes on and then fails with errTooLong. An early end
-// instead of an error could make the first part look like a complete answer.
+// limitedBody passes on at most left bytes, and then fails with errTooLong. With io.EOF
+// instead, the first part could look like a complete answer.
 type limitedBody struct {
 	io.ReadCloser
 	left int

@@ -81,10 +81,9 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 // through the network.
 type receiver struct{ *network }
 
-// reach makes one request of a consumer to SQS through the simulated network. A request or
-// its answer may get lost. If the process dies after it has sent the request, the request
-// still takes effect. The parameter lost is the name of the step at which the answer may
-// get lost.
+// reach makes one request of a consumer to SQS through the simulated network. The request
+// or the answer may get lost. A request that was sent takes effect even if the process
+// then dies. The parameter lost is the name of the step at which the answer may get lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

@@ -55,9 +55,9 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 }
 
 // send makes one request with the faults of the network. If the request arrives, send
-// calls the function in the parameter store, which executes the request in the queue. If
-// send returns an error, this function may run later, so the caller must not use
-// variables that the function sets.
+// calls the parameter store, a function that executes the request in the queue. After an
+// error of send, this function may still run later, so the caller must not use the
+// variables that it sets.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {
@@ -130,9 +130,8 @@ func throttled() error {
 	return &smithy.OperationError{ServiceID: "SQS", OperationName: "SendMessageBatch", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient}}
 }
 
-// produce sends the events of a process's source, in the order of each group, and marks
-// each event as sent after its receipt. It returns after the process's death or the last
-// event.
+// produce sends the events of a process's source in group order, and marks each event as
+// sent after its receipt. It returns after the last event or when the process dies.
 func (w *world) produce(p *process, rng *rand.Rand) {
 	version := rng.IntN(3) // version of the encoder: each version writes other bytes for the same event
 	config := sqsfifo.Config[event]{

@@ -14,8 +14,8 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 }
 
 // TestSystem simulates random systems with a store in memory, one for each seed, and
-// checks the library's promises. Runs of one seed differ only in the order of goroutines
-// and the jitter of retries.
+// checks the library's promises. With the same seed, only the order of goroutines and the
+// jitter of retries may differ.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
 // The checks of the simulation detect each kind of sabotage: a producer without a store,

@@ -166,9 +166,9 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// Something changes the event on its way. SQS stores the changed message, and would
-	// not drop a resend of the event as its duplicate. The event therefore counts as not
-	// stored, and another attempt may start.
+	// SQS stores a changed message in place of the event, and would not drop a resend of
+	// the event as a duplicate. The event therefore counts as not stored, and another
+	// attempt may start.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())

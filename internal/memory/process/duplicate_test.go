@@ -29,8 +29,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// During the next attempt, the memory forgets the event. The submission has kept the
-	// message ID (Submission.priorID), so the duplicate is still recognised.
+	// During the next attempt, the memory forgets the event. Record still reports the
+	// duplicate, because the submission has the message ID (Submission.priorID).
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -47,9 +47,9 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.False(t, s.try(stored("")))
 }
 
-// The machine is suspended during an attempt, and the event's record expires. Another
-// event with the same dedupe key is then stored. When the first attempt ends, the other
-// event's record stays unchanged.
+// During an attempt the machine is suspended, and the event's record expires. Then
+// another event with the same dedupe key is stored. The end of the first attempt does not
+// change the other event's record.
 func TestLostPlace(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -124,9 +124,9 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// While the attempt of submission b is under way, its record expires, and the attempt of
-// submission c creates a new record. The end of b's attempt does not change the new
-// record.
+// While an attempt of submission b is under way, the event's record expires, and an
+// attempt of submission c creates a new record. The end of b's attempt does not change
+// the new record.
 func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")

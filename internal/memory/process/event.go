@@ -36,11 +36,11 @@ type fingerprint struct {
 	// identity.
 	attributes uint32
 
-	// body and payload are digests of the body and of its stable part. They show how two
-	// events with one dedupe key differ. body has a second use: if something changed an
-	// event on its way and SQS stored the changed message, SQS may drop any event with the
-	// same dedupe key and body as a duplicate. AdmitAnyway therefore refuses such events
-	// (AlteredBefore).
+	// body and payload are digests of the body and of the part that stays the same when
+	// the caller builds the event again. They show how two events with one dedupe key
+	// differ. body has a second use: if SQS stored a changed message in place of an
+	// event, SQS may drop any event with the same dedupe key and body as a duplicate.
+	// AdmitAnyway therefore refuses such events (AlteredBefore).
 	body, payload uint32
 }
 
@@ -86,8 +86,8 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision compares two events with one dedupe key: f is the new event's fingerprint,
-// and first is the fingerprint in the record. It returns how they differ.
+// collision returns how two events with one dedupe key differ. f is the new event's
+// fingerprint. The parameter first is the fingerprint in the record.
 func (f fingerprint) collision(first fingerprint) Kind {
 	switch {
 	case f.same == first.same:

@@ -8,7 +8,7 @@ import (
 
 // Clocks simulates a machine's clocks. Tests change the fields to let time pass.
 type Clocks struct {
-	Awake, Asleep time.Duration // since the creation of the memory, time in which the machine ran and was suspended
+	Awake, Asleep time.Duration // since the creation of the memory: running time and suspended time
 	Step          time.Duration // how far the wall clock was set forward
 }
 

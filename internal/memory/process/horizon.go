@@ -21,9 +21,9 @@ type horizon struct {
 	latest       Instant // result of the last call of freeUntil, the highest so far
 }
 
-// minAwake is the running time of the process during which freeUntil subtracts a
-// suspension. It is longer than the time between two Refresh calls for a waiting
-// submission, so each one is refreshed before the memory frees its event.
+// After a suspension, the memory keeps expired records until the process has run for
+// minAwake. This is longer than the time between two Refresh calls, so each waiting
+// submission calls Refresh before its event is freed.
 const minAwake = 2 * time.Minute
 
 // freeUntil returns the instant up to which the memory may free records, usually now.

@@ -53,8 +53,8 @@ type Known struct {
 	// InDoubt.
 	UnderWay bool
 
-	// olderUnproven is used if UnderWay is true. It reports that an earlier request has
-	// also ended without proof: SQS may have stored the event then.
+	// olderUnproven has a meaning only while UnderWay is true. It reports that SQS may
+	// have stored the event by an earlier request, which ended without proof.
 	olderUnproven bool
 
 	// Since is the start of one attempt, depending on the State:
@@ -74,9 +74,9 @@ type Known struct {
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // ForgottenAt returns the first instant at which SQS has certainly forgotten the event
-// and would store a resend as a new event. A request under way can still store the event,
-// so the instant may be later in a newer Known: normally by at most window.Request. The
-// result is zero in the States Unknown and Clear.
+// and would store a resend as a new event. The result may grow while a request is under
+// way, normally by at most window.Request. The result is zero in the States Unknown and
+// Clear.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
 // keptUntil returns the instant until which the memory certainly knows the event as
@@ -105,9 +105,9 @@ const (
 	// Go: the attempt may start now. Call Record when the attempt has ended.
 	Go Kind = iota + 1
 
-	// LateInDoubt means that SQS may have stored the event, and that an attempt now might
-	// reach SQS after SQS has forgotten the event. Judgement.Known describes the attempts
-	// in doubt.
+	// LateInDoubt means that SQS may have stored the event, and that it is too late for
+	// another attempt: SQS might have forgotten the event when the request arrives.
+	// Judgement.Known describes the earlier attempts.
 	LateInDoubt
 
 	// LateStored means that SQS certainly stored the event, and that an attempt now might
@@ -131,9 +131,9 @@ const (
 	// attributes that may carry identity.
 	OtherAttributes
 
-	// AlteredBefore means that something changed the event in an earlier attempt, and SQS
-	// stored the changed message. SQS would drop the event as a duplicate of that message
-	// until the time Judgement.Known.ForgottenAt().
+	// AlteredBefore means that SQS stored a changed message in place of the event in an
+	// earlier attempt. SQS would drop the event as a duplicate of that message until the
+	// time Judgement.Known.ForgottenAt().
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.

@@ -123,10 +123,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 }
 
 // Conclude forbids further attempts of a submission: no later Admit of the submission
-// answers Go. Conclude returns what is known about the event, which decides the
-// submission's outcome. For a stored event, duplicate reports whether an earlier
-// submission stored it. Conclude may run while another goroutine is in Admit or Record, or
-// about to call one.
+// returns Go. Conclude returns the memory's knowledge of the event. For a stored event,
+// duplicate reports whether an earlier submission stored it. Conclude is safe while
+// another goroutine calls Admit or Record.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,8 +247,8 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 
 // judgeLate returns the judgement on an attempt that would start after
 // Known.ResendBefore: LateStored for a stored event, otherwise LateInDoubt. The parameter
-// present has the memory's current knowledge. The parameter captured has the submission's
-// earlier copy, which the memory may have forgotten since.
+// present is the memory's current knowledge. The parameter captured is the submission's
+// earlier copy; the memory may have forgotten the event since.
 func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -265,10 +264,10 @@ func judgeLate(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops is used if Fate is Altered: something changed the event on its way, and SQS
-	// stored the changed message. Drops reports whether SQS would drop a resend of the
-	// event as a duplicate of the changed message. For example, SQS stores the resend if
-	// it deduplicates by content and the body was changed. If Drops is false, the memory
+	// Drops has a meaning if Fate is Altered: SQS stored a changed message in place of
+	// the event. Drops reports whether SQS would drop a resend of the event as a
+	// duplicate of the changed message. SQS stores the resend, for example, if it
+	// deduplicates by content and the body was changed. If Drops is false, the memory
 	// treats the attempt as NotStored, because the event itself is not in SQS.
 	Drops bool
 
@@ -284,8 +283,8 @@ type Result struct {
 }
 
 // Record records the result of an admitted attempt. It returns true only if an answer
-// proves that SQS had stored the event before this submission. The result is false if the
-// first copy came from an earlier attempt of the same submission that got no answer.
+// proves that SQS had stored the event before this submission. If an earlier, unanswered
+// attempt of this submission stored the event, Record returns false.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -377,16 +376,14 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome and begins no further attempt. The
-// memory counts waiting submissions, because it keeps expired records for them after a
-// suspension of the machine (see horizon). Call Leave once for each submission after its
-// first Refresh.
+// Leave records that a submission has its outcome and begins no further attempt. Call
+// Leave once for each submission after its first Refresh. While a submission waits, the
+// memory keeps expired records after a suspension of the machine (see horizon).
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
-// Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. If SQS refused all attempts of all submissions of the event (Clear), the
-// memory needs no record, because SQS does not remember a refused send (F-023). Release
-// then frees the record, but only if sub.mayFree is set.
+// Release ends a submission, with any outcome. No attempt of the submission may be under
+// way. If SQS refused all attempts of all submissions of the event, and sub.mayFree is
+// set, Release frees the event's record. SQS does not remember a refused send (F-023).
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return
@@ -416,9 +413,8 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
 		// The memory has no records, so this process has sent nothing within the last
-		// deduplication interval. All messages that SQS still remembers have higher
-		// sequence numbers than the numbers in m.numbers, which therefore prove nothing
-		// any more.
+		// deduplication interval. SQS has forgotten all messages with numbers up to those
+		// in m.numbers, which prove nothing any more.
 		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}

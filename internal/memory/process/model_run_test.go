@@ -93,7 +93,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			kind, k := m.admit(now, a, anyway, func(s slot) bool {
 				live := m.live(mem.Horizon(now))
 				if m.slots[s].live(mem.Horizon(now)) {
-					live-- // the event already has this slot, and live must count only the others
+					live-- // live counts only the slots of other events
 				}
 				if m.full > 0 && live >= m.full && v.Kind != process.Full {
 					t.Fatalf("step %d: a full memory admitted", step)

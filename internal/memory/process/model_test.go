@@ -36,10 +36,10 @@ type history struct {
 	message
 	tries []*try
 
-	state process.State // Stored or Altered; in all other cases Unknown, and the method known computes the state
+	state process.State // Stored, Altered, or else Unknown: the method known then computes the state
 	id    string
-	// In the states Stored and Altered, from is the start of the first attempt by which
-	// SQS may have stored a message, and to the end of the last. If SQS refused all
+	// In the states Stored and Altered, SQS stored the message between from and to: the
+	// start of the first possible attempt, and the end of the last. If SQS refused all
 	// attempts, from is the start of the last attempt.
 	from, to process.Instant
 }
@@ -50,7 +50,7 @@ type try struct {
 	lost               bool
 	of                 *history
 
-	counted bool            // tries contains the attempt; false if the event was already stored at its start
+	counted bool            // whether tries contains the attempt; false if the event was already stored at its start
 	since   process.Instant // the event's known.since right after this attempt had started
 }
 
@@ -344,8 +344,8 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 			// submission.
 			h.from = min(h.from, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// The time of the first copy is unknown. SQS still knows that copy, so it is
-			// at most one interval old.
+			// SQS still knows the first copy, which is therefore at most one interval
+			// old.
 			h.from = min(h.from, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil

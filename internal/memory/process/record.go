@@ -43,8 +43,8 @@ const (
 	storedFlag summary = 1 << 63
 )
 
-// hashOf returns the summary of an event that SQS stored with this message ID, or 0 for
-// "".
+// hashOf returns the summary of a stored event: a hash of the message ID, or 0 for an
+// empty ID.
 func (m *Memory) hashOf(messageID string) summary {
 	if messageID == "" {
 		return 0
@@ -141,8 +141,8 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// includes reports whether the summary counts the current attempt of sub as under way. It
-// does not count the attempt if the record was created after the attempt's start.
+// includes reports whether the record counts the current attempt of sub as under way. A
+// record created after the attempt's start does not count the attempt.
 func (r *record) includes(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
@@ -214,11 +214,10 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns own, the record of the event, and first, the record under the event's
-// dedupe key, which may belong to another event. A record expires when SQS has forgotten
-// the event. For a submission that started before a suspension of the machine, find also
-// returns records that expired during the suspension, because the submission could not
-// see them then.
+// find returns two records: own has the event, and first has the event's dedupe key, but
+// maybe another event. A record expires when SQS has forgotten the event. If the
+// submission started before a suspension of the machine, find also returns records that
+// expired during the suspension: the submission could not see them then.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
 	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -254,9 +253,9 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	r.exists, r.value.summary = true, id|storedFlag
 }
 
-// alter records that something changed the event on its way, that SQS stored the changed
-// message, and that SQS would drop a resend of the event as its duplicate. If an earlier
-// answer proves that SQS has the event itself, alter changes nothing and returns false.
+// alter records that SQS stored a changed message in place of the event, and would drop a
+// resend of the event as a duplicate. If an earlier answer proves that SQS has the event
+// itself, alter changes nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
 	if r.state() == Stored {
 		return false
@@ -269,11 +268,11 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt without proof, if the summary does not count
-// this attempt as under way: the event was already stored when the attempt began, SQS has
-// answered another attempt since, or the memory has freed the record. The attempt belongs
-// to the deduplication interval in which it was admitted. A stored event stays stored.
-// endUnproven reports whether the record changed.
+// endUnproven records the end of an attempt without proof, for an attempt that the record
+// does not count as under way. Reasons: the event was already stored when the attempt
+// began, SQS has answered another attempt since, or the memory has freed the record. The
+// attempt belongs to the deduplication interval in which it began. A stored event stays
+// stored. endUnproven reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:

@@ -43,8 +43,8 @@ func parseSequence(text string) sequence {
 // isNotAfter reports whether the message with the number s was stored no later than the
 // message with the number highest in the same group. Within a group, numbers increase
 // (F-009 b, F-041). If s is smaller than highest by sequenceSpan or more, the result is
-// false: SQS has forgotten messages of that age and cannot answer with their numbers. The
-// numbers have restarted in this case, for example in an emulator.
+// false. SQS would have forgotten such an old message, so the numbers have restarted, for
+// example in an emulator.
 func (s sequence) isNotAfter(highest sequence) bool {
 	return s != 0 && s <= highest && highest-s < sequenceSpan
 }

@@ -11,15 +11,16 @@ type Submission struct {
 	Known Known
 
 	// collision describes the event's collision with another message under the same
-	// dedupe key. It stays after the memory has freed the other message's record: if SQS
-	// remembered that message when the submission was made, the submission collides.
+	// dedupe key. If SQS remembered that message when the submission was made, collision
+	// stays after the memory has freed the message's record.
 	collision Judgement
 
 	made         Instant  // instant of the first Refresh; zero before
 	firstAttempt Instant  // start of the first attempt; zero before
 	groupHighest sequence // highest known sequence number of the message group before the first attempt
-	// priorID is a message ID's hash if the event was stored before the first attempt. With
-	// AdmitAnyway, it may come from the other event with the dedupe key.
+	// priorID is the hash of SQS's message ID if the event was stored before the first
+	// attempt. With AdmitAnyway, it may be the ID of the other event with this dedupe
+	// key.
 	priorID summary
 
 	// The following fields describe the current attempt and the record at its start.
@@ -37,10 +38,10 @@ type Submission struct {
 	concluded bool // Conclude was called: no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt of this submission, without proof of a duplicate
 
-	// mayFree permits Release of this submission to free the record, if SQS refused all
-	// attempts. It is set when this submission starts an attempt of an event that is
-	// neither stored nor in doubt, and when SQS refuses an attempt of this submission and
-	// no other is under way or in doubt.
+	// mayFree permits Release to free the record if SQS refused all attempts. It is set
+	// when this submission starts an attempt of an event that is neither stored nor in
+	// doubt. It is also set when SQS refuses this submission's attempt while no other
+	// attempt is under way or in doubt.
 	mayFree bool
 }
 
@@ -48,9 +49,9 @@ type Submission struct {
 // The submission must not have begun an attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture sets sub.Known to the memory's current knowledge k. It keeps the old Known if
-// Known has attempts that may have stored the event, and k lacks them because the memory
-// may have forgotten them. horizon is the result of Memory.freeUntil.
+// capture copies the memory's current knowledge k to sub.Known. If sub.Known has attempts
+// in doubt that the memory may have forgotten, and k lacks them, sub.Known stays
+// unchanged. horizon is the result of Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
 	switch {
@@ -91,10 +92,9 @@ func (k *Known) isLate(now Instant) bool {
 // start, long after the client has given up.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
-// firstCounted returns the new firstStart of the record after SQS has stored another copy
-// of the event. If the record counted the current attempt as under way, it is the
-// record's firstStart at that attempt's start. Otherwise it is the start of the
-// submission's first attempt.
+// firstCounted returns the record's new firstStart after SQS has stored a second copy of
+// the event: firstStart at the current attempt's start if the record counted this attempt
+// as under way, otherwise the start of the submission's first attempt.
 func (sub *Submission) firstCounted() Instant {
 	if sub.counted {
 		return sub.recordStart

@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// While a submission waits, another submission makes an attempt of the event. Later the
-// memory has no record of the event. Two reasons are possible: SQS refused the attempt,
-// or the record has expired. Before the expiry time, only the first is possible, and the
-// waiting submission may send. Later it must not send.
+// A submission waits while another submission attempts the event. Later the event's
+// record is gone: SQS refused the attempt, or the record expired. Before the expiry time,
+// only a refusal is possible, and the waiting submission may send. After the expiry time
+// it must not send.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -80,9 +80,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, waits.admit().Kind)
 
-	// While a submission waits, SQS certainly forgets an attempt that was in doubt, and
-	// then stores the event for another submission. The waiting submission learns that the
-	// event is stored.
+	// While a submission waits, SQS forgets an attempt in doubt, and then stores the
+	// event for another submission. The waiting submission learns that the event is
+	// stored.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	waits = r.submit("k", "g", "b")
@@ -94,7 +94,7 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, first.look(), v.Known)
 }
 
-// The submission's own attempt got no answer. The submission stays InDoubt after the
+// A submission's own attempt got no answer. The submission stays InDoubt, even after the
 // memory has forgotten the attempt.
 func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	r := newRig(t, process.Options{})
@@ -172,9 +172,8 @@ func TestCopies(t *testing.T) {
 	assert.Equal(t, r.Now().Add(span), b.look().ForgottenAt())
 }
 
-// After Conclude, no attempt of the submission begins, so the returned knowledge stays
-// true. duplicate is true only if an earlier submission stored the event, and not if this
-// submission stored it.
+// After Conclude, no attempt of the submission begins. duplicate is true only if an
+// earlier submission stored the event.
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")

@@ -169,9 +169,9 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 }
 
 // takePrepared returns the judgement for Ask if no store call is necessary, else the zero
-// Judgement. It is Granted if Prepare got the claim and the rest of the lease is long
-// enough for an attempt. It is Other if Prepare or LookUp found a record with another
-// message: the claim's own message must then not be sent, not even with FailOpen.
+// Judgement. The judgement is Granted if Prepare got the claim and the rest of the lease
+// is long enough for an attempt. It is Other if the store's record has another message.
+// The claim's own message must then not be sent, not even with FailOpen.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
@@ -212,9 +212,8 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 }
 
 // claimOnce claims the requests in one call of the store. If the store is a Writer, the
-// same call also writes queued endings of other claims: results of events, and releases.
-// applyAnswers then queues failed endings again. This happens even if the store ends the
-// goroutine (runtime.Goexit).
+// call also writes queued endings of other claims: results and releases. applyAnswers
+// queues failed endings again, even if the store ends the goroutine (runtime.Goexit).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var queued []*queuedFinish
 	if c.writer != nil {
@@ -307,9 +306,9 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the judgement for a claim after an error of the store: Refused if the
-// error says that the claim is invalid. After any other error it is Unclaimed if FailOpen
-// is set, and Wait if not.
+// failed returns the judgement for a claim after an error of the store. If the error says
+// that the claim is invalid, the judgement is Refused. Otherwise it is Unclaimed with
+// FailOpen, and Wait without.
 func (c *Claimant) failed(k *Claim, err error) Judgement {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {

@@ -60,9 +60,9 @@ func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 	}
 }
 
-// The store ends the goroutine that calls Finish or Write (runtime.Goexit). After the store
-// timeout, the waiter's method Recorded is called with false. When the store answers again,
-// the queued result is written.
+// The store ends the goroutine that calls Finish or Write (runtime.Goexit). After the
+// store timeout, the waiter gets Recorded(false). When the store answers again, it gets
+// the queued result.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")

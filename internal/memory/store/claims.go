@@ -3,19 +3,19 @@
 //
 // Problem: SQS forgets an event after five minutes, and a process forgets when it ends. A
 // store remembers for longer. But the right to send must be claimed durably before the
-// first byte leaves, and the outcome recorded at the end of the claim must be proven.
+// first byte leaves, and the recorded outcome must be proven.
 //
 // Guarantees: [Claimant.Ask] grants an attempt only under a durable claim with a lease
 // covering the attempt. If an earlier attempt may have arrived, Ask grants another
 // attempt only while SQS still recognises the event. After an attempt, the claimant
-// records only what is proven: an attempt in doubt leaves the claim unchanged. Proven
-// outcomes are kept until the store takes them, for at most an hour and at most
-// [maxQueued] events.
+// records only what is proven: an attempt in doubt leaves the claim unchanged. The
+// claimant keeps proven outcomes until the store takes them, for at most an hour and at
+// most [maxQueued] events.
 //
-// Limits: a process suspended between its last lease check and the network may send late;
-// SQS recognises the event within its interval. With Options.FailOpen, an event may be
-// sent without a claim. The package knows neither requests nor message groups: the caller
-// decides when to call Ask, and keeps the events of a group in order.
+// Limits: a process suspended between its last lease check and the network may send late,
+// after SQS has forgotten the event. With Options.FailOpen, an event may be sent without
+// a claim. The package knows neither requests nor message groups: the caller decides when
+// to call Ask, and keeps the events of a group in order.
 package store
 
 import (
@@ -50,9 +50,9 @@ type Options struct {
 	// count, too.
 	Now func() time.Duration
 
-	// Note is called after each write to the store, with nil or the store's error, except
-	// after a failed write whose context has ended. It must be quick, and may be nil. It
-	// is not called after reads: a read's answer does not show that writes work, for
+	// Note may be nil. Each write to the store calls Note with the result: nil or the
+	// store's error. A write that failed after its context had ended does not call Note.
+	// Note must be quick. Reads do not call Note: they may succeed while writes fail, for
 	// example in a locked database.
 	Note func(err error)
 
@@ -150,7 +150,7 @@ func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Mess
 	return k, nil
 }
 
-// State is the claimant's knowledge of an event.
+// State describes an event as far as the claimant knows.
 type State uint8
 
 const (
@@ -187,8 +187,8 @@ type Known struct {
 	// differ from the claim's message, otherwise nil.
 	Message *Message
 
-	// Ours reports that an attempt of this submission may have stored the event: the
-	// attempt is in doubt, or SQS confirmed it.
+	// Ours reports that an attempt of this submission is in doubt, or that SQS confirmed
+	// it.
 	Ours bool
 
 	// Err explains why the last call of LookUp or Ask gave no permission to send;
@@ -304,7 +304,7 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	}
 	forgottenAt := r.LeaseUntil
 	if out.Decision.Granted() {
-		forgottenAt = r.ReadAt // our claim is granted, so the other claimant's lease has ended
+		forgottenAt = r.ReadAt // this claim is granted, so the other claimant's lease has ended
 	}
 	k.updateKnown(func(known *Known) {
 		*known = Known{
@@ -315,10 +315,10 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 
 // Attempted records the answer of SQS to an attempt to send the event. If SQS stored the
 // event, Attempted queues the result for the store, and calls w.MarkRecording. w.Recorded
-// is called later, when the store has recorded the result or failed to do so. If SQS stored
-// the event, but the store had not granted the claim, for example with FailOpen, the store
-// gets no record. Attempted then does not use w and returns true. In all other cases it
-// returns false.
+// is called later, when the store has recorded the result or failed to do so.
+//
+// If SQS stored an event without a granted claim, for example with FailOpen, the store
+// gets no record. Only then Attempted returns true, and w is not used.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:

@@ -148,7 +148,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 		refuted := r.event("refuted")
 		require.Equal(t, store.Granted, r.ask(refuted).Kind)
 		r.Attempted(refuted, &throttled, new(waiter))
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes: its claim is not used again
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 
 		time.Sleep(resendFor - 1)
 		require.Equal(t, store.Granted, r.ask(mine).Kind)
@@ -174,9 +174,9 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 }
 
-// While the store does not answer, Ask returns Wait. The event's state (Known.State) is then
-// Unanswered. It becomes Clear only when the store answers. With Options.FailOpen, Ask
-// returns Unclaimed, so that the event can be sent without a claim.
+// While the store does not answer, Ask returns Wait, and the event's state (Known.State)
+// is Unanswered. The state becomes Clear when the store answers. With Options.FailOpen,
+// Ask returns Unclaimed, so the event can be sent without a claim.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(failBefore)

@@ -60,7 +60,7 @@ type finishQueue struct {
 	mu       sync.Mutex
 	queue    []*queuedFinish
 	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
-	missing  recent[struct{}]                    // stored by SQS, but the store never gets these results
+	missing  recent[struct{}]                    // events stored by SQS that the store never gets
 	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
 	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                         // timer that calls giveUpWaiting; nil before first use
@@ -164,8 +164,8 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting calls Recorded(false) for the waiters of each result that was queued at
-// least one store timeout ago and is not in the store. The results stay queued.
+// giveUpWaiting calls Recorded(false) for the waiters of each result that the store has
+// not taken within the store timeout. The results stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -306,7 +306,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	case <-timer.C:
 	}
 	c.stop()
-	grace := time.NewTimer(time.Second) // for canceled store calls to return
+	grace := time.NewTimer(time.Second) // time for canceled store calls to return
 	defer grace.Stop()
 	select {
 	case <-c.idle:

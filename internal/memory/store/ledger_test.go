@@ -65,7 +65,6 @@ func (w *waiter) Recorded(ok bool) {
 	}
 }
 
-// requireCalls checks the number of calls of Recorded, and the number of calls with true.
 func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	t.Helper()
 	require.True(t, w.marked)

@@ -35,7 +35,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 
 				second, third := r.event("k"), r.event("k")
 				r.look(second)
-				r.Release(second) // no claim was made with the token, so it is kept again
+				r.Release(second) // the claimant keeps the unused token
 				second = r.event("k")
 				require.Equal(t, store.Granted, r.ask(second).Kind)
 				require.Equal(t, store.Clear, second.Known().State)
