@@ -36,7 +36,7 @@ const (
 func with(matchers string) string { return libraryLabels[:len(libraryLabels)-1] + "," + matchers + "}" }
 
 // sumRate returns a query for the rate of a counter, summed for each queue and for each
-// label that the parameter by names.
+// label listed in by.
 func sumRate(counter, matchers, by string) string {
 	labels := q
 	if by != "" {

@@ -151,9 +151,8 @@ func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	return d.sender.GiveUpAt(it)
 }
 
-// putOff delays the next attempt of an item, and the later items of its group, by wait. If
-// the sender gives the item up earlier, the delay ends at that time, so that the item
-// ends without further delay.
+// putOff delays the next attempt of an item, and the later items of its group, by wait.
+// The delay ends earlier if the sender gives the item up earlier.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
 	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
@@ -270,8 +269,8 @@ func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	it.phase = inFlight
 }
 
-// atMost returns the maximum number of entries for a request that contains the item: the
-// lower of the given maximum and the item's own limit.
+// atMost returns the maximum number of entries for a request with the item: the item's
+// own limit, or the parameter most if that is lower.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))
@@ -298,8 +297,8 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
 		if b == nil {
-			// No ready group had an item to send, and take() has removed all of them from
-			// the list: the loop ends.
+			// No ready group had an item to send, and take() has emptied the list: the
+			// loop ends.
 			continue
 		}
 		b.began = now

@@ -316,7 +316,7 @@ func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 	})
 }
 
-// storeBut stores all events except those with the given keys; their items fail.
+// storeBut makes the items with the given keys fail, and stores all others.
 func (c *modelSender) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
 	for i, it := range items {
 		if answers[i] = failed(); !slices.Contains(keys, it.Key) {

@@ -106,8 +106,8 @@ func (b *buffer) leave(items, bytes int) {
 	b.admit()
 }
 
-// admit takes room for the first waiters, as long as the next one fits, and wakes them.
-// The caller holds b.mu.
+// admit gives free room to waiters in their order and wakes them. It stops at the first
+// waiter that needs more than the free room. The caller holds b.mu.
 func (b *buffer) admit() {
 	for place := b.waiters.Front(); place != nil; place = b.waiters.Front() {
 		w := place.Value.(*waiter)

@@ -76,8 +76,8 @@ func (c *modelSender) checkReport(rec *record, r report) {
 }
 
 // reordered returns the items reported as stored although the service had stored a later
-// item of their group first. With skipReported, it leaves out items whose report had
-// Overtaken set, because these reports admit the wrong order.
+// item of their group first. With skipReported, items reported with Overtaken are left
+// out.
 func (c *modelSender) reordered(skipReported bool) (found []string) {
 	skip := map[int]bool{}
 	for _, r := range c.reports {
@@ -96,7 +96,6 @@ func (c *modelSender) reordered(skipReported bool) (found []string) {
 	return found
 }
 
-// used returns the number of items in the buffer and their size.
 func used(b *buffer, o Options) (items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

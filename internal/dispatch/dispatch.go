@@ -68,8 +68,8 @@ type Sender[M any] interface {
 	// contains the items. Prepare may block for a bounded time.
 	Prepare(items []*Item[M])
 
-	// Send makes one request with the items and sets answers[i] for items[i]. Meanwhile,
-	// no other request contains an item of the same groups.
+	// Send makes one request with the items and sets answers[i] for items[i]. Until Send
+	// returns, no other request contains an item of the same groups.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
 	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
@@ -82,8 +82,8 @@ type Sender[M any] interface {
 	Conclude(it *Item[M]) attempt.Fate
 
 	// Release is called once for each item that was passed to Conclude, as soon as no
-	// request contains the item. It is not called if the answer to the item's last
-	// request shows that the item is stored. For an item that was withdrawn during Admit,
+	// request contains the item. Release is not called if the answer to the item's last
+	// request shows that the item is stored. If the item was withdrawn during Admit,
 	// Release is called even if Admit refuses the attempt.
 	//
 	// Release returns the final fate of the item. If the dispatcher pauses the group
@@ -140,7 +140,8 @@ const (
 	// not sent.
 	Hold
 
-	// Stored ends the item without a request, because it is known to be stored.
+	// Stored ends the item without a request, because SQS is known to have stored the
+	// event.
 	Stored
 
 	// Later delays the item, because the sender cannot decide yet whether the item may be
@@ -164,8 +165,8 @@ const (
 	// time returned by Sender.Release.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses a group after each tried and failed item, and after each item
-	// in doubt or altered, until the item is stored or the group is resumed.
+	// PauseOnFailure pauses a group after each item that was tried and failed, that is in
+	// doubt, or that was altered, until this item is stored or the group is resumed.
 	PauseOnFailure
 
 	// NeverPause never pauses a group: the later items are sent after every failure, even
@@ -210,7 +211,7 @@ type Dispatcher[M any] struct {
 	requests     uint64 // number of requests so far
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
-	items        int         // number of items whose outcome is not reported yet
+	items        int         // number of items without a reported outcome
 	urgent       int         // running calls of Flush; meanwhile items do not linger
 	closed       bool
 	forced       bool // closed, and the remaining items were withdrawn
@@ -221,8 +222,8 @@ type Dispatcher[M any] struct {
 
 	toReport  groupList[M] // groups with outcomes that no reporter has taken
 	reporters int
-	// records is true once any outcome had to wait for the store (MarkRecording). Until
-	// then giveUpRecord has nothing to search for.
+	// records is true once an outcome had to wait for the store (MarkRecording). While it
+	// is false, giveUpRecord skips its search.
 	records  bool
 	reported uint64 // number of reported outcomes
 
@@ -409,8 +410,8 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// Items in a request are refreshed, too. If Admit leaves such an item out
-				// of the request, the item waits on for another request.
+				// Items in a request are refreshed, too: Admit may leave such an item out
+				// of the request, so that the item waits for a later request.
 				if it.phase <= inFlight {
 					d.sender.Refresh(it)
 				}

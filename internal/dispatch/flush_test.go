@@ -206,9 +206,9 @@ func TestForcedClose(t *testing.T) {
 	}
 }
 
-// The report of an item blocks indefinitely. When the context of Close ends, Close waits
-// for the time Grace. It then returns the number of items without a finished report: the
-// item whose report blocks, and the later items of its group.
+// The report of an item blocks forever. When the context of Close ends, Close waits for
+// the time Grace. It then returns the number of unreported items: the blocked item and
+// the later items of its group.
 func TestForcedCloseDuringAReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		blocked := make(chan struct{})

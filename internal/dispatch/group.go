@@ -30,9 +30,8 @@ type groupQueue[M any] struct {
 	next [listKinds]*groupQueue[M]
 }
 
-// firstWaiting returns the next item to send, or nil. It skips items with an outcome. If
-// the first other item is in a request or in a call of Prepare, it returns nil, because
-// sending a later item would break the order of the group.
+// firstWaiting returns the first item without an outcome, to be sent next. It returns nil
+// if there is none, or if this item is already in a request or in a call of Prepare.
 func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	it := g.head
 	for it != nil && it.phase == decided {
@@ -57,7 +56,7 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	return false
 }
 
-// isTried reports whether an item has been in a request, or has its outcome already.
+// isTried reports whether an item has been in a request or already has an outcome.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
 // mayBeStoredBefore reports whether SQS may have stored this item in a request before the
@@ -79,7 +78,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item directly in front of another item of the list.
+// insert adds an item directly in front of the item before.
 func (q *itemList[M]) insert(it, before *Item[M]) {
 	it.prev, it.next = before.prev, before
 	if before.prev == nil {
@@ -121,7 +120,8 @@ type groupList[M any] struct {
 	n          int
 }
 
-// listKind selects a linked list: groupQueue.next[kind] is the next group in the list.
+// listKind identifies one of the lists of groups. Each group has a link for each list,
+// groupQueue.next[kind].
 type listKind int
 
 const (

@@ -89,8 +89,8 @@ func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 // true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
-// IsSubmitted reports whether the item was submitted to a dispatcher. Recorded may only be
-// called on such an item.
+// IsSubmitted reports whether the item was submitted to a dispatcher. Only then may
+// Recorded be called.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait caused by MarkRecording, so that the item's outcome can be
@@ -117,15 +117,15 @@ func (it *Item[M]) recorded(ok bool) {
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item waits until the store has recorded
-// the item. The caller holds the lock. In phase decidedInFlight the report does not wait.
+// isRecording reports whether the report of an item waits for the store to record the
+// item. The caller holds the lock. In phase decidedInFlight the answer is false:
 // Sender.Send may then be setting the field recording without the lock (MarkRecording),
-// so isRecording must not read it.
+// so isRecording must not read this field.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. A
-// request not yet begun by Sender.Send is then sent without the item, and the attempt
-// does not count in Outcome.Attempts.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. If
+// the item is in a request that Sender.Send has not begun, the request is sent without
+// the item, and the attempt does not count in Outcome.Attempts.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers

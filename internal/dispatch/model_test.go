@@ -68,13 +68,13 @@ type modelSender struct {
 	sweeps    int
 }
 
-// event is the state of an event, by its key.
+// event is the state of one event in the model.
 type event struct {
 	storedItem int // number of the item that was stored for the event, -1 if none was
 	sequence   string
 	known      attempt.Fate // Stored or Altered, if proved
-	// doubt is the start of the first attempt without a clear answer. It is zero without
-	// such an attempt, or when a later answer has proved that the event is stored.
+	// doubt is the start of the first attempt that may have stored the event. It is zero
+	// if no attempt may have, or if the event is known to be stored.
 	doubt   time.Time
 	flights int // attempts under way
 }
@@ -242,8 +242,8 @@ func (c *modelSender) event(key string) *event {
 	return e
 }
 
-// fails makes the test fail without ending the goroutine, which may belong to the
-// dispatcher.
+// fails makes the test fail, but does not end the goroutine: the dispatcher may own the
+// goroutine.
 func (c *modelSender) fails(format string, args ...any) { c.t.Errorf(format, args...) }
 
 func (c *modelSender) Admit(items []*item, admissions []Admission) {

@@ -17,8 +17,8 @@ type Pause struct {
 	Fate attempt.Fate
 	Code string // error code of SQS, "" without a code
 
-	// Since is the time of the failure. Until is the automatic end of the pause, or zero
-	// without one.
+	// Since is the time of the failure. Until is the time when the pause ends by itself;
+	// zero if it does not.
 	Since, Until time.Time
 
 	// SameCall means that the group is not paused. Only later items with the Call of the
@@ -28,8 +28,8 @@ type Pause struct {
 
 // pause pauses the group of a failed item if the policy demands a pause. Several failed
 // items of one request add a pause each. Only an item with the key of the oldest pause
-// may be sent; when it is stored, its pause ends and the next pause becomes the oldest.
-// So failed items are sent again in the order of their failures.
+// may be sent; when this item is stored, the oldest pause ends. So failed items are sent
+// again in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {

@@ -125,8 +125,8 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// Resume of another group does not end a pause. With PauseInDoubt, the group stays paused
-// until the doubt is over. With PauseOnFailure, time does not end the pause.
+// Resume of another group does not end a pause. With PauseInDoubt, a pause lasts until
+// the time that Release returned. With PauseOnFailure, time does not end the pause.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelSender) {
@@ -196,9 +196,9 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// An item in doubt pauses its group. Later the sender learns that the event is stored,
-// and the event is submitted again. No request is made. Release returns Stored for the
-// event that caused the pause, so the pause ends.
+// An item in doubt pauses its group. The sender learns later that the event is stored.
+// When the event is submitted again, Release returns Stored, and the pause ends without a
+// request.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelSender) {
 		bad := c.item("a")
@@ -234,8 +234,8 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		// The items first and again have the same event, which is still in doubt. But the
-		// pause was caused by the item second, so again is not sent.
+		// This event is still in doubt. But another event caused the pause, so this event
+		// is not sent again.
 		c.submit(again)
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
@@ -284,7 +284,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 	}
 }
 
-// After a failure in a call, only later items of the same group and call are not sent.
+// After an item fails, only later items of the same group and call are not sent.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {

@@ -2,10 +2,10 @@ package dispatch
 
 import "time"
 
-// prepare calls the sender's Prepare, in another goroutine, for the next items of a
-// batch's groups during the request of the batch. These items can then be sent sooner
-// after the answer. prepare does nothing if other ready groups fill the next request
-// anyway, or while more than half of Options.Prepared items are prepared.
+// prepare calls the sender's Prepare in another goroutine, while the request of a batch
+// is under way. Prepare gets the next items of the batch's groups, so that these items
+// can be sent soon after the answer. prepare does nothing if other ready groups fill the
+// next request anyway, or while more than half of Options.Prepared items are prepared.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -13,8 +13,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	// last is the last item chosen so far in each group that may have more items to
-	// prepare.
+	// last has the last chosen item of each group that may have more items to prepare.
 	last := make([]*Item[M], 0, len(b.groups))
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].queue != it.queue {

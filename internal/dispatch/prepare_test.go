@@ -56,8 +56,8 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// If other groups have enough items to fill the next request, the next items of the
-// current request's groups are not sent soon, and Prepare is not called for them.
+// Prepare is not called for the groups of a request if other groups have enough items to
+// fill the next request.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
@@ -72,10 +72,9 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// In group a, the second item has the same event as the first; in group b, the second
-// item has the field Refused. Prepare is called for neither of these two items. It is not
-// called for the third items either, because it prepares the items of a group in order,
-// without gaps.
+// The second item of group a has the event of the first item. The second item of group b
+// is marked as refused. Prepare skips both, and the third items too, because it prepares
+// the items of a group in order without gaps.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -111,8 +110,8 @@ func TestWithdrawnInPrepare(t *testing.T) {
 	})
 }
 
-// The context of a group's waiting items ends during Prepare, so they are withdrawn. The
-// group's next item is sent as usual.
+// The context of the group's waiting items ends while Prepare runs for these items. The
+// next item of the group is sent as usual.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		ctx, cancel := context.WithCancelCause(t.Context())

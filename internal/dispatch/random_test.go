@@ -309,8 +309,8 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			// Items with this context may still be under way: end it only after all calls
-			// of the caller.
+			// End the context only after all calls of the caller: items with this context
+			// may still be under way.
 			defer cancel()
 		} else {
 			cancel()

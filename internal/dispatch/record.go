@@ -230,10 +230,10 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 }
 
 // nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item
-// of the group. SQS gives increasing sequence numbers within a group, so the later item
-// then has the lower number. This happens if an earlier request stored the later item,
-// and its answer was lost. Duplicates are left out, because their numbers come from an
-// earlier submission.
+// of the group. This happens if the answer to an earlier request with the later item was
+// lost. SQS gives increasing sequence numbers within a group, so the overtaken item has
+// the higher number. Duplicates are skipped, because their numbers come from an earlier
+// submission.
 func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -271,9 +271,9 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide sets the outcome of an item and asks Sender.Conclude for its fate. Unless the
-// item is stored or the policy is NeverPause, later items of the group with the same
-// Item.Call are not sent.
+// decide sets the outcome of an item and gets the item's fate from Sender.Conclude. If
+// the item is not stored, later items of its group with the same Item.Call are not sent,
+// except under the policy NeverPause.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
@@ -323,9 +323,9 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 }
 
 // leave moves decided items from the front of a group's queue to the list
-// groupQueue.outcomes, from which they are reported. It stops at a stored item if an
-// earlier request may have stored an undecided later item, because Outcome.Overtaken is
-// not certain yet.
+// groupQueue.outcomes, from which they are reported. It stops at a stored item while an
+// earlier request may have stored an undecided later item: Outcome.Overtaken is then
+// uncertain.
 func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {

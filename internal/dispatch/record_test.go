@@ -37,7 +37,7 @@ func TestFinalAnswers(t *testing.T) {
 }
 
 // The first attempt gets no answer, so SQS may have stored the item. SQS refuses the
-// second attempt. The item stays in doubt.
+// second attempt. This does not end the doubt.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelSender) {
 		c.script(answers(c.lose), answers(refuse))

@@ -6,9 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time before more reporters are started, if calls of Report block all
-// reporters. A reporter is a goroutine calling Sender.Report for one outcome after
-// another.
+// A reporter is a goroutine that calls Sender.Report for one outcome after another. If
+// calls of Report block all reporters, more reporters start after the time patience.
 const patience = time.Millisecond
 
 // queueOutcome appends a decided item to g.outcomes, the list of outcomes to report. The
@@ -66,9 +65,9 @@ func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	d.queueForReport(g)
 }
 
-// startReporter starts a reporter if outcomes wait and no reporter runs. If this may not
-// be enough, because a reporter already runs or several groups have outcomes, it also
-// starts the timer of watchReporters, which starts more reporters while reports block.
+// startReporter starts a reporter if outcomes wait and no reporter runs. If more
+// reporters may be needed, because one already runs or several groups have outcomes,
+// startReporter sets the timer of watchReporters.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
 		return
@@ -230,9 +229,9 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	d.drop(g)
 }
 
-// Withdraw ends all items of a call after the end of the caller's context. With call nil,
-// it ends only item. Withdraw calls Report for these items itself and out of turn, so the
-// caller does not wait for blocked reports of earlier items.
+// Withdraw ends all items of the given call after the end of the caller's context. If
+// call is nil, it ends only item. Withdraw reports these items itself, so the caller does
+// not wait for blocked reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]

@@ -165,8 +165,7 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor prepares items for a caller that waits for their outcomes: it sets the Call of
-// the items and the field blocking.
+// waitingFor marks items as items of a call that waits for their outcomes.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
@@ -305,8 +304,8 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a Sender that does nothing. Send waits until channel stop is closed; with a nil
-// stop it does not wait.
+// idle is a Sender that does nothing. With a non-nil channel stop, Send waits until stop
+// is closed.
 type idle struct{ stop chan struct{} }
 
 func (c *idle) Admit(items []*Item[int], admissions []Admission) {

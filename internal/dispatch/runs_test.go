@@ -122,8 +122,8 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// An item is only reported as overtaken if a later item of its group may have been stored
-// before it.
+// An item is reported as overtaken only if SQS may have stored a later item of its group
+// first.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -178,8 +178,8 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 }
 
 // The third of three items is stored before the first item. The second item was stored by
-// another producer and has no sequence number. The dispatcher still compares the first
-// and the third number, and reports the first item as overtaken.
+// another producer and has no sequence number. The first item is still reported as
+// overtaken.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

@@ -22,8 +22,8 @@ func (c *modelSender) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose stores an item in the simulated service, but the answer gets lost. It returns the
-// answer that a sender then uses: the item is in doubt.
+// lose stores an item in the simulated service and returns the answer for a lost
+// response: the item is in doubt.
 func (c *modelSender) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
@@ -67,7 +67,7 @@ func (c *modelSender) script(requests ...func(items []*item, answers []attempt.A
 	}
 }
 
-// each returns a function for script that calls answer for every item of a request.
+// each returns a function for script. It sets the answer for each item to answer(item).
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

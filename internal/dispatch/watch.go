@@ -13,9 +13,9 @@ type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M] // items with this context, in the order of submission
-	// stop ends the watch of the context. It is nil until begin has started the watch.
-	// When the last item leaves the watcher, unwatch moves stop to this item, because
-	// stop must not be called under the lock.
+	// stop ends the watch of the context. It is nil until begin has started the watch. It
+	// must not be called under the lock, so unwatch passes it to the last item that
+	// leaves the watcher.
 	stop  func() bool
 	ended bool  // the context has ended; no item is sent any more
 	cause error // the context's cause

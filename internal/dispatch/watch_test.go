@@ -115,8 +115,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
-// One context has items in many groups, like a program's shutdown context. At its end,
-// exactly its items get their outcomes, in the order of each group.
+// Items in many groups have the same context, such as a program's shutdown context. When
+// the context ends, only these items end, in the order of each group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelSender) {

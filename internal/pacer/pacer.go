@@ -67,9 +67,9 @@ const (
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// After the pacer has lowered the rate, requests already on the way reach the service
-	// for about half of a round trip, and use up its quota. The pacer ignores answers to
-	// requests started before the end of this time, which is at most settleMost.
+	// When the pacer lowers the rate, requests already on the way still use up the quota,
+	// for about half of a round trip. The pacer ignores answers to requests started in
+	// this time (at most settleMost) or earlier.
 	settleMost = 50 * time.Millisecond
 )
 
@@ -112,10 +112,9 @@ const (
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In all other cases the pacer lowers the rate in proportion to the share of failed
-	// calls. For example, after failures of 10 % of the calls, the new rate is 8 % lower,
-	// because cutShare is 0.8. A rate that is still too high soon fails again; a rate
-	// that is too low takes longer to correct. So cutShare is below 1.
+	// In all other cases the pacer lowers the rate by cutShare times the share of failed
+	// calls: after failures of 10 % of the calls, by 8 %. cutShare is below 1, because a
+	// rate that is too low takes longer to correct than a rate that is too high.
 	cutShare = 0.8
 
 	// These constants apply after a failed trial of a higher rate. The held rate is the
@@ -208,7 +207,7 @@ type Pacer struct {
 	// throttles, and the end of the limit reset rate to 0.
 	alarm struct {
 		rate, share float64
-		limited     bool // the pacer had a limit when the alarm occurred
+		limited     bool // the pacer limited the rate when the alarm occurred
 	}
 	// stray is the average share of calls that SQS throttles at random, without a quota.
 	// mostStray is this share when the pacer last recognised such throttles; stray never
@@ -440,7 +439,6 @@ func (e *evidence) addSuccess(credit float64) {
 	}
 }
 
-// share returns the share of failed calls since the sum was last 0. It leaves out the first
-// of these calls: this call always failed, because only a failed call makes the sum
-// positive.
+// share returns the share of failed calls since the sum was last 0. It leaves out the
+// first call, which always failed: only a failed call makes the sum positive.
 func (e *evidence) share() float64 { return (e.failed - 1) / max(e.calls-1, 1) }

@@ -34,8 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against runs the scenario twice, with a pacer and without. It returns the number of calls
-// that the service accepted with the pacer, divided by this number without the pacer.
+// against runs the scenario with and without a pacer. It returns the number of accepted
+// calls with the pacer, divided by the number without.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true

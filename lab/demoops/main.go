@@ -287,9 +287,8 @@ func (w *world) causeFaults(ctx context.Context) error {
 	w.answers.skew.Store(true)
 	time.Sleep(faultTime)
 	w.answers.skew.Store(false)
-	// Wait until ctx ends. A return would also end the background goroutine, which must
-	// go on storing events: an alert on the failure rate ends only when enough events
-	// succeed.
+	// Wait until ctx ends. A return would stop the background goroutine, but the alert on
+	// the failure rate ends only after enough successful events.
 	<-ctx.Done()
 	return nil
 }

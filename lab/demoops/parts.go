@@ -48,8 +48,8 @@ func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Con
 	return q, p, err
 }
 
-// failingStore is a store with two faults. While the field fails is set, the store refuses
-// all claims. While the field drops is set, the store refuses all results.
+// failingStore is a store with two faults: fails makes all claims fail, and drops makes
+// the recording of results fail.
 type failingStore struct {
 	idempotency.Store
 	fails, drops atomic.Bool
@@ -220,8 +220,8 @@ func newCloudWatch(registry *prometheus.Registry) cloudWatch {
 	}
 }
 
-// part is one part of the demonstration: the age of the oldest message grows and the
-// number of dead letters is 1, so both alerts fire. Then both are 0, and the alerts end.
+// part makes both CloudWatch alerts fire: the age of the oldest message grows, and the
+// number of dead letters is 1. Then both values are 0, and the alerts end.
 func (c cloudWatch) part() {
 	c.inFlight.Set(1)
 	c.dead.Set(1)

@@ -163,7 +163,7 @@ func TestFresh(t *testing.T) {
 	})
 }
 
-// A producer meets faults of many kinds. Its metrics show each kind.
+// Each kind of fault appears in the producer's metrics.
 func TestFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -253,7 +253,7 @@ func TestTwo(t *testing.T) {
 }
 
 // The command "promtool check metrics" accepts the output. It warns about some metric
-// names, which the contract of the Kansas Frontier Matrix (KFM) prescribes.
+// names that the users of the metrics prescribe.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -88,9 +88,9 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks item p of a rule if it has the Semgrep operator focus-metavariable or
-// metavariable-regex. The operator may only name a metavariable that the rule's patterns
-// bind (the parameter bound). A regular expression must compile.
+// uses checks the operators focus-metavariable and metavariable-regex of a pattern. Each
+// may only name a metavariable that the patterns of the rule bind (listed in bound). A
+// regular expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

@@ -45,8 +45,8 @@ const (
 // such functions.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// sides has the compared ways to consume a queue. They are measured in turns, and each is
-// compared with the first.
+// sides lists the compared ways to consume a queue, measured in turns. The first is the
+// standard of comparison.
 var sides = []struct {
 	name    string
 	consume side

@@ -36,7 +36,6 @@ type figures struct {
 // Python server on a busy machine.
 const startWithin = 30 * time.Second
 
-// start installs the peer and returns when the peer answers.
 func (p peer) start(ctx context.Context, dir string) (*emulator, error) {
 	port, err := freePort(ctx)
 	if err != nil {

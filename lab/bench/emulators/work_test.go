@@ -64,8 +64,8 @@ func altered(operation string, change func(answer string) string) http.Handler {
 	})
 }
 
-// The kinds of work are measured one after another. After a failure of an emulator, no
-// rate is recorded for this kind and all later kinds.
+// After an emulator fails at one kind of work, no rate is recorded for this kind and all
+// later kinds.
 func TestWorksSeeWhatFails(t *testing.T) {
 	twice := func(answer string) string {
 		var out struct{ Messages []json.RawMessage }

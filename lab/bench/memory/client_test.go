@@ -69,8 +69,7 @@ func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInpu
 	return nil, ctx.Err()
 }
 
-// errorBytes is the size of an error for each event of the request. The errors come from
-// the client type named failing.
+// errorBytes is the size of the error for each event, made by the client type failing.
 const errorBytes = 10_000
 
 // failing is a client that answers each request with status 502, so each event stays in

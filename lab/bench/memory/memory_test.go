@@ -23,8 +23,6 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// small and large are the texts of small and large events. Each event's body has its own
-// copy.
 var (
 	small = strings.Repeat("s", 150)
 	large = strings.Repeat("l", 5_000-250)
@@ -52,7 +50,6 @@ func newProducer(t *testing.T, c sqsfifo.Client, groups int, d sqsfifo.Delivery)
 	return p
 }
 
-// table is a test together with the table that it prints.
 type table struct {
 	*testing.T
 	strings.Builder
@@ -228,8 +225,8 @@ func (tb *table) batchPeak(n int) {
 	runtime.KeepAlive(events)
 }
 
-// samplePeaks sends two peaks when stop is closed: the peak of the heap bytes that were
-// live after a collection, and the peak of the heap bytes in use, including garbage.
+// When stop is closed, samplePeaks sends two peaks in bytes: of the heap that was live
+// after a collection, and of the heap with garbage.
 func samplePeaks(stop <-chan struct{}, peaks chan<- [2]int) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}}
 	var most [2]int

@@ -45,8 +45,8 @@ func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
 	}
 }
 
-// condition is a server with certain faults. Each condition gets the same events; the
-// conditions take turns.
+// condition is a server with certain faults. The measurements send the same events under
+// each condition, in turns.
 type condition struct {
 	name   string
 	faults faults

@@ -73,8 +73,8 @@ func serve(config string) error {
 	return http.Serve(listener, front) // #nosec G114 -- only the parent process connects, so timeouts are not needed
 }
 
-// front waits for the latency and then passes each request to the fake SQS. A delay
-// inside of the fake would be a fault, and the fake applies at most one fault to a call.
+// front adds the latency to each request to the fake SQS. The fake itself could add a
+// delay only as a fault, but it applies at most one fault to a call.
 type front struct {
 	next        http.Handler
 	latency     time.Duration

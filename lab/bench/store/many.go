@@ -81,9 +81,9 @@ func filledKey(i int) idempotency.Key {
 	return idempotency.Key{Scope: "bench", Operation: "fill", Value: fmt.Sprint(i)}
 }
 
-// otherColumns returns SQL for the values of a row, without its first four columns: key_id,
-// scope, operation_type and key. The parameters are SQL for an empty binary value and for
-// the body.
+// otherColumns returns the SQL values of a row, without the columns key_id, scope,
+// operation_type and key. The parameters are SQL for an empty binary value and for the
+// body.
 func otherColumns(empty, body string) string {
 	return strings.NewReplacer("EMPTY", empty, "BODY", body).Replace(
 		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
@@ -105,8 +105,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 			meter.Check(err)
 		}
 		exec(`ALTER TABLE idempotency_keys SET (autovacuum_enabled = false), DROP CONSTRAINT idempotency_keys_pkey`)
-		// The rows are written in several transactions. One long transaction would delay
-		// the seals of ledgers in all databases of the server.
+		// One long transaction would delay the sealing of ledger entries in all databases
+		// of the server.
 		const chunk = 250000
 		for ; from < to; from += chunk {
 			exec(fmt.Sprintf(`INSERT INTO idempotency_keys SELECT sha256(%s || %s || %s), 'bench', 'fill', convert_to(v, 'UTF8'), %s FROM (SELECT i::text AS v FROM generate_series(%d, %d) AS i) AS t`,

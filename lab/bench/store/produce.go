@@ -33,7 +33,6 @@ const (
 	// region typically takes as long. The measurement also runs without this delay.
 	roundTrip = 5 * time.Millisecond
 
-	// inFlight is the usual number of concurrent requests.
 	inFlight = 10
 )
 

@@ -39,7 +39,7 @@ type report struct {
 	Bytes uint64        // heap bytes that the measured implementation needs for its IDs
 	GC    time.Duration // processor time of one garbage collection
 	Stall time.Duration // processor time of the longest claim (see stall)
-	Floor time.Duration // processor time of the longest of many computations about as long as a claim
+	Floor time.Duration // processor time of the longest similar computation without a claim
 	Note  string
 }
 

@@ -170,7 +170,7 @@ func (r *ristrettoCache) known(_ time.Time, i *id) bool {
 
 func (r *ristrettoCache) note() string { return "no clock to set" }
 
-// freecacheBytes is the space per entry. In trials, no smaller ring buffer kept all
+// freecacheBytes is the space per entry in the ring buffer. With less, the cache lost
 // entries.
 const freecacheBytes = 128
 
