@@ -18,8 +18,8 @@ import (
 type helpAsked struct{ code int }
 
 // parse returns the subcommand of a command line with its flags, and the subcommand's
-// name for errors. If both the error and the command are nil, the user asked for help,
-// and parse has printed it to standard output.
+// name for errors. If err and c are both nil, parse has printed help to standard output,
+// as requested.
 func parse(args []string, std stdio) (c command, name string, err error) {
 	name = "sqsfifo"
 	parser, err := newParser(std.out)
@@ -64,11 +64,13 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the default values of flags with a duration. The keys are the names in the
-// tags of the flags. The command send has a shorter default for --retry-for (send_for),
-// because its flag --journal uses an idempotency store. With a store, the time for
-// retries, the lease of a claim and the tolerance for clocks must together fit into the
-// deduplication interval of five minutes. NewQueue refuses a longer --retry-for.
+// limits has the default values of flags with a duration. The keys are the names in the
+// tags of the flags.
+//
+// The command send has a shorter default for --retry-for (send_for), because its flag
+// --journal uses an idempotency store. NewQueue then limits --retry-for: together with
+// the lease of a claim and the tolerance for clocks, it must fit into the deduplication
+// interval of five minutes.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -121,9 +123,9 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong in words for users of the command line.
-// named says whether the arguments name a command. If they do not, kong reports an
-// unexpected argument, and plainer reports an unknown command instead.
+// plainer rewrites an error of the parser kong in words for users of the command line. If
+// named is false, the arguments name no command: kong reports an unexpected argument,
+// plainer an unknown command.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

@@ -132,7 +132,7 @@ func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawM
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	case ended == nil: // the program was not started: the attempt does not count
+	case ended == nil: // the program was not started, so this does not count as an attempt
 		return consumer.Defer(err, startAgain)
 	case ended.ExitCode() == exitPermanent:
 		return consumer.Permanent(err)
@@ -190,12 +190,12 @@ func (b *lineBuffer) pass(end int) error {
 	return err
 }
 
-// end writes an incomplete last line and adds a line break.
+// end writes the text after the last line break, with a line break added.
 func (b *lineBuffer) end() {
 	if len(b.rest) > 0 {
 		b.rest = append(b.rest, '\n')
-		// The error is ignored: the message is deleted or kept by the exit code of the
-		// program alone.
+		// Ignore the error: only the program's exit code decides whether the message is
+		// deleted.
 		_ = b.pass(len(b.rest))
 	}
 }

@@ -65,8 +65,7 @@ func TestContainerfile(t *testing.T) {
 	assert.Equal(t, []string{"/sqsfifo", "serve", "--addr", "0.0.0.0:" + c.port, "--allow-remote"}, c.entrypoint)
 }
 
-// Containerfile.release differs from Containerfile only in the build step, which
-// Containerfile.release does not have.
+// Containerfile.release is Containerfile without the build step.
 func TestContainerfileOfARelease(t *testing.T) {
 	c, released := readContainerfile(t, "Containerfile"), readContainerfile(t, "Containerfile.release")
 	c.from, c.build = c.from[1:], ""

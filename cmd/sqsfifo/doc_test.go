@@ -129,9 +129,9 @@ func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
 	return cmd
 }
 
-// transcripts runs the commands in the code blocks marked "console" and compares their
-// outputs with the outputs in the document. It returns the text of the document with the
-// new outputs in place of the old.
+// transcripts runs the commands in the code blocks marked "console", and compares their
+// outputs with the outputs in the document. It returns the document's text with the new
+// outputs.
 func (d document) transcripts(t *testing.T, text string) string {
 	t.Helper()
 	var written strings.Builder
@@ -202,7 +202,7 @@ func (d document) command(t *testing.T, line string, used map[string]bool) {
 	assert.NoError(t, err, "%s: %s\n%s", d.file, line, out)
 }
 
-// sorted sorts each run of adjacent receipt lines in the output of "sqsfifo send": receipts
+// sorted sorts adjacent receipt lines in the output of "sqsfifo send", because receipts
 // of different message groups come in any order.
 func sorted(text string) string {
 	lines := slices.Collect(strings.Lines(text))

@@ -26,9 +26,9 @@ type eventLog struct {
 }
 
 // openLog opens the files. Each duration d in replays adds a copy of every message to the
-// log; the time of the copy is d later than the time of the message. If the files together
-// have at most maxSortedInMemory lines, the lines may be in any order. Without a file
-// name, or for "-", openLog reads standard input.
+// log, with a time d later. If the files together have at most maxSortedInMemory lines,
+// the lines may be in any order. Without a file name, or for "-", openLog reads standard
+// input.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -160,9 +160,9 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source yields the messages of a file, or their copies for a replay. openLog has already
-// read the first messages into prefix. A goroutine reads the remaining messages from rest,
-// some batches in advance.
+// source yields the messages of a file, or their copies for a replay. prefix has the
+// messages that openLog has already read. A goroutine reads the remaining messages from
+// rest, some batches in advance.
 type source struct {
 	prefix []message
 	rest   *lineReader
@@ -173,7 +173,7 @@ type source struct {
 	order int
 
 	batches chan batch
-	spare   chan batch // used batches; parse uses their memory again
+	spare   chan batch // used batches, for parse to fill again
 	done    chan struct{}
 	batch   batch
 	read    int // number of messages taken from the batch

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Only one process at a time can open a journal, under any name of its file. All claims
-// (records of sends under way) in a journal have the same owner: a second process would
-// take over the first one's claims.
+// Two processes cannot have the same journal open, even under different names of the
+// file. Both would use the same owner name, so one would take over sends that the other
+// has not finished.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

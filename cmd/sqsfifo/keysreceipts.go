@@ -12,12 +12,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// sentMessage identifies a message by the values that a receipt and a key's record have in
-// common.
+// sentMessage identifies a message by its body hash and group, which are both in a
+// receipt and in a key's record.
 type sentMessage struct{ bodyHash, group string }
 
-// sentReceipts has the messages that SQS stored, as their receipts prove. The value for a
-// message is its message ID and sequence number in the receipt.
+// sentReceipts maps messages that SQS stored to the message ID and sequence number in the
+// receipt.
 type sentReceipts map[sentMessage]idempotency.Result
 
 // lookUp finds the message of record r in the receipts. It returns the message ID and the

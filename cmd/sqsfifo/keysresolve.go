@@ -210,9 +210,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key. found is the record of the key, just read again. resolve
-// changes nothing without --yes. It also changes nothing if the key is not unresolved any
-// more: an outcome was recorded, or a new attempt began.
+// resolve resolves one key. found is the record of the key, just read again. Without
+// --yes, resolve changes nothing. It also changes nothing if the key is no longer
+// unresolved, because an outcome was recorded or a new attempt began.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

@@ -9,8 +9,8 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// For any dataset, keySteps returns steps that lead to the normal form. It returns no steps
-// for a dataset in normal form, and otherwise at least one.
+// keySteps returns the steps from a dataset to its normal form. A dataset in normal form
+// has no steps; any other dataset has at least one.
 func FuzzKeySteps(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org/a/b.csv", " HTTPS://Example.ORG:443/a/./x/../%61%2fb.csv#part ", "https://example.org", "s3://Bucket/key",

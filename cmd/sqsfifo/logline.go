@@ -30,8 +30,8 @@ type outboxLine struct {
 	Message      string `json:"message"`
 }
 
-// errNotSent is the error of parseLine for a line about a message that was not sent. The
-// reader skips such lines.
+// errNotSent is the error of parseLine for a message that was never sent. The reader
+// skips the line.
 var errNotSent = errors.New("never sent")
 
 // message is a prepared message of the log. Its place is the file and line that it was
@@ -41,8 +41,8 @@ type message struct {
 	place
 }
 
-// place is a line of a file. replay is 0 for a message of the log itself, and for a later
-// replayed copy the number of the replay, from 1.
+// place is a line of a log file. With the flag --replay, a message has further copies on
+// the same line: replay is 0 for the original, 1 for the first copy.
 type place struct {
 	file, replay int32
 	line         int32
@@ -56,9 +56,8 @@ type lineReader struct {
 	prepare preparer
 }
 
-// preparer prepares one message for a simulation, as the method Prepare of
-// [sqstest.Simulation] does. Any goroutine may call it, before the simulation reaches the
-// message.
+// preparer prepares one message for a simulation, like the method Prepare of
+// [sqstest.Simulation]. Several goroutines may call it, in advance of the simulation.
 type preparer func(sqstest.TimedMessage) sqstest.PreparedMessage
 
 func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {
@@ -110,9 +109,9 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a provenance record. The deduplication ID is the
-// record's body_hash. The record lacks the body, so the message gets a substitute. The
-// message's time is the time of the outcome.
+// parseProvenance makes a message from a provenance record. The message has a substitute
+// body, because the record has only the body's hash. The hash (body_hash) is also the
+// deduplication ID. The message's time is the time of the outcome.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	var r provenanceLine
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -74,8 +74,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The log is the forbidden example of the KFM guidance: two messages with the same body
-// differ only in an attribute. SQS suppresses the second message, so it is lost.
+// The log has two messages with the same body and different attributes. SQS suppresses
+// the second message, so it is lost.
 func TestSimulateTable(t *testing.T) {
 	stdout, stderr, code := shell(t, "", "simulate", "testdata/forbidden.jsonl")
 	assert.Equal(t, 1, code)

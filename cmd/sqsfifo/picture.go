@@ -28,9 +28,9 @@ type picture struct {
 	spool    *os.File // temporary copy of standard input, or nil if none is needed
 }
 
-// begin prepares the page. With --html-bodies, the page needs a second reading of the log
-// (see readTexts). Standard input cannot be read twice, so begin creates a temporary file
-// for a copy of standard input.
+// begin prepares the page. With --html-bodies, the log is read twice (see readTexts).
+// Standard input cannot be read twice, so begin creates a temporary file for a copy of
+// it.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil

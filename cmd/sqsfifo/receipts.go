@@ -127,9 +127,9 @@ type receipts struct {
 // mostWaiting is the largest number of events whose receipts are not printed yet.
 const mostWaiting = 1 << 14
 
-// With more than fewWaiting events without a receipt, receipts are written in batches,
-// each delayed by at most about longestUnflushed. Otherwise each receipt goes to standard
-// output immediately.
+// Receipts go to standard output immediately, unless more than fewWaiting events wait for
+// theirs. Then receipts are written in batches, each delayed by at most about
+// longestUnflushed.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond

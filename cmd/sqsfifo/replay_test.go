@@ -93,8 +93,8 @@ func TestReplayInterrupted(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), messages, "none twice, none missing")
 }
 
-// A run locks its plan's source in the folder of the journals. Meanwhile another run with
-// the same source is refused, with an error that names the lock's owner.
+// While a run replays a plan, a second run with the same source fails. The error names
+// the first run.
 func TestReplayAlone(t *testing.T) {
 	dir := t.TempDir()
 	lines, path, journals := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan"), filepath.Join(dir, "journals")

@@ -241,7 +241,6 @@ func (w *watched) add(_ *replay.PlannedItem, o replay.Outcome) {
 	w.progress.item(w.done, w.String())
 }
 
-// String returns the text next to the progress bar.
 func (w *watched) String() string {
 	return fmt.Sprintf("%s, %d suppressed, %s stopped", counted(w.done, "message"), w.suppressed, counted(w.stopped, "group"))
 }

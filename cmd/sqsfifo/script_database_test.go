@@ -104,10 +104,10 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 	return err
 }
 
-// makeKeys makes an idempotency store in a database. An element STATE:KEY of keys
-// adds a key in the state unresolved, running or in_doubt. "message:KEY" adds an
-// unresolved key with a producer's message. "many:N" adds N unresolved keys. The
-// element "ledger" makes a store with a ledger.
+// makeKeys makes an idempotency store in a database. Each element of keys adds keys:
+// "STATE:KEY" one key in the state unresolved, running or in_doubt; "message:KEY" an
+// unresolved key with a producer's message; "many:N" N unresolved keys. The element
+// "ledger" makes a store with a ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {

@@ -86,9 +86,9 @@ func (c *sendCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// garbagePercent is the value of GOGC for the command, unless the environment sets GOGC.
-// The heap has only a few megabytes: with Go's default of 100, the garbage collector would
-// take an eighth of the processor time.
+// garbagePercent replaces Go's default GOGC of 100, unless the environment sets GOGC. The
+// heap has only a few megabytes; with 100, the garbage collector would take an eighth of
+// the processor time.
 const garbagePercent = 400
 
 func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
@@ -119,8 +119,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (err error) {
 	if err != nil {
 		return flagWords(err)
 	}
-	// This Close is for errors before sending.run, which also closes the queue. Without
-	// events, Close does not wait.
+	// sending.run also closes the queue. This Close is for errors before sending.run. A
+	// Close without events does not wait.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {

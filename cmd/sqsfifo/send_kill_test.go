@@ -218,10 +218,10 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A command killed after printing an event's receipt runs again immediately, after 4
-// minutes or after 20 minutes. It reports the event as already sent, stores no event
-// twice and holds back no later event. Afterwards, a producer with the journal as its
-// store reports all events as duplicates.
+// A command is killed after it printed an event's receipt. The same command starts again
+// at once, after 4 minutes or after 20 minutes. It reports the event as already sent,
+// stores no event twice and holds back no later event. Afterwards, a producer with the
+// journal as its store reports all events as duplicates.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {

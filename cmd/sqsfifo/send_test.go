@@ -59,8 +59,8 @@ func TestSendUnresolved(t *testing.T) {
 	_, text, code := send(file)
 	require.Zero(t, code, text)
 
-	// Change the journal to the state after a run that was killed six minutes ago, before
-	// SQS answered for event b.
+	// Bring the journal into the state after a run that was killed six minutes ago,
+	// before SQS answered for event b.
 	db, err := sql.Open("sqlite", j)
 	require.NoError(t, err)
 	before := time.Now().Add(-6 * time.Minute).UnixMicro()
@@ -187,9 +187,9 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// SQS throttles all requests until the time for retries has passed. The command then
-// holds back the later events of a group whose event was not stored. A second run sends
-// the events of the group in order.
+// SQS throttles all requests until the command gives up event a. The command does not
+// send event b, because event a of the same group was not stored. A second run sends both
+// in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)

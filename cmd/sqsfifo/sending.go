@@ -113,8 +113,8 @@ func waitForReader(read <-chan error) error {
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{waitForReader(read), err, s.failure, s.receipts.finish()}
-	// After a signal, closeErr only says that Close withdrew events. Their receipts say
-	// the same, so leave closeErr out.
+	// After a signal, closeErr only says that Close withdrew events. The receipts of
+	// these events already say so.
 	if ctx.Err() == nil {
 		errs = append(errs, closeErr)
 	}

@@ -15,9 +15,9 @@ import (
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens the journal at the path and returns it as a producer's store. The
-// function end closes the journal. Concurrent producers need different owner names. The
-// owner name here is a hash of the path, because the path itself may be too long. The
-// name is unique: only one process at a time can open a journal.
+// function end closes the journal. The owner name in the store is a hash of the path,
+// because the path may be too long. Producers that run at the same time need different
+// owner names, but only one process at a time can open a journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

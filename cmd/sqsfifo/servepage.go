@@ -21,8 +21,9 @@ type queueEntry struct {
 	Attributes map[string]string `json:"attributes"` // attributes for CreateQueue; FifoQueue is set for a name that ends in .fifo
 }
 
-// createQueues creates the queues listed in a file, in the file's order. A queue can
-// therefore name an earlier one as its dead-letter queue. If file is "", it creates none.
+// createQueues creates the queues listed in a file, from top to bottom. A dead-letter
+// queue must therefore be listed before the queue that uses it. If file is "",
+// createQueues creates none.
 func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*sqstest.Queue, error) {
 	if file == "" {
 		return nil, nil

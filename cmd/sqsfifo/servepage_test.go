@@ -45,7 +45,7 @@ func TestServePage(t *testing.T) {
 	assert.Contains(t, string(begins), "retry:")
 	assert.Equal(t, exitFine, stop())
 	_, err = io.ReadAll(live.Body)
-	_ = err // the stream has ended, possibly with an error
+	_ = err // the read ends with the stream, possibly with an error
 }
 
 func TestServeQueuesFile(t *testing.T) {

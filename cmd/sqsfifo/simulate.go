@@ -70,9 +70,9 @@ func (c *simulateCmd) run(_ context.Context, io stdio) error {
 	if err != nil {
 		return err
 	}
-	// Most of the heap is tables without pointers, so frequent garbage collections cost
-	// little. With the default of 100 percent, the heap would grow to twice the size of the
-	// tables.
+	// The default of 100 percent would let the heap grow to twice its live size. More
+	// frequent collections cost little here, because most of the heap is tables without
+	// pointers.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {
@@ -195,10 +195,9 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe returns the text of an outcome. The text is like that of Outcome.String, with
-// one difference. If the outcome refers to another message, such as the original of a
-// duplicate, Outcome.String prints the index of that message; describe prints its number,
-// file and line.
+// describe returns an outcome as text, like Outcome.String. It names a related message,
+// such as the original of a duplicate, by number, file and line. Outcome.String has only
+// its index.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))

@@ -33,7 +33,7 @@ func (c *versionCmd) run(_ context.Context, std stdio) error {
 }
 
 // released is the version of a released binary, set by the linker (.goreleaser.yaml), or
-// "". The Go toolchain does not record a module version in builds with this repository's
+// "". The Go toolchain records no module version in a build with this repository's
 // go.work.
 var released string
 

@@ -125,16 +125,15 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) error {
 	return f.summarize(io, report, found)
 }
 
-// known is the result of a comparison with the baseline. findings is the number of
-// findings in the baseline. stale has the baseline's entries for findings that no longer
-// exist.
+// known is the result of a comparison with the baseline: the number of accepted findings,
+// and the baseline's entries for findings that no longer exist (stale).
 type known struct {
 	findings int
 	stale    []vet.Known
 }
 
 // findings runs the analysis. With a baseline file, it removes the accepted findings from
-// the report, and known has their number and the baseline's stale entries.
+// the report; the result known has their number and the stale entries.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
@@ -203,8 +202,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 }
 
 // failOn is the value of --fail-on: the lowest severity that makes the command fail. The
-// default is warning, so findings of severity info do not fail the command. Such findings
-// are printed only on request (--enable): the code loses no events now.
+// default is warning. Findings of severity info are printed only with --enable, because
+// the reported code loses no events at present.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {

@@ -206,9 +206,9 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team records present findings in a baseline. Later runs report only other findings
-// (even after lines have moved) and baseline entries without a finding, which can be
-// deleted.
+// A team records present findings in a baseline. Later runs report only new findings,
+// even after lines have moved. They also report baseline entries without a finding,
+// because the team can delete these.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

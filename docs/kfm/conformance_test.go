@@ -18,8 +18,8 @@ import (
 // root is the folder of the module.
 const root = "../../"
 
-// requirementsTable lists the requirements of "contract" or "key-specification" with
-// their tests.
+// requirementsTable lists requirements with their tests. The only element of args is the
+// document: "contract" or "key-specification".
 func requirementsTable(t *testing.T, args []string) string {
 	list := map[string][]requirement{"contract": contract, "key-specification": keySpecification}[strings.Join(args, " ")]
 	require.NotEmpty(t, list, "no list of requirements is called %q", args)
@@ -62,9 +62,9 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the first error in requirement r, or nil. The field held lists the tests
-// of the requirement. The field unmet is the reason if there are none. If mustHold is
-// true, a requirement without tests is an error even with a reason.
+// fault returns the first error in requirement r, or nil. A requirement needs tests
+// (r.held), or else a reason for their absence (r.unmet). If mustHold is true, tests are
+// necessary.
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -123,9 +123,9 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// If a requirement has no test, its field unmet has a reason, for example "there is no
-// ledger", and a pattern for the missing feature's exported names. If the module exports
-// a matching name, the feature exists, and fault reports a stale reason.
+// A requirement without a test needs a reason, such as "there is no ledger", and a
+// pattern for names that such a feature would export. If the module exports a matching
+// name, the method fault returns an error.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")
@@ -135,8 +135,8 @@ func TestStaleReasonsAreFound(t *testing.T) {
 	require.Error(t, r.fault(false), "nothing would show that the reason is stale")
 }
 
-// TestFaultsOfTheListAreFound makes wrong changes to a correct requirement; one removes
-// its test. The method fault returns an error for each change.
+// The method fault returns an error for each wrong change to a correct requirement, such
+// as the removal of its test.
 func TestFaultsOfTheListAreFound(t *testing.T) {
 	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
 	require.NoError(t, good.fault(true))

@@ -37,8 +37,8 @@ var layout = []string{
 	"tests/hash-behavior-test.md",
 }
 
-// part matches a generated part of a document with its two enclosing comments. The first
-// comment names the table and its arguments.
+// part matches a generated part of a document, with the comments before and after the
+// part. The first comment names the table and its arguments.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
 // tables has the functions that generate the parts of documents, by the name of the part.

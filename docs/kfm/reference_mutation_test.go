@@ -144,8 +144,8 @@ func sendByReferences(t *testing.T, line, endpoint, queueURL string) int {
 	return sent
 }
 
-// The guide's program in Go and the reference implementations send the same event. The
-// queue stores one message.
+// The guide's Go program and the reference implementations send the same event. The queue
+// stores one message, because all bodies are equal.
 func TestSceneOfTheGuideIsOneMessage(t *testing.T) {
 	type Scene struct {
 		ID       string    `json:"id"`

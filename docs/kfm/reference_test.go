@@ -98,8 +98,8 @@ func TestJavaScriptIsFresh(t *testing.T) {
 }
 
 // TestReferencesAgree compares the reference implementations in Python and TypeScript
-// with this module on random values: both sides return the same output, or both refuse.
-// Values for which section 11 of the specification permits a difference do not occur.
+// with this module on random values: both return the same output, or both refuse. The
+// values avoid the differences that section 11 of the specification permits.
 func TestReferencesAgree(t *testing.T) {
 	random := &randomCases{rand.New(rand.NewPCG(*referenceSeed, 28))}
 	var lines bytes.Buffer

@@ -9,18 +9,17 @@ type requirement struct {
 	unmet unmet // only for a requirement without a test
 }
 
-// unmet is the reason why a requirement has no test: a missing feature. missing is a
-// regular expression for the feature's exported names; a match in the module makes the
-// reason out of date.
+// unmet explains why a requirement has no test: reason names a missing feature. missing
+// is a regular expression; if an exported name of the module matches, the feature exists
+// and the reason is out of date.
 type unmet struct{ reason, missing string }
 
 // held is a test of a requirement: its package's folder and its test function. row is
 // empty, or a string in the test file for one row of a table-driven test.
 type held struct{ folder, test, row string }
 
-// contract lists the requirements of the document "contract" v11.2.3 of KFM (the Kansas
-// Frontier Matrix), which describes the deduplication of FIFO messages. Each requirement
-// has a test.
+// contract lists the requirements of the KFM (Kansas Frontier Matrix) contract v11.2.3 on
+// the deduplication of FIFO messages. Each requirement has a test.
 var contract = []requirement{
 	{id: "2.1", level: "rule", text: "The documents on contracts, tests and telemetry exist, by the contract's names.", held: []held{
 		{"docs/kfm", "TestLayout", ""},

@@ -237,8 +237,8 @@ func instrumentsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// createdTable lists the instruments that a file creates, with the names, units and
-// descriptions in the source.
+// createdTable lists the metric instruments that a source file creates, with names, units
+// and descriptions.
 func createdTable(t *testing.T, file string) string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -44,8 +44,6 @@ func of(organization string, in input) input {
 	return in
 }
 
-// eventOf returns an event with the given dedupe key and payload, as the input of an
-// operation.
 func eventOf(key, payload string) input {
 	return input{Source: ptr(exampleSource), DedupeKey: ptr(text(key)), EventTime: exampleTime, Payload: text(payload)}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Package canonicaljson has test vectors for RFC 8785. An invalid text in them has a
-// class, such as "surrogate". classRule maps this class to the rule of the KFM
-// specification that forbids the text, for example J3.
+// classRule maps a class of invalid JSON texts, such as "surrogate", to the rule of the
+// KFM specification that forbids the texts, such as J3. The classes are those of the RFC
+// 8785 test vectors in package canonicaljson.
 var classRule = map[string]string{
 	"syntax": "J1", "trailing-data": "J1", "byte-order-mark": "J1", "invalid-utf8": "J2", "surrogate": "J3", "duplicate-name": "J4",
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",

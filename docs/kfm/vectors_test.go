@@ -40,8 +40,8 @@ type vector struct {
 	Refused string `json:"refused,omitempty"` // rule that the input breaks, such as "J3"; "" for valid input
 }
 
-// input is the input of a vector. It has the members of every operation; a vector sets
-// only its own operation's.
+// input is the input of a vector. Each operation uses some of the members; the others are
+// empty.
 type input struct {
 	Text            *text             `json:"text,omitempty"`
 	Parts           *[]text           `json:"parts,omitempty"`
@@ -270,8 +270,8 @@ func build(in *input, group string) (*sqsfifo.Message, error) {
 	return p.Build(event{&with})
 }
 
-// TestVectors generates each file of vectors from the code and compares it with the
-// committed file. With -update it writes the files.
+// TestVectors makes each file of test vectors from the code, and compares the result with
+// the committed file. With -update it writes the files.
 func TestVectors(t *testing.T) {
 	files := map[string][]string{}
 	total, seen := 0, map[string]bool{}
@@ -365,9 +365,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// An invalid vector breaks a rule of the specification. The text of this rule may name
-// lint rules, for example "(SF001 to SF004)". A [sqsfifo.ViolationError] for the vector's
-// input must then have a finding of one of these lint rules.
+// The text of a rule in the specification may name lint rules, for example "(SF001 to
+// SF004)". For an input that breaks the rule, the producer's [sqsfifo.ViolationError]
+// must have a finding of one of these lint rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {
@@ -379,7 +379,7 @@ func TestRulesOfTheLint(t *testing.T) {
 		_, err := operations[v.Op](&v.In)
 		var broken *sqsfifo.ViolationError
 		if !errors.As(err, &broken) {
-			continue // only a ViolationError has findings of package lint
+			continue // other errors have no findings of package lint
 		}
 		assert.True(t, slices.ContainsFunc(broken.Findings, func(f lint.Finding) bool {
 			return f.Rule >= first && f.Rule <= last

@@ -39,8 +39,8 @@ type scan struct {
 	at   int
 }
 
-// member reads the value of the member m into l. It returns false if parseSlow must read
-// the line.
+// member reads the value of the JSON member m into l. It returns false for a value that
+// only parseSlow can read.
 func (s *scan) member(l *Line, m Members) bool {
 	switch m {
 	case Body:

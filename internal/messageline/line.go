@@ -28,7 +28,7 @@ import (
 // Members is a set of members that a line may have.
 type Members uint16
 
-// These are the members; the comments are their names in JSON.
+// These are the members of a line. Each comment is the member's name in JSON.
 const (
 	At              Members = 1 << iota // at
 	Group                               // group

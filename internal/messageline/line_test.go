@@ -42,7 +42,7 @@ var seeds = []string{
 	`{"body":"a",}`, `{,"body":"a"}`, `{"body":"a"`, `{"body":{"a":1]}`, `[]`, `null`, ``, `{}`,
 }
 
-// For any line that parseFast accepts, parseSlow returns the same result.
+// If parseFast accepts a line, parseSlow returns the same result.
 func FuzzPathsAgree(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

@@ -43,8 +43,8 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is the text of the finding, for human readers. A finding matches the entry
-	// even if its message differs. If more findings match than Count permits, Filter
+	// Message is the text of the finding, for human readers. Findings with another
+	// message match the entry too. If more findings match than Count permits, Filter
 	// accepts the findings with this message first.
 	Message string `json:"message"`
 
@@ -126,11 +126,10 @@ func (b Baseline) write(w io.Writer) error {
 // number of removed findings and the stale entries. The parameter file is the path of the
 // baseline's file.
 //
-// An entry is stale if it accepts more findings than it matches in the report. Filter
-// returns a stale entry with the difference as its Count: for example 2 if the entry
-// accepts 5 findings and the report has 3 of them. An entry about an existing file is not
-// stale if the run did not check the file, for example because a build constraint excluded
-// it.
+// An entry is stale if it accepts more findings than the report has. The returned entry
+// has the difference as its Count: for example 2 if the entry accepts 5 findings and the
+// report has 3. If an existing file was not checked, for example because of a build
+// constraint, entries about this file are not stale.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

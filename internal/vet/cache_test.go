@@ -39,7 +39,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 			}
 		}
 		slices.Sort(lines)
-		return slices.Compact(lines) // a package and its variant with tests report the same findings
+		return slices.Compact(lines) // A package and its test variant report the same findings.
 	}
 	viaRun := func(flags []string, pattern string) []string {
 		report, err := vet.Run(t.Context(), vet.Options{Dir: module, Patterns: []string{pattern}, Flags: flags, NoCompliance: true})
@@ -47,7 +47,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		return asLines(report.Findings)
 	}
 	orders := [][]string{
-		{"./..."}, // the cache has no results of these flags yet
+		{"./..."}, // the cache has no results for these flags yet
 		{"./raw", "./..."},
 		// raw/wrapped imports raw, so the first run analyzes raw only as a dependency.
 		{"./raw/wrapped", "./raw", "./..."},
@@ -57,8 +57,8 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		var want []string
 		byPattern := map[string][]string{}
 		for i, order := range orders {
-			// This flag names a nonexistent function. It changes only the cache key, so
-			// each round starts without cached results.
+			// The flag names a function that does not exist. Each round has another name,
+			// so the cache has no results for it.
 			flags := []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d%d", time.Now().UnixNano(), i)}
 			for _, pattern := range order {
 				got := run(flags, pattern)

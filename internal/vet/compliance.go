@@ -112,10 +112,10 @@ type construction struct {
 	event types.Type
 }
 
-// constructions returns the places where a package uses a constructor of producers, by a
-// call or as a value. It leaves out test code (functions with a parameter of package
-// testing, such as *testing.T), and calls of NewProducer with the fake queue as client:
-// these producers send nothing to SQS.
+// constructions returns the places where a package calls a constructor of producers, or
+// uses the constructor as a value. It leaves out producers that send nothing to SQS:
+// those in test code (functions with a parameter such as *testing.T), and those with the
+// fake queue as client.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
@@ -190,9 +190,9 @@ func isFunc(o types.Object, path string, names ...string) bool {
 type suiteUse struct {
 	runs bool
 
-	// skipped is the position of the first call of compliance.Run that never executes,
-	// for example after an unconditional t.Skip. It is the zero Position if every call
-	// executes.
+	// skipped is the position of the first call of the compliance suite that cannot
+	// execute, for example after an unconditional t.Skip. It is the zero Position without
+	// such a call.
 	skipped token.Position
 }
 
@@ -219,9 +219,8 @@ func (use *suiteUse) addCalls(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of a path in the syntax tree cannot run. Such a
-// node comes after an unconditional return or Skip, or is in a branch that a constant
-// condition excludes.
+// unreachable reports whether the last node of a path in the syntax tree can never run:
+// after an unconditional return or Skip, or in a branch excluded by a constant condition.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
 		var before []ast.Stmt

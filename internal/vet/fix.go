@@ -145,9 +145,8 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 	return "", nil
 }
 
-// overlaps reports whether two edits change common bytes, or one inserts text inside or
-// at the edge of the other. With such edits, the new text would depend on which edit is
-// applied first.
+// overlaps reports whether two edits change common bytes, or one edit inserts text inside
+// or at the edge of the other. The result of such edits would depend on their order.
 func (e Edit) overlaps(o Edit) bool {
 	if e.Start == e.End || o.Start == o.End {
 		return e.Start <= o.End && o.Start <= e.End

@@ -174,9 +174,9 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// In a SARIF log, a fix's replacements have columns in characters, and insertions have an
-// empty region. The log omits a fix with a replacement outside the file, or in an
-// unreadable file.
+// In a SARIF log, a replacement has columns in characters, and an insertion has an empty
+// region. The log omits a fix if its file is unreadable, or if a replacement is outside
+// the file.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename
@@ -210,8 +210,8 @@ func TestSARIFFixes(t *testing.T) {
 	}, results[0].(map[string]any)["fixes"], "a fix that cannot be placed is left out")
 }
 
-// A SARIF log without findings is written, too: GitHub code scanning closes an alert when
-// the newest log does not contain it.
+// A run without findings also writes a SARIF log: GitHub code scanning closes the alerts
+// that the newest log does not contain.
 func TestSARIFOfNothing(t *testing.T) {
 	run := sarif(t, t.TempDir(), nil)
 	results, ok := run["results"].([]any)

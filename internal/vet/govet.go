@@ -39,8 +39,8 @@ func (e *goVetError) Error() string {
 
 func (e *goVetError) Unwrap() error { return e.err }
 
-// unitDiagnostics has all analyzers' diagnostics about one package. The go command
-// compiles a package and its test variant separately, each with its own diagnostics.
+// unitDiagnostics has the diagnostics about one package. A package and its test variant
+// are separate units, because the go command compiles them separately.
 type unitDiagnostics struct {
 	path     string
 	findings []Finding
@@ -226,8 +226,9 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page returns the address of a rule's explanation on the page of all rules, or the
-// page's address for bad-ignore and unused-ignore, which lack an explanation.
+// page returns the address of a rule's explanation on the page of all rules. The rules
+// bad-ignore and unused-ignore have no explanation; for these, page returns the page's
+// address.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)

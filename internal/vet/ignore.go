@@ -11,9 +11,8 @@ import (
 const unusedIgnore = "unused-ignore"
 
 // ignore is a comment that suppresses SF020 (no compliance test) on its own line and the
-// next line. A comment without a reason does not suppress SF020. The analyzer of package
-// fifovet reads the same comments for its rules, and reports each comment without a reason,
-// even if it names only SF020.
+// next line. A comment without a reason does not suppress SF020, and the analyzer of
+// package fifovet reports it.
 type ignore struct {
 	at, end token.Position
 	used    bool

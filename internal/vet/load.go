@@ -78,9 +78,9 @@ func load(ctx context.Context, o Options, mode packages.LoadMode) ([]*packages.P
 	return slices.DeleteFunc(loaded, func(p *packages.Package) bool { return strings.HasSuffix(p.ID, ".test") }), nil
 }
 
-// loadErrors returns the errors of the packages and of their loaded dependencies.
-// Dependencies must compile too, because the analyzer also follows values through functions
-// of dependencies.
+// loadErrors returns the errors of the packages and of their loaded dependencies. A
+// broken dependency is an error, because the analyzer also follows values through
+// functions of dependencies.
 func loadErrors(loaded []*packages.Package) error {
 	byPath := map[string][]string{}
 	packages.Visit(loaded, nil, func(p *packages.Package) {

@@ -37,8 +37,8 @@ type Skeleton struct {
 }
 
 // Skeletons prepares a compliance test for each package in untested, in the same order.
-// Pass the options of the [Run] that reported these packages. Skeletons loads the types
-// of the packages, and therefore compiles their imports.
+// The Options must be those of the [Run] that reported these packages. Skeletons loads
+// types, so it compiles the imports of the packages.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
 	if len(untested) == 0 {
 		return nil, nil

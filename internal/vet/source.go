@@ -39,10 +39,10 @@ func (s sources) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// mustCheck reports whether rule SF020 (no compliance test) must check the files of a
-// package. It returns true if any file contains the import path of this module, in quotes,
-// or the text SF020. In a package without these texts the rule has nothing to report,
-// because the package neither constructs a producer nor has a directive about the rule.
+// mustCheck reports whether SF020 (no compliance test) may have a finding in the files of
+// a package. It returns true if any file contains the text SF020, or the quoted import
+// path of this module. Other packages neither construct a producer nor have a directive
+// about SF020.
 func (s sources) mustCheck(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {

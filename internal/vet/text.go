@@ -19,7 +19,7 @@ const (
 	cyan   = "\x1b[1;36m"
 )
 
-// painter adds colours to text, if its value is true.
+// painter adds colours to text if the painter is true.
 type painter bool
 
 func (p painter) paint(colour, text string) string {

@@ -159,9 +159,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// The list of modules marks some modules with "git". If neither a repository nor the proxy
-// has such a module, survey skips and counts the module. For any other missing module,
-// survey returns an error.
+// If a module is missing, survey returns an error. Exception: survey only counts a
+// missing module that the list marks with "git".
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

@@ -19,7 +19,7 @@ const (
 	unlabelled = "unlabelled"
 )
 
-// label is a judgement on a finding, with its reason.
+// label says whether a finding is correct (judgement), and why (reason).
 type label struct{ judgement, reason string }
 
 // key identifies a finding: module, file:line:column, rule. The line numbers do not
@@ -47,14 +47,14 @@ func parse(text string) (map[string]label, error) {
 	return known, nil
 }
 
-// tally counts the results of all modules. In the maps modules and skipped, the key false
-// means modules that send to SQS or SNS. The key true means control modules, which use
-// only standard queues.
+// tally counts the results of all modules. Keys of the maps modules and skipped are
+// values of module.control: true for modules that use only standard queues, false for
+// modules that send to SQS or SNS.
 type tally struct {
 	modules  map[bool]int // number of analyzed modules, by module.control
 	skipped  map[bool]int // number of missing modules, by module.control
 	count    map[string]map[lint.Severity]int
-	labels   map[string]label // label of each finding, by the text that key() returns for the finding
+	labels   map[string]label // label of each finding; the keys are results of key()
 	analyzed map[string]bool  // true for the path of each analyzed module
 	faults   []error
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// ready is a module ready for release as v0.2.0.
+// ready has the files of a module that is ready for release as v0.2.0.
 var ready = map[string]string{
 	"go.go":                 "package x\n\nconst Version = \"0.2.0\"\n",
 	"CHANGELOG.md":          "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2025-12-04\n\n- all of it\n",

@@ -46,15 +46,15 @@ func newUser(t *testing.T) user {
 		require.NoError(t, err)
 		return value
 	}
-	// The files of this machine's module cache have the layout of a module proxy. With the
-	// cache as a second proxy, the test downloads fewer modules.
+	// This machine's module cache is a second proxy, because its files have the layout of
+	// a proxy. The test then downloads fewer modules.
 	home, downloaded := t.TempDir(), filepath.Join(goEnv("GOMODCACHE"), "cache", "download")
 	for name, value := range map[string]string{
 		"PATH":        os.Getenv("PATH"),
 		"HOME":        home,
 		"GOPATH":      filepath.Join(home, "go"),
 		"GOPROXY":     "file://" + proxy + ",file://" + downloaded + "," + goEnv("GOPROXY"),
-		"GONOSUMDB":   modules[0].path, // also exempts the modules below this path; all others are verified
+		"GONOSUMDB":   modules[0].path, // no checksum database for modules with this path prefix; all others are verified
 		"GOCACHE":     goEnv("GOCACHE"),
 		"GOFLAGS":     "-modcacherw -trimpath", // -trimpath: a compiled package does not depend on the folder of its cache
 		"GOTOOLCHAIN": "local",
@@ -155,8 +155,8 @@ func TestInstall(t *testing.T) {
 			}
 		})
 	}
-	// "make golangci" runs "golangci-lint custom", which builds golangci-lint with an
-	// import of the plugin. This program has the same import.
+	// "golangci-lint custom" builds golangci-lint with an import of the plugin. This
+	// program has the same import.
 	t.Run("golangci plugin", func(t *testing.T) {
 		dir := u.program(t, "package main\n\nimport _ \""+module+"/lint/golangci\"\n\nfunc main() {}\n")
 		u.must(t, dir, "go get "+module+" && go mod tidy && go run .")

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// rehearse packs each released module into the folder out, from the current files with
-// uncommitted changes. A git tag on these files would publish the same modules. The
-// folder has the form of a module proxy, so GOPROXY=file://out serves it.
+// rehearse packs each released module into the folder out, as a git tag on the current
+// files (with uncommitted changes) would publish it. The folder has the form of a module
+// proxy, so GOPROXY=file://out serves the modules.
 func rehearse(root, version, out string) ([]released, error) {
 	modules, err := releasedModules(root)
 	if err != nil {
@@ -79,9 +79,9 @@ func (f moduleFile) Path() string                 { return f.path }
 func (f moduleFile) Lstat() (os.FileInfo, error)  { return os.Lstat(f.source) }
 func (f moduleFile) Open() (io.ReadCloser, error) { return os.Open(f.source) }
 
-// moduleFiles returns the files below a folder that git tracks or would add. A module
-// without a licence gets the repository's licence, as in the go command. Files of nested
-// modules are in the list; package zip omits them.
+// moduleFiles returns the files below a folder that git tracks or does not ignore. If the
+// module has no licence, it adds the repository's licence, as the go command does. Files
+// of nested modules are included; package zip omits them.
 func moduleFiles(root, dir string) (files []zip.File, err error) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	list.Dir = filepath.Join(root, dir)

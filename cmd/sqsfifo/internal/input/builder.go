@@ -36,10 +36,10 @@ const (
 	Message Kind = "message"
 )
 
-// Spec describes how lines become messages. The value of a field is the text of a command
-// line flag, such as --key for Key. An error about a field names the flag. Some fields are
-// templates: texts such as "scene|{/id}", in which Builder replaces {/id} by the value of
-// the line's member id (see [Template]).
+// Spec describes how lines become messages. Each field is the value of a command line
+// flag, such as --key for Key; errors name the flag. Some fields are templates: texts
+// such as "scene|{/id}", in which Builder replaces {/id} by the line's member "id" (see
+// [Template]).
 type Spec struct {
 	Kind         Kind
 	Organization string
@@ -48,7 +48,7 @@ type Spec struct {
 	Group        string // template of the message group; not for lines of Kind Message
 	Time         string // template of the event's time; only for lines of Kind Payload
 	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // template of the event's ID, a UUIDv7; "" for derived IDs
+	EventID      string // template of the event's ID, a UUIDv7; "" for an ID that the producer derives
 	Attributes   map[string]string
 }
 

@@ -26,8 +26,8 @@ var payloads = Spec{Kind: Auto, Source: "kfm.a.b", Key: "x|{/id}", Group: "/g", 
 
 const payload = `{ "id": "1|2", "g": "g", "at": "2025-12-04T12:00:00+01:00", "n": 1.0 }`
 
-// Build makes the same message from a payload and from the complete envelope of this
-// payload.
+// A line with only a payload, and a line with the complete envelope of the same payload,
+// give the same message.
 func TestKindsAgree(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

@@ -11,9 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity returns the dedupe key, the time and the event ID of an event, and leaves the
-// group empty. Flags such as --key are templates: they name the members of the event that
-// have these values.
+// identity returns the dedupe key, the time and the event ID of an event, without the
+// group. The values come from the members of the event that templates such as --key name.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

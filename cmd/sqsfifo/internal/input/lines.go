@@ -35,10 +35,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong wraps err in a [*LineError] with the line's file and number. If the file has not
-// one JSON object on each line, the error says so, and its text has a jq command that
-// rewrites the file. Wrong sees this in two cases: the line is an array, or line 1 begins
-// an object or array that ends on a later line.
+// Wrong wraps err in a [*LineError] with the line's file and number. If the line is an
+// array, or an object or array continues after line 1, the file does not have one JSON
+// object per line. The error then says so, with a jq command that rewrites the file.
 func (l Line) Wrong(err error) *LineError {
 	if way := l.wayOut(err); way != "" {
 		err = messageline.Reword(way, err)

@@ -66,7 +66,8 @@ var document = page.Document{
 	Connects: true,
 }
 
-// Handler serves the page and passes other requests to a server. Create it with [New].
+// Handler serves the page of a fake queue, and passes all other requests to the queue's
+// server. Create a Handler with [New].
 type Handler struct {
 	server *sqstest.Server
 	policy string
@@ -78,7 +79,7 @@ type Handler struct {
 	readers chan struct{} // semaphore: one element for each reader
 
 	// every is the shortest time between two reads of a queue. patience is the time limit
-	// for each write to an open page.
+	// for each write to a browser.
 	every, patience time.Duration
 }
 

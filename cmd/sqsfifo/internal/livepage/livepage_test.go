@@ -108,7 +108,7 @@ func TestForeignPages(t *testing.T) {
 		for _, header := range [][]string{
 			{"Origin", "https://evil.example"},
 			{"Origin", "http://127.0.0.1:3000"},
-			{"Origin", "http://localhost:9324"}, // the page's origin has another host name than the request
+			{"Origin", "http://localhost:9324"}, // a page from another host name than the request's
 			{"Origin", "null"},
 			{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"},
 			{"Sec-Fetch-Site", "same-site", "Content-Type", "application/json"},
@@ -234,7 +234,7 @@ func TestBlockedGroups(t *testing.T) {
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)
-	for i := range 1200 { // enough sends to make the queue forget deleted messages
+	for i := range 1200 { // after so many sends, the queue no longer remembers deleted messages
 		send(t, q, "g", fmt.Sprint(i), nil)
 		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL())})
 		require.NoError(t, err)
@@ -465,8 +465,8 @@ func TestRequestLog(t *testing.T) {
 	assert.Empty(t, list())
 }
 
-// While the request log is on, the fault "lost answer" still closes the connection without
-// an answer.
+// The fault "lost answer" closes the connection without an answer, also while the page
+// records requests.
 func TestFaultsWhileRequestsAreKept(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)

@@ -54,7 +54,7 @@ type suppressedWire struct {
 	ID           string          `json:"id"`
 	ContentBased bool            `json:"content_based"`
 	Lost         []string        `json:"lost,omitempty"`
-	Forgotten    bool            `json:"forgotten,omitempty"` // the queue has forgotten the text of the original
+	Forgotten    bool            `json:"forgotten,omitempty"` // the queue no longer has the text of the original
 	Original     rememberedWire  `json:"original"`
 	Body         page.Difference `json:"body"`
 	Attributes   []string        `json:"attributes,omitempty"`
@@ -197,7 +197,8 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(text) { // an error means that the queue was deleted after this call began
+	// An error means that the queue was deleted during this call.
+	if err != nil || answer.StatusCode != http.StatusOK || !json.Valid(text) {
 		return json.RawMessage("[]")
 	}
 	return text

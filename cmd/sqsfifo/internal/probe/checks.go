@@ -183,8 +183,8 @@ func (p *prober) otherGroup(ctx context.Context) error {
 	return nil
 }
 
-// hiddenPayload sends two bodies with the same explicit deduplication ID. SQS suppresses
-// the second one.
+// hiddenPayload sends two bodies with the same explicit deduplication ID, and expects
+// that SQS suppresses the second message.
 func (p *prober) hiddenPayload(ctx context.Context) error {
 	id := "sqsfifo-probe-" + p.report.Run
 	a, b, err := p.twice(ctx, message{name: "c", id: id}, message{name: "d", id: id})

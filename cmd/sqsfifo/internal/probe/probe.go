@@ -152,7 +152,6 @@ type message struct {
 	attributes map[string]types.MessageAttributeValue
 }
 
-// stored is the answer of SQS to a send: the message ID and the sequence number.
 type stored struct{ id, sequence string }
 
 // send sends a message. If the queue does not hash bodies and the message has no

@@ -212,7 +212,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#theme")
 	assert.Equal(t, "light", browsertest.Value[string](tab, "document.documentElement.dataset.theme"))
 
-	// At 1,280 pixels no text of the tiles or the header is cut.
+	// At a width of 1,280 pixels, all text of the tiles and the header is visible.
 	tab.Size(1280, 800)
 	cut := browsertest.Value[[]string](tab, `[...document.querySelectorAll("#tiles button, #tiles span, header button, header select, #legend span")].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline").map((e) => e.innerText)`)
 	assert.Empty(t, cut)
@@ -273,7 +273,7 @@ return at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.botto
 	}
 }
 
-// Two fingers zoom in. The times under the fingers stay under them.
+// When two fingers zoom in, each finger stays over the same time.
 func TestPinch(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Size(390, 844)

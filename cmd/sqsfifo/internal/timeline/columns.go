@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// columns stores the page's rows column by column. Each field of row has a separate byte
-// slice with the field's values of all rows, one after another. The numbers are varints of
-// package encoding/binary. Most numbers are differences to earlier rows, because small
-// numbers take few bytes. The page's data.js decodes the columns.
+// columns stores the rows of the page column by column: each byte slice has the values of
+// one field of row, for all rows. Numbers are varints (package encoding/binary). Most are
+// differences from earlier rows, because small numbers take few bytes. The page's data.js
+// decodes the columns.
 type columns struct {
 	count int
 	last  row

@@ -34,7 +34,7 @@ func (b *bins) add(at int64, k Kind) {
 type packedBins struct {
 	Start  int64    `json:"start"`
 	Width  int64    `json:"width"`
-	Counts []string `json:"counts"` // for each kind, the counts of all intervals as base64 of uvarints
+	Counts []string `json:"counts"` // for each kind of message, one count per time interval: uvarints in base64
 }
 
 func (b *bins) pack() packedBins {

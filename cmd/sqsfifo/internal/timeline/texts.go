@@ -9,11 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text has the log lines from which the caller reads the body and attributes for a
-// finding. own is the line of the finding's message. other is the line of the related
-// message: the original of a suppressed message, otherwise the earlier message with the
-// same dedupe key. The recorder stores these places instead of the bodies (see
-// [Recorder.Wanted]).
+// text has the log lines from which the caller reads bodies and attributes (see
+// [Recorder.Wanted]). own is the line of a finding's message. other is the line of the
+// related message: the original of a suppressed message, or an earlier message with the
+// same dedupe key.
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
@@ -39,8 +38,8 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// packedText is the text of one finding in the page's data. With is the related message's
-// number, or 0.
+// packedText is the text of one finding in the page's data. The field With is the number
+// of the related message, or 0.
 type packedText struct {
 	Number     int             `json:"number"`
 	With       int             `json:"with"`

@@ -33,8 +33,8 @@ const (
 	MaxGroups   = 100_000
 )
 
-// Place is a line of a file. Replay is 0 for a message of the log itself, and for a later
-// replayed copy the number of the replay, from 1.
+// Place is a line of a log file. If simulate also replays the log, a line has several
+// messages: Replay is 0 for the original, and 1 for its copy in the first replay.
 type Place struct {
 	File, Replay, Line int32
 }
@@ -67,8 +67,8 @@ const (
 // of all findings.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
-// KindOf returns the kind of a message with outcome o. replayed is true if the message was
-// sent in a replay: with the flag --replay, simulate sends the whole log once more.
+// KindOf returns the kind of a message with outcome o. The parameter replayed is true if
+// the message was sent in a replay, which sends the whole log once more (flag --replay).
 func KindOf(o sqstest.Outcome, replayed bool) Kind {
 	switch {
 	case len(o.Lost) > 0:
@@ -127,9 +127,9 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. A later finding may be a duplicate of
-// this message or have its dedupe key; the page then shows both messages. place is the
-// file and line of the recent message.
+// recentMessage is a message of the last minutes. The page shows it with a later finding
+// that is its duplicate or has its dedupe key. place is the file and line of the recent
+// message.
 type recentMessage struct {
 	at    int64
 	group uint32

@@ -58,7 +58,6 @@ type packCause struct {
 	Count int    `json:"count"`
 }
 
-// interval is the deduplication interval of SQS.
 const interval = window.Interval
 
 // Write writes the page. The recorder accepts more messages afterwards.
@@ -96,8 +95,8 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 
 // keptRows returns the findings and their related messages, each message once, by number.
 func (r *Recorder) keptRows() *columns {
-	// A finding related to another finding has two rows. Its finding row sorts first, and
-	// only this row stays.
+	// A finding that is also related to another finding has two rows. The row of the
+	// finding sorts first; the other row is removed.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})
