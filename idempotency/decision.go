@@ -20,9 +20,8 @@ const (
 	Renewed
 
 	// Reclaimed: the claim was granted after another claimant's lease had ended. The
-	// operation may have taken effect already. It may run again, either before
-	// [Record.ResendUntil], when a second run is safe, or at the claimant's request by
-	// [Claim.Resend].
+	// operation may have taken effect already. A second run is safe (before
+	// [Record.ResendUntil]), or the claimant asked for it ([Claim.Resend]).
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.

@@ -79,7 +79,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		effect := false // an attempt took effect, and the record does not know it
+		effect := false // an attempt took effect; the record does not show this
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -122,7 +122,8 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			// A release would deny the effect, which only this claim can have had.
+			// If Prior.Status is not Running, only this claim can have had the effect.
+			// Releasing the claim would then be wrong.
 			case 1:
 				if effect && r.Prior.Status != idempotency.Running {
 					continue

@@ -7,9 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// Suspendable gives g a clock for tests. Each call of the returned function makes this
-// clock show that the machine was suspended for d: the suspension advances the clock by d
-// at once.
+// Suspendable gives g a clock for tests. Each call of the returned function advances this
+// clock by d at once, like a suspension of the machine.
 func Suspendable(g *Guard) (suspend func(time.Duration)) {
 	start, asleep := time.Now(), new(atomic.Int64)
 	g.clock = clock.Simulated(func() clock.Reading {

@@ -135,11 +135,10 @@ func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extend
 // or the zero Record if the store has none. Finish is the only definition of the rules
 // for endings, as [Decide] is for claims.
 //
-// Finish returns a [*StaleClaimError] and the record found, if the store has granted a
-// later claim of the key, or if the claim already ended in another way. If the claim
-// already ended in this way, for example because the caller did not get the answer and
-// repeats the call, Finish returns the record found and nil. In these cases the returned
-// record differs from found only in ReadAt.
+// Finish returns a [*StaleClaimError] if the store has granted a later claim of the key,
+// or if the claim already has another ending. Finish returns nil if the claim already has
+// the ending t, for example because the caller did not get the answer and repeats the
+// call. In these cases the returned record differs from found only in ReadAt.
 //
 // A claim can be ended after its lease, too, until another claimant is granted a claim.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {

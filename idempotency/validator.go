@@ -114,8 +114,8 @@ type Judgement struct {
 	DuplicateDetected bool
 	Dataset           Dataset
 
-	// Drift: the store has a run with the same key whose dataset had another
-	// ArtifactChecksum than this dataset.
+	// Drift: a recorded run has the same key, but its dataset had another
+	// ArtifactChecksum.
 	Drift bool
 
 	// FirstSeen is Record.Created: the time of the key's first claim, or of the first
@@ -147,9 +147,8 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judg
 	return v.judgement(r, out), out.Err(r.Key)
 }
 
-// Run executes f, unless a run with this dataset's key has already succeeded: then f is
-// not executed, and the result is the stored one. Otherwise Run behaves like
-// [Guard.Do].
+// Run executes f, unless a run with this dataset's key has already succeeded. In that
+// case the result is the stored one. Otherwise Run behaves like [Guard.Do].
 func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Judgement, Answer, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

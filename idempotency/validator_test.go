@@ -135,8 +135,8 @@ func TestValidatorViolations(t *testing.T) {
 	}
 }
 
-// NewValidator refuses a policy with a finite TTL: records would then expire and their
-// keys be deleted, but keys of pipeline runs must be kept forever.
+// NewValidator refuses a policy with a finite TTL, because keys of pipeline runs must be
+// kept forever.
 func TestValidatorNeedsForever(t *testing.T) {
 	policy := newPolicy(t, nil)
 	_, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})

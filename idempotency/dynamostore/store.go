@@ -168,9 +168,9 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adds the slack to a claim's lease, against early takeovers by clients with
-// clocks ahead. It subtracts the slack from ResendFor, against late second runs by
-// clients with clocks behind.
+// slacken adds the slack to a claim's lease: a client whose clock is ahead must not take
+// over early. It subtracts the slack from ResendFor: a client whose clock is behind must
+// not run the operation again too late.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -179,9 +179,8 @@ func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
-// longer returns the lease plus the slack. A lease of less than a millisecond stays as it
-// is, so that Ending.Check refuses it. A lease that would exceed Forever also stays as it
-// is.
+// longer returns the lease plus the slack. It does not change a lease of less than a
+// millisecond, which Ending.Check refuses, and a lease that would exceed Forever.
 func (s *Store) longer(lease time.Duration) time.Duration {
 	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
 		return lease
@@ -267,9 +266,9 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// An earlier put of this call was refused, but may have ended the claim:
-			// DynamoDB refuses the SDK's repetition of a put after a lost answer. Another
-			// claim may have been granted since.
+			// An earlier put of this call may have ended the claim, although DynamoDB
+			// reported a refusal: after a lost answer the SDK repeats the put, and
+			// DynamoDB refuses the repetition.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -324,8 +323,8 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is the length of a bucket: the first bits of a key's ID. Each bucket has a
-// fence counter, and its fences end with the bucket, so fences of different counters
+// bucketBits is the number of key ID bits that choose a bucket. Each bucket has a fence
+// counter. The lowest bits of a fence are the bucket, so fences of different buckets
 // differ.
 const bucketBits = 12
 

@@ -37,7 +37,7 @@ type answerHead struct {
 func (a answer) encode() ([]byte, error) {
 	head := answerHead{Format: answerFormat, Status: a.status, Length: a.length, Retained: a.retained, Header: map[string][][]byte{}}
 	for name, values := range a.header {
-		raw := make([][]byte, len(values)) // never nil: net/http treats a header without values unlike an absent one
+		raw := make([][]byte, len(values)) // never nil: for net/http, a header without values is not an absent header
 		for i, v := range values {
 			raw[i] = []byte(v)
 		}

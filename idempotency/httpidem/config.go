@@ -14,7 +14,7 @@ import (
 // Defaults of [Config] and [Limits].
 const (
 	DefaultOperation    = "http.request"
-	DefaultLease        = time.Minute // of the default Policy; its TTL is 24 hours (idempotency.TTLRequest)
+	DefaultLease        = time.Minute // lease of the default Policy, which has a TTL of 24 hours (idempotency.TTLRequest)
 	DefaultRequestBody  = 1 << 20
 	DefaultResponseBody = 64 << 10
 	DefaultBuffered     = 64 << 20
@@ -66,8 +66,8 @@ type Config struct {
 // headers. The zero value follows the IETF draft.
 type Rules struct {
 	// Required reports whether a request without a key is refused with 400. Otherwise the
-	// request runs unprotected. Required is not called for safe methods. The default is
-	// true for every method except PUT and DELETE, which are already idempotent.
+	// request runs unprotected. Required is not called for safe methods. If Required is
+	// nil, all methods need a key except PUT and DELETE, which are already idempotent.
 	Required func(*http.Request) bool
 
 	// OtherPayload is the status of the answer if the key was used before for another

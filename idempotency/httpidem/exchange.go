@@ -119,8 +119,8 @@ func (e *exchange) refuse(p problem, err error) error {
 	return err
 }
 
-// withFreshBody returns the request with the given context and an unread body of the same
-// bytes.
+// withFreshBody returns the request with the given context and an unread copy of the
+// body.
 func (e *exchange) withFreshBody(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(e.request.data)), int64(len(e.request.data)), nil

@@ -102,9 +102,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// An answer above the limit reaches the first client completely if memory is free. Later
-// requests with the same key get the status of this answer, and a NotRetained document as
-// the body.
+// If memory is free, the first client gets the complete answer, although it exceeds the
+// limit. Later requests with the same key get its status and a NotRetained document.
 func TestAnswerBeyondTheBound(t *testing.T) {
 	small := &smallStore{Store: new(idempotency.Memory), limit: 400 << 10}
 	for _, tc := range []struct {

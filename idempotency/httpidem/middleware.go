@@ -78,8 +78,8 @@ func (e *exchange) claimAndRun() error {
 			return e.refuse(storeUnavailable, err)
 		}
 	}
-	// This deferred call runs before cancel, because some transactions end with ctx, and
-	// a transaction must still be open to be rolled back.
+	// This deferred call runs before cancel: some transactions end with ctx, and only an
+	// open transaction can be rolled back.
 	defer func() { _ = e.session.rollBack() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {

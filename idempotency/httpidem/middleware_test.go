@@ -197,8 +197,8 @@ func TestHeadersFilteredAtReplay(t *testing.T) {
 	}
 }
 
-// A request that differs from its key's first request in a part covered by the
-// fingerprint is a conflict. Other differences have no effect.
+// A request conflicts with the first request of its key if a part covered by the
+// fingerprint differs. Other differences have no effect.
 func TestFingerprint(t *testing.T) {
 	method := func(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 	type option = func(*http.Request)

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// Safe methods pass with and without a key. Other methods need a key, except idempotent
-// methods and methods excepted by the configuration.
+// Requests with a safe method pass with and without a key. Other requests need a key,
+// except for idempotent methods and for exceptions in the configuration.
 func TestMethods(t *testing.T) {
 	var seen http.ResponseWriter
 	direct := func(w http.ResponseWriter, _ *http.Request) { seen = w }

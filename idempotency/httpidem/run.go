@@ -96,8 +96,8 @@ type Transaction interface {
 	Rollback() error
 }
 
-// session is one request's idempotency.Store, for its Guard. It passes calls to the
-// transaction with Config.Begin, and otherwise to the embedded Store.
+// session is the idempotency.Store of one request. With Config.Begin it passes calls to
+// the transaction, otherwise to the embedded Store.
 type session struct {
 	idempotency.Store
 	tx             Transaction
@@ -118,8 +118,8 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 }
 
 // Finish implements idempotency.Store. In a transaction, Finish stores a result and
-// commits. If the ending has no result, Finish does nothing in a transaction, and
-// rollBack() later rolls the transaction back.
+// commits. An ending without a result has no effect there: rollBack() later rolls the
+// transaction back.
 //
 // If the store refuses a result of at most idempotency.MaxResponse bytes as too large,
 // Finish tries once more with the smaller result that s.smaller returns.
@@ -132,8 +132,8 @@ func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency
 		s.finishErr = s.Store.Finish(ctx, ref, t)
 		return s.finishErr
 	case s.completeCalled:
-		// Guard repeats an unconfirmed Finish. A commit cannot be repeated, so return its
-		// first error again.
+		// Guard may call Finish again after an ambiguous error. A commit cannot be
+		// repeated: return the error of the first commit.
 		return s.completeErr
 	}
 	complete := func(r idempotency.Result) error {

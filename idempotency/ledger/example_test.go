@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// An auditor needs two things only: a file written by Export of package sqlstore, and the
-// head of its last seal (the seal's number and hash), which was logged when the seal was
-// written.
+// An auditor needs only a file written by Export of package sqlstore, and the head of its
+// last seal (number and hash), logged when the seal was written.
 func ExampleVerify() {
 	file, err := os.ReadFile("testdata/ledger.jsonl")
 	if err != nil {

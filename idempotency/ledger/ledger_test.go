@@ -30,7 +30,8 @@ func entry(seq int64) ledger.Entry {
 	return e
 }
 
-// build returns a ledger's lines, with one seal per count: the number of its entries.
+// build returns the lines of a ledger. Each element of counts is the number of entries of
+// one seal.
 func build(counts ...int) (lines []ledger.Line) {
 	seq := int64(1)
 	var last ledger.Seal

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind classifies a fault of a ledger, as far as Verify can tell.
+// Kind is the kind of a fault in a ledger.
 type Kind uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the entry, in a sealed part of the ledger, occurs twice or is missing in
-	// the seal's list.
+	// Inserted: an entry in a sealed part of the ledger is not in the seal's list, or
+	// occurs twice.
 	Inserted
 
 	// Swapped: the entry occupies the place of another entry.
@@ -36,9 +36,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// TamperError names the first faulty entry or seal. If later hashes were recomputed to
-// hide an edit, the error names the first mismatch: the edit itself or the seal after the
-// edit.
+// TamperError names the first faulty entry or seal. An edit may be hidden by recomputing
+// later hashes; the error then names the edit or the seal after the edit.
 type TamperError struct {
 	Kind Kind
 

@@ -270,8 +270,8 @@ func (v *verifier) mismatch(i int) *TamperError {
 	}
 }
 
-// compareKeptHeads compares the kept head of the last checked seal, if any, with the head
-// found. It drops the kept heads of this and earlier seals.
+// compareKeptHeads compares the last checked seal with the kept head of the same number,
+// if any. It drops the kept heads of this and earlier seals.
 func (v *verifier) compareKeptHeads(line int) {
 	for len(v.keptHeads) > 0 && v.keptHeads[0].N <= v.report.Head.N {
 		switch a := v.keptHeads[0]; {

@@ -31,8 +31,7 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw keeps a time read from the bucket's server, if the time is larger than the largest
-// so far.
+// saw keeps the time at, read from the bucket's server, if it is the largest so far.
 func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
 
 // watchClocks finds out whether one clock record (a Redis hash with the largest time)

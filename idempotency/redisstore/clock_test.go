@@ -12,11 +12,9 @@ import (
 )
 
 // The server's clock is set back while operations are in progress, so the time since
-// their first attempts is unknown. The operations are unresolved from then on, even after
-// the clock has caught up. Their claimants can still finish them. Operations with
-// ResendFor Forever, and operations claimed later, are not affected. The test has three
-// cases: the same store before and after, a store opened after the clock was set back,
-// and a store that detects steps separately for each bucket of keys, as in a cluster.
+// their first attempts is unknown. These operations are unresolved from then on, even
+// after the clock has caught up. Their claimants can still finish them. Operations with
+// ResendFor Forever, and operations claimed later, are not affected.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -89,8 +87,8 @@ func TestClockSetBack(t *testing.T) {
 				t.Error("the record does not say why it is unresolved")
 			}
 			claim(t, s, again(always), idempotency.Reclaimed)
-			// In a cluster, the first claim in each bucket of keys after the step detects
-			// it. This claim is the first in its bucket.
+			// In a cluster, each bucket of keys detects the clock step at the bucket's
+			// next claim. This claim is the first in its bucket.
 			claim(t, s, again(recent), idempotency.InProgress)
 			later := short("later")
 			first := claim(t, s, later, idempotency.New)
@@ -107,8 +105,8 @@ func TestClockSetBack(t *testing.T) {
 			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
 				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
 			}
-			// The lease of the key "recent" ends. If the clock had not been set back, the
-			// operation could now run again.
+			// The lease of the key "recent" ends. Without the clock step, a second run
+			// would now be allowed.
 			advance(8 * time.Minute)
 			claim(t, s, again(recent), idempotency.Unresolved)
 			resend := again(lost)

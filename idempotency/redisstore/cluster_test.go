@@ -81,8 +81,9 @@ func TestCluster(t *testing.T) {
 		}}
 	})
 
-	// All primaries of the cluster hold records, and no two primaries use the same fence.
-	// If a setting of only one primary may lose writes, Open reports it.
+	// Every primary of the cluster holds records, and fences differ between primaries.
+	// Open reports a setting that may lose writes, even if only one primary has this
+	// setting.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,8 @@ func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1]
 // braces chooses the server, and must be the bucket.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-// idOf returns the key ID at the end of a record's name, and whether there is one.
+// idOf returns the key ID at the end of a record's name. ok is false for a name without
+// an ID.
 func idOf(name string) (id idempotency.KeyID, ok bool) {
 	const digits, tag = 2 * len(id), bucketBits / 4
 	if len(name) < digits+2 {
@@ -78,10 +79,9 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer. The answer is a single word or a list. The list
-// has a word, the server's time, the fields of one record, and a last element: if the
-// script detected that the clock was set back, the largest time before that, and
-// otherwise "".
+// parseAnswer parses a script's answer: a single word or a list. The list has a word, the
+// server's time, the fields of one record, and a last element. The last element is "",
+// or, if the script detected that the clock was set back, the largest time before.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

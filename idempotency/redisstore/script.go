@@ -106,8 +106,7 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 type answer struct {
 	word   string
 	record idempotency.Record // with ReadAt
-	// stepped is the largest server time before the clock was set back, or zero without a
-	// step back.
+	// stepped is zero, or, if the clock was set back, the largest server time before.
 	stepped time.Time
 }
 

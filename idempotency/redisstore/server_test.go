@@ -130,9 +130,8 @@ func sharedServer(t testing.TB) *server {
 
 var prefixes atomic.Int64
 
-// newPrefix returns a new Config.Prefix. It has the special characters of Redis key
-// patterns, so that a test fails if the store passes its prefix to SCAN without escaping
-// them.
+// newPrefix returns a new Config.Prefix with the special characters of Redis patterns: a
+// test fails if the store does not escape the prefix for SCAN.
 func newPrefix() string { return fmt.Sprintf("t%d[*]?:", prefixes.Add(1)) }
 
 // newStore opens a store over the server. If c has no prefix, newStore sets a new one.

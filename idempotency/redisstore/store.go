@@ -107,7 +107,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin counts a running call. The caller ends the call with s.calls.Done.
+// begin adds a running call to s.calls. The caller must end it with s.calls.Done.
 func (s *Store) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -147,9 +147,8 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 }
 
 // enter waits for running claims with any of the tokens, then counts the tokens as
-// running until a call of leave. Without enter, a claim still on its way to the server
-// after its caller stopped waiting might arrive after the caller's next claim, or even
-// after the operation's end.
+// running until a call of leave. Otherwise a claim whose caller stopped waiting might
+// reach the server after the caller's next claim, or even after the operation's end.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -198,8 +197,8 @@ func (s *Store) running(tokens []idempotency.Token) <-chan struct{} {
 	return nil
 }
 
-// ambiguous wraps the error of a write. The driver repeats calls, so even an error answer
-// does not prove that nothing was written.
+// ambiguous wraps the error of a write. The driver may send a write several times, so an
+// error of the last attempt does not prove that nothing was written.
 func ambiguous(err error) error {
 	if err == nil || err == idempotency.ErrClosed {
 		return err

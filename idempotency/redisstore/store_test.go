@@ -152,8 +152,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A scan returns only its store's records, even if another store's prefix begins with
-// this prefix, or a prefix looks like a pattern.
+// A scan returns only the records of its store. The prefix of one store may begin with
+// the prefix of another store, or look like a pattern.
 func TestPrefixes(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -190,10 +190,9 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// The first attempt of an operation has an unknown outcome. The second claim ends with
-// FailedWith and ProvenForClaim: the second attempt had no effect. The operation stays in
-// doubt because of the first attempt. The second claim has ended: completing it later is
-// refused as stale.
+// The first attempt of an operation has an unknown outcome. The second attempt had no
+// effect (FailedWith and ProvenForClaim). The operation stays in doubt because of the
+// first attempt. Completing the second claim later is refused as stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

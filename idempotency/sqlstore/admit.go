@@ -7,12 +7,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims that Capacity and Quota allow. The parameter firsts has at
-// most one claim of each key; known has the states of the keys. For a claim that it
-// refuses, admit sets the field refused of the key's state. The states were read earlier
-// and may be outdated. Before it refuses a claim because of the quota, admit therefore
-// reads the key's record again: a claim that begins no new operation is allowed. If own
-// is true, the store began tx; otherwise a caller did.
+// admit returns the claims of firsts that Capacity and Quota allow. The parameter firsts
+// has at most one claim of each key; known has the states of the keys, which may be
+// outdated. For a refused claim, admit sets the field refused of the key's state. Before
+// admit refuses a claim because of the quota, it reads the key's record again: a claim
+// that begins no new operation is allowed. If own is true, the store began tx; otherwise
+// a caller did.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)

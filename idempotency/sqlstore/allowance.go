@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// allowances saves counting the unfinished operations of a scope in each transaction.
-// After a count, the store keeps an allowance for the scope: the number of operations
-// that it may begin before it counts again. The allowance is a sixteenth of the
-// operations that may still begin within the quota. It is valid for a second if it is at
-// least minAllowance; otherwise the store counts again in the next transaction, with one
-// exception.
+// allowances reduces counting of a scope's unfinished operations. After a count, the
+// store keeps an allowance for the scope: the number of operations that may begin before
+// the next count. The allowance is a sixteenth of the operations for which the quota has
+// room. An allowance of at least minAllowance is valid for a second. With a smaller one
+// the store counts again in the next transaction, with one exception.
 //
 // The exception is a scope with at least slowCount unfinished operations, because
-// counting them is slow (about 0.3 ms for 1,000). Its allowance may be smaller, and is
-// then valid for twenty times as long as the count took, at most a second. Counting thus
-// takes about 5 % of the time.
+// counting them is slow (about 0.3 ms for 1,000). A smaller allowance of this scope is
+// valid for twenty times as long as the count took, at most a second. Counting thus takes
+// about 5 % of the time.
 //
 // If a single store uses the database, the unfinished operations of a scope never exceed
-// the quota. Each further store may exceed it by a sixteenth of the quota, because the
-// store does not know what the others begin until it counts again.
+// the quota. Each further store adds at most a sixteenth of the quota: between two
+// counts, a store does not know what other stores begin.
 type allowances struct {
 	mu      sync.Mutex
 	byScope map[string]allowance
@@ -59,10 +58,10 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 	return n, true
 }
 
-// setAfterCount sets the allowance of a scope after a transaction counted the unfinished
-// operations of the scope. The parameter count is their number. After the claims of this
-// transaction, mayBegin further operations may begin within the quota. The parameter age
-// is the time from opening the store to the end of counting; took is the duration of
+// setAfterCount sets a scope's allowance after a transaction counted the scope's
+// unfinished operations. The result of counting is the parameter count. The quota has
+// room for mayBegin operations after the claims of this transaction. The parameter age is
+// the time from opening the store to the end of counting; took is the duration of
 // counting.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}

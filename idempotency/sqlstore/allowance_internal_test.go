@@ -10,9 +10,8 @@ import (
 )
 
 // Several stores begin and complete operations of one scope at random. With one store,
-// the unfinished operations never exceed the quota. Each further store may exceed it by a
-// sixteenth of the quota. A completed operation makes room even if another store began
-// it.
+// the unfinished operations never exceed the quota. Each further store adds at most a
+// sixteenth of the quota. An operation completed by another store makes room, too.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}

@@ -48,11 +48,11 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends is called after the clock was set back from the time seen to the time
-// now, both in microseconds. It clears ResendUntil in the records of all operations in
-// progress, so that a second run needs an operator's decision; a ResendUntil of Forever
-// stays. The remaining length of each lease stays as it was before the clock was set
-// back. revokeResends returns the number of all operations in progress.
+// revokeResends is called after the clock was set back. The parameter seen is the largest
+// time before, now is the current time, both in microseconds. revokeResends clears
+// ResendUntil in the records of all operations in progress, except if it is Forever: a
+// second run then needs an operator's decision. The remaining length of each lease does
+// not change. The result is the number of all operations in progress.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err

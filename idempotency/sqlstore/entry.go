@@ -67,9 +67,9 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads a ledger entry from a row. The row begins with columns for the
-// pointers in the parameter before, followed by the entry's time and the columns listed
-// in summaryColumns.
+// scanSummary reads a ledger entry from a row. It scans the first columns into the
+// pointers of the parameter before. Then follow the entry's time and the columns of
+// summaryColumns.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -110,9 +110,8 @@ func entryArgs(e ledger.Entry) []any {
 	}
 }
 
-// position is the full order of a ledger row: by epoch, then by ledger.Place with its
-// database transaction number. A new epoch begins when these numbers start again, for
-// example on another server.
+// position orders all ledger rows: by epoch, then by ledger.Place. A new epoch begins
+// when the database's transaction numbers start again, for example on another server.
 type position struct {
 	epoch int64
 	ledger.Place

@@ -23,7 +23,9 @@ const maxGroupBytes = 4 << 20
 type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
-	indexes  []int // index of each claim in the caller's batch; see renew()
+	// renewals are the claims to repeat: their claimant has the key, but another
+	// transaction had locked it; see renew()
+	indexes  []int
 	renewals []int // claims to repeat: current claimant, but key locked; see renew()
 	granted  bool  // a claim was granted and committed
 
@@ -136,8 +138,8 @@ func (s *Store) start() {
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
-		// Keep the connection between transactions: the pool has further connections for
-		// reads.
+		// Keep the connection for the next transaction. Reads use other connections of
+		// the pool.
 		conn.reuse = true
 	}
 	for {
@@ -227,9 +229,9 @@ type keyState struct {
 	refused idempotency.Decision
 }
 
-// write executes a group's calls and sets each outcome or error. It answers calls whose
-// claims need no write immediately. It returns the items of the other callers, who still
-// wait, and the database error.
+// write executes a group's calls and sets each outcome or error. Calls whose claims need
+// no write get their answer first. write returns the items of the callers who still wait,
+// and the database error.
 func (s *Store) write(group []*item, conn *connection) (waiting []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()

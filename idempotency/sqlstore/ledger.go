@@ -134,8 +134,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// Since l was opened, a store with a secret (Config.LedgerSecret) may have opened the
-	// database. From then on all entries must have hidden keys, and l cannot hide them.
+	// A store with a secret (Config.LedgerSecret) may have opened the database after l.
+	// New entries must then have hidden keys, and l has no secret to hide them.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -231,8 +231,8 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 // Lines yields the seals after the seal of the given head, each followed by its entries.
 // For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
 // [*ledger.TamperError]. Lines ends after any other error, including an invalid seal. On
-// SQLite a store seals entries when it writes them; if another program added entries
-// without a seal, the first of these is the last line.
+// SQLite a store seals entries when it writes them; an unsealed entry, added by another
+// program, is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)
@@ -328,8 +328,8 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, err
 }
 
-// yieldRows yields the entries of a seal between two positions. The first position is
-// included, the second is not.
+// yieldRows yields the entries of a seal from the position from, included, to the
+// position to, excluded.
 func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {

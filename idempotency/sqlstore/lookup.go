@@ -45,9 +45,9 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		// Remember the missing key, so that its claim writes without reading first. Do
-		// not remember it if Capacity is set: a full store refuses only keys without a
-		// row, so a claim must read first.
+		// Remember the missing key, so that its next claim writes without reading first.
+		// With Capacity a claim must read first: a full store refuses only keys without a
+		// row.
 		if !ok && s.config.Capacity == 0 {
 			s.missing.add(ids[i])
 		}

@@ -107,14 +107,14 @@ func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]
 		}
 		r := found[t.id]
 		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
-		// The record was read after the statement. If it allows an ending not made by the
-		// statement, another transaction had the key's lock: try again later.
+		// The statement did not make this ending, but the record, read later, allows the
+		// ending. So another transaction had the key's lock: try again later.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
 
-// kindOf returns the name that the statement postgresFinish uses for a kind of ending.
+// kindOf returns the name of an ending in the statement postgresFinish.
 func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"

@@ -76,10 +76,10 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row of table idempotency_sealer stays locked until the commit. If this process
-	// is suspended during the transaction, the lock keeps other sealers from working in
-	// between. If it is suspended between two transactions, another sealer may take over,
-	// and this statement finds no row.
+	// The row of table idempotency_sealer stays locked until the commit: while this
+	// process is suspended during the transaction, no other sealer works. After a
+	// suspension between two transactions another sealer may have the lease, and this
+	// statement finds no row.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -28,8 +28,8 @@ type row struct {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord scans one row. The row begins with columns for the pointers in the parameter
-// before, followed by the columns listed in the constant columns.
+// scanRecord scans one row. It scans the first columns into the pointers of the parameter
+// before. Then follow the columns listed in the constant columns.
 func scanRecord(s scanner, before ...any) (row, error) {
 	var (
 		r                                            idempotency.Record

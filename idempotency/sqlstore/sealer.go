@@ -75,9 +75,8 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals all entries up to the oldest open transaction: an entry waits for the end of
-// all transactions up to its own. Seal returns the head, or [ErrOtherSealer] if another
-// sealer has the lease.
+// Seal seals the entries of all transactions that began before the oldest open one. Seal
+// returns the head, or [ErrOtherSealer] if another sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)

@@ -165,9 +165,10 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete makes completions without reading the records first: one UPDATE for each
+// complete stores results without reading the records first, with one UPDATE for each
 // unfinished last claim of a key. It returns the indexes of all other endings. With a
-// ledger it makes none: a ledger entry needs data of the record.
+// ledger, complete only returns all indexes, because a ledger entry needs data of the
+// record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {
@@ -256,10 +257,9 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// brief returns ctx without its cancellation, because drivers may start a goroutine for
-// each statement with a cancelable context. Use brief for single-row statements after the
-// first write of a transaction: these statements never wait. The end of ctx still ends
-// the transaction.
+// brief returns ctx without its cancellation: for a cancelable context, drivers may start
+// a goroutine for each statement. Use brief only for single-row statements after a
+// transaction's first write, which never wait. The end of ctx still ends the transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

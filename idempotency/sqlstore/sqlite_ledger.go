@@ -23,7 +23,8 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	if err != nil {
 		return err
 	}
-	// An unsealed row added from outside does not stop the store; Verify reports the row.
+	// If another program added an unsealed row, the store continues after its number.
+	// Verify reports the row.
 	var seq int64
 	if err := tx.QueryRowContext(ctx, `SELECT max(coalesce(max(seq), 0) + 1, ?1) FROM idempotency_ledger`, last.End.Seq).Scan(&seq); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)

@@ -33,11 +33,10 @@ type Config struct {
 	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
 	// operations of the scope are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
-	// transactions may exceed Quota like Capacity. If several stores share the database,
-	// each store after the first may also exceed Quota by up to a sixteenth of Quota,
-	// because a store does not count the unfinished operations of a scope in each
-	// transaction. If a count leaves many operations within Quota, the store begins up to
-	// a sixteenth of these before it counts again, about a second later.
+	// transactions may exceed Quota like Capacity. Each further store on the same
+	// database may add a sixteenth of Quota: while Quota has much room for a scope, a
+	// store counts the scope's unfinished operations only about once a second, and begins
+	// up to a sixteenth of this room between two counts.
 	Quota int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -132,8 +131,8 @@ type engine interface {
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit ledger entries between two positions, possibly of several
-	// epochs. The first position is included, the second is not.
+	// rows returns up to limit ledger entries from the position from, included, to the
+	// position to, excluded. They may be of several epochs.
 	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
 
 	// unsealed returns up to limit ledger entries that should have a seal and have none.
@@ -179,9 +178,9 @@ type ended struct {
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
-// [*idempotency.InvalidError] for an invalid configuration, for a different schema, and
-// for settings under which acknowledged writes may be lost, unless the configuration
-// allows loss.
+// [*idempotency.InvalidError] for an invalid configuration and for a different schema.
+// Without Config.AllowLoss it also refuses settings under which acknowledged writes may
+// be lost.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Capacity < 0 || c.Quota < 0 || c.GroupTimeout < 0 {
 		return nil, wrong("Config", fmt.Sprintf("Capacity %d, Quota %d, GroupTimeout %v", c.Capacity, c.Quota, c.GroupTimeout), "want 0 or more")
@@ -427,7 +426,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// age returns the time since the store was opened.
 func (s *Store) age() time.Duration { return time.Since(s.opened) }
 
 // usable returns an error if the store is closed or ctx has ended.

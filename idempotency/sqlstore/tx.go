@@ -69,9 +69,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx makes the only claim in claims. If a current claimant renews its claim while
-// another transaction has the key's lock, claimInTx tries again until ctx ends:
-// InProgress would be wrong for the claimant's own operation.
+// claimInTx makes the only claim in claims. A claimant may renew a claim while another
+// transaction has the key's lock. claimInTx then tries again until ctx ends: InProgress
+// would be wrong for the claimant's own operation.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
