@@ -131,7 +131,6 @@ func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
 
-// withAddress returns an encodeFunc that calls f with the address of the value.
 func withAddress(f encodeFunc) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return f(e, out, v.Addr())
@@ -216,9 +215,9 @@ func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
-// encodeQuotedString writes a string with the tag option "string". The string is
-// encoded twice: the JSON text of the string becomes the content of a second JSON
-// string. The inner text also escapes <, >, &, U+2028 and U+2029, as in encoding/json.
+// encodeQuotedString writes a string with the tag option "string". The JSON text of the
+// string becomes the content of a second JSON string. The inner text also escapes <, >,
+// &, U+2028 and U+2029, as in encoding/json.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	s := v.String()
 	if at := invalidUTF8(s); at >= 0 {

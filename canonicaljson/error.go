@@ -42,9 +42,9 @@ var (
 	ErrNumberRange = errors.New("number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)")
 
 	// ErrInexactInteger: an integer outside ±(2^53-1), the range in which a double holds
-	// every integer. A Go integer outside this range is always refused. In a text, only the
-	// strict functions refuse such an integer, and only if its canonical form would denote
-	// another integer. The tag option "string" of encoding/json avoids the error.
+	// every integer. A Go integer outside this range is always refused. In a text, only
+	// the strict functions refuse the integer, and only if its canonical form would
+	// denote another integer. The tag option "string" of encoding/json avoids the error.
 	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
 	// ErrDepth: more than [MaxDepth] nested arrays and objects, or a Go value that

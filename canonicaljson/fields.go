@@ -172,10 +172,10 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField decides how the field sf of a struct appears in JSON. It returns a *field if
-// sf is a member. If sf is an embedded struct without a name in its tag, newField
-// returns the type of the struct, because the members of that struct replace sf. If
-// JSON leaves sf out, both results are nil.
+// newField decides how the field sf of a struct appears in JSON. For a member it returns
+// a *field. For an embedded struct without a name in its tag it returns the struct's
+// type, because the members of the embedded struct take the place of sf. If JSON leaves
+// sf out, both results are nil.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -281,7 +281,7 @@ func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 		return func(v reflect.Value) bool {
 			if !v.CanAddr() {
 				// IsZero has a pointer receiver, but v has no address. Call IsZero on a
-				// copy: it may write to its value.
+				// copy.
 				held := reflect.New(t).Elem()
 				held.Set(v)
 				v = held

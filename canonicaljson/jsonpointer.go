@@ -2,11 +2,11 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the value that starts at src[at]. If
-// no value starts there, it returns the pointer of the innermost value around src[at]. If
-// isName is true, src[at] is the opening quote of a duplicate name, and pointerAt returns
-// the pointer of the member with this name. The bytes src[:at] must be well formed; the
-// scanner has checked them.
+// pointerAt returns the JSON pointer (RFC 6901) of the value that starts at src[at], or
+// of the innermost value around src[at] if no value starts there. If isName is true,
+// src[at] is the opening quote of a duplicate name, and pointerAt returns the pointer of
+// the member with this name. The bytes src[:at] must be well formed; the scanner has
+// checked them.
 //
 // pointerAt runs only for errors, so the scanner need not track the current path.
 func pointerAt(src []byte, at int, isName bool) string {

@@ -35,8 +35,8 @@ func encodeRawMessage(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) 
 	return e.appendTextOf(v.Type(), out, v.Bytes(), "raw message")
 }
 
-// numberEncoder writes a json.Number; the zero value is 0. If quoted is true, the
-// literal is copied into quotes with its whole precision.
+// numberEncoder writes a json.Number; the zero value is 0. If quoted is true, it copies
+// the digits unrounded into quotes.
 func numberEncoder(quoted bool) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		number := []byte(v.String())

@@ -73,9 +73,9 @@ type literal struct {
 // into 32 bits.
 const maxPower = 1_600_000_000
 
-// read reads the number at start by the grammar of RFC 8259 section 6. If the number is
-// well formed, read returns -1; otherwise it returns the offset of the fault and what was
-// expected.
+// read reads the number at start by the grammar of RFC 8259 section 6. For a well-formed
+// number it returns -1, otherwise the offset of the fault and a description of the
+// expected bytes.
 func (l *literal) read(src []byte, start int) (int, string) {
 	i := start
 	if src[i] == '-' {
@@ -190,9 +190,9 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Different decimals of at most 15 digits never round to the same double. The literal
-	// thus has its double's shortest digits, apart from zeros at the end of the fraction,
-	// which must be dropped.
+	// Different decimals of at most 15 digits never round to the same double. The digits
+	// of the literal are thus the shortest for its double, after zeros at the end of the
+	// fraction are dropped.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))

@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNumberText compares the texts of more than a million doubles with the definition
-// in ECMA-262 (Number::toString), in exact integer arithmetic and so independently of
-// strconv.
+// TestNumberText compares the texts of more than a million doubles with the definition in
+// ECMA-262 (Number::toString). It uses exact integer arithmetic instead of strconv.
 func TestNumberText(t *testing.T) {
 	count := 0
 	judge := newNumberJudge()

@@ -294,9 +294,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o is the last object in the span that must be sorted. Write first the text
-			// after o, then the closing brace of o. The loop below writes the members of o,
-			// from the last to the first.
+			// o is the last object to sort in the span. Write the text after o first,
+			// then the closing brace of o. The loop below writes the members of o, from
+			// the last to the first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -103,8 +103,8 @@ func writtenOtherwise(r *rand.Rand, name string) string {
 	return b.String()
 }
 
-// TestMovingNestedObjects canonicalises random trees with the members of each object in
-// random order. Each result must equal the canonical text of its tree.
+// TestMovingNestedObjects writes random trees as text, with the members of each object in
+// random order. Canonicalize must return the canonical text of the tree.
 func TestMovingNestedObjects(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 2))
 	for range 3_000 {
@@ -234,9 +234,8 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// enough returns how often to repeat the work so that it takes two
-			// milliseconds. The resolution of the clock and other programs then hardly
-			// matter.
+			// enough returns the number of repetitions that take two milliseconds. In
+			// this time the clock's resolution and other programs hardly matter.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processTime returns the processor time that the process has used. It does not grow
-// while the process waits for a processor.
+// processTime returns the processor time used by the process. Time spent waiting for a
+// processor does not count.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -30,9 +30,8 @@ type badText string
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
 // Tests embed several of these structs in one outer struct, by unexported names. At least
-// two of the embedded structs have MarshalJSON, or at least two have MarshalText. Go does
-// not promote a method that two embedded structs have, so the outer struct itself has
-// neither method.
+// two of them have the same method, MarshalJSON or MarshalText. Go promotes no method
+// that two embedded structs have, so the outer struct has neither method.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

@@ -21,7 +21,7 @@ import (
 // right order.
 type scanner struct {
 	src     []byte
-	out     []byte // the output so far: src[:pending], normalised
+	out     []byte // the canonical copy of src[:pending], with members in the order of src
 	pending int    // offset in src of the first pending byte
 	// shift is added to the offset of a pending byte in src to get its offset in the
 	// normalised text.
@@ -29,7 +29,7 @@ type scanner struct {
 
 	frames   []frame  // the open arrays and objects
 	members  []member // the members of the open objects
-	unsorted []object // objects whose members must be sorted, ordered by the ends of the objects
+	unsorted []object // objects with members to sort, in the order of the objects' ends
 	// sortedMembers has the members of all objects in unsorted, one object after another,
 	// sorted by name within each object.
 	sortedMembers []span
@@ -42,8 +42,8 @@ type scanner struct {
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first difference
 	differ bool // a difference was found
-	// levels is the number of arrays and objects around a text inside a Go value, such as
-	// a json.RawMessage in a struct, and otherwise 0.
+	// levels is the number of arrays and objects around the text. It is 0 unless the text
+	// is inside a Go value, such as a json.RawMessage in a struct.
 	levels int
 	fault  fault // the broken rule
 
@@ -51,8 +51,8 @@ type scanner struct {
 }
 
 // frame is an open array or object. The variables base and kind of the function scan
-// describe the innermost open array or object. At an opening bracket, scan saves their
-// values in the new frame. At the closing bracket, it restores them.
+// describe the innermost frame. An opening bracket saves both values in the new frame,
+// and the closing bracket restores them.
 type frame struct {
 	at    uint32 // offset of the array or object in the normalised text
 	first uint32 // scanner.unsorted[first] is the first object to sort inside the frame, if any

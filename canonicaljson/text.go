@@ -83,7 +83,6 @@ func canonicalize(src []byte, strict bool) ([]byte, error) {
 // resultLen returns the length of the canonical form.
 func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.pending }
 
-// appendResult appends the canonical form of the scanned text.
 func (s *scanner) appendResult(dst []byte) []byte {
 	pending := s.src[s.pending:s.pendingEnd()]
 	if len(s.unsorted) == 0 {
@@ -109,9 +108,9 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // later calls, so that one large text does not occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is the longest text, in bytes, after which the method free does not compute
-// the size of the buffers: at most 40 bytes for each byte of text, far below
-// maxKeptBytes.
+// smallText is the longest text in bytes for which the method free does not compute the
+// size of the buffers. Each byte of text needs at most 40 bytes of buffers, so the sum is
+// far below maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

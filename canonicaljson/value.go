@@ -71,8 +71,8 @@ type encoder struct {
 	// quoted is a buffer for strings with the tag option "string": it holds the first of
 	// two encodings.
 	quoted []byte
-	// entries is a stack of map entries: for each map around the current value, all
-	// entries of the map.
+	// entries is a stack. It holds all entries of each map that contains the current
+	// value.
 	entries []entry
 }
 
@@ -81,10 +81,10 @@ type encoder struct {
 const maxIndirections = 4 * MaxDepth
 
 // uncheckedDepth is the depth at which the encoder begins to search for values that
-// contain themselves. The depth is the number of arrays, objects, pointers and interfaces
-// around a value. From there on, the encoder compares each pointer, slice and map with
-// those that contain it, so it refuses a value that contains itself long before its text
-// fills the memory. Values of ordinary depth avoid the cost of this search.
+// contain themselves. The depth of a value is the number of arrays, objects, pointers and
+// interfaces around it. At a greater depth the encoder compares each pointer, slice and
+// map with those around it. It thus refuses a value that contains itself long before the
+// text fills the memory, and values of ordinary depth cost no search.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.

@@ -29,9 +29,8 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// A queue with Config.DiscardDeleted does not forget deleted messages, suppressions and
-	// receipt handles at once. These limits bound the memory that they use until the queue
-	// forgets them.
+	// A queue with Config.DiscardDeleted keeps deleted messages, suppressions and receipt
+	// handles for a while. These limits bound the memory of such data.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000
@@ -75,8 +74,8 @@ func (s *Server) SetBounds(b Bounds) {
 	}
 }
 
-// countIn makes the queue count its messages in u from now on. It subtracts them from the
-// previous counter of the queue and adds them to u.
+// countIn moves the count of the queue's messages from the previous counter to u. From
+// now on the queue counts its messages in u.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

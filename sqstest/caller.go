@@ -36,9 +36,8 @@ func withCaller(r *http.Request) context.Context {
 	})
 }
 
-// baseOf returns the address of the server as used by the client. The URLs of queues
-// begin with this address. If an SDK uses a queue's URL as endpoint, its requests
-// therefore reach this server.
+// baseOf returns the server's address as used by the client. The URLs of queues begin
+// with this address, so an SDK that uses a queue's URL as endpoint reaches this server.
 func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {

@@ -31,8 +31,8 @@ func accepted(t *testing.T, q *sqstest.Queue) time.Time {
 	return all[len(all)-1].AcceptedAt
 }
 
-// However often a test advances the queue's clock, its offset does not overflow. An
-// overflow would set the clock back.
+// The offset of the clock does not overflow, even after many large advances. An overflow
+// would set the clock back.
 func TestClockStopsBeforeItOverflows(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	s := sqstest.NewServer(q)

@@ -19,11 +19,12 @@ type DeduplicationScope string
 
 // The two scopes, spelled like the values of AWS's attribute DeduplicationScope.
 const (
-	// ScopeQueue: one window for the whole queue. An ID sent earlier to another group
-	// is suppressed (F-006).
+	// ScopeQueue: one deduplication window for the whole queue. An ID sent earlier to
+	// another group is suppressed (F-006).
 	ScopeQueue DeduplicationScope = "queue"
 
-	// ScopeMessageGroup: a window for each pair of group and ID (F-030, F-032).
+	// ScopeMessageGroup: a deduplication window for each pair of message group and ID
+	// (F-030, F-032).
 	ScopeMessageGroup DeduplicationScope = "messageGroup"
 )
 
@@ -103,9 +104,9 @@ type Config struct {
 	// recorded answers of AWS show which of the two AWS does (F-020).
 	DuplicateRestartsInterval bool
 
-	// ContentsRefuseBatch refuses the whole batch if the contents of one entry have a
-	// fault, such as a forbidden character. By default only the entry fails, as in
-	// recorded answers of AWS for standard queues (F-058, F-059).
+	// ContentsRefuseBatch makes a fault in the contents of one entry, such as a forbidden
+	// character, refuse the whole batch. By default only the entry fails, as in recorded
+	// answers of AWS for standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute DeduplicationScope

@@ -57,8 +57,8 @@ type faultWire struct {
 	// On is an element of callNames; empty means "send".
 	On string `json:"on,omitempty"`
 
-	// Calls is the number of affected calls, by default 1. If Rate is set instead, each
-	// call has the fault with the probability Rate, and Seed decides which calls.
+	// Calls is the number of affected calls, by default 1. With Rate, each call has the
+	// fault with the probability Rate instead, and Seed seeds the random choice.
 	Calls int     `json:"calls,omitempty"`
 	Rate  float64 `json:"rate,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"`

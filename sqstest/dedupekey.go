@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// dedupeKeyOf returns the dedupe_key of a body, or "" unless the body is a JSON object
-// with this member. It scans bodies in the form of envelopes and leaves all others to
-// encoding/json, which takes ten times as long.
+// dedupeKeyOf returns the string dedupe_key of a JSON object, or "" for every other body.
+// It scans a body in the form of an envelope itself. Other bodies go to encoding/json,
+// which takes ten times as long.
 func dedupeKeyOf(body string) string {
 	if !strings.Contains(body, `"dedupe_key"`) {
 		return ""

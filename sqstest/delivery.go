@@ -56,10 +56,10 @@ type message struct {
 	handles        []string // issued handles, forgotten with the message
 }
 
-// group holds the messages of a message group that were not deleted, in order. In a
-// standard queue each message is a separate group. Only the first message decides
-// whether the group can deliver: a receive starts with the first message and stops at
-// the first hidden message (F-091).
+// group holds the undeleted messages of a message group, in order. In a standard queue
+// each message has a separate group. A receive takes messages from the front of a group
+// and stops at the first hidden message (F-091). A group with a hidden first message thus
+// delivers nothing.
 type group struct {
 	head, tail *message
 	count      int // undeleted messages
@@ -75,11 +75,11 @@ type delivery struct {
 	live   int                   // number of undeleted messages
 	// liveBytes is the size of the undeleted messages.
 	liveBytes int64
-	delayed   int // number of messages in the heap hidden that are delayed, not in flight
+	delayed   int // number of delayed messages in the heap hidden; the others are in flight
 
 	// rotates is true in a FIFO queue: a message that becomes visible again gets a new
-	// turn, after the turns of all other messages, so groups already waiting are served
-	// first. In a standard queue the message keeps its turn (F-140).
+	// turn, after all other messages, so waiting groups are served first. In a standard
+	// queue the message keeps its turn (F-140).
 	rotates bool
 	turns   uint64 // last assigned turn
 	hides   uint64 // last assigned hideCount
@@ -90,9 +90,9 @@ type delivery struct {
 
 	aging indexedHeap[*message] // undeleted messages; the next to expire on top
 
-	// receipts has every receipt handle that the queue issued, because AWS answers
-	// differently to expired and to unknown handles (F-098, F-107). With
-	// Config.DiscardDeleted the handles of deleted messages are forgotten.
+	// receipts has every receipt handle that the queue issued: AWS answers differently to
+	// an expired handle and an unknown handle (F-098, F-107). With Config.DiscardDeleted
+	// the handles of deleted messages are dropped.
 	receipts map[string]receipt
 
 	waiters
@@ -129,8 +129,8 @@ func newDelivery(fifo bool) delivery {
 	}
 }
 
-// enqueue appends a new message to its group. If the queue has no order, enqueue makes
-// a separate group for the message.
+// enqueue appends a new message to its group. If ordered is false, enqueue makes a
+// separate group for the message.
 func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, ordered bool) {
 	var g *group
 	if ordered {
@@ -180,8 +180,8 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// moveToBack gives m a new turn if the field rotates is set, so that m is served after
-// all other messages. It is called when the visibility timeout of a receive of m ends.
+// moveToBack gives m a new turn if d.rotates is set. All other messages are then served
+// before m. It is called when a visibility timeout of m ends.
 func (d *delivery) moveToBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
@@ -237,8 +237,8 @@ func (d *delivery) clear() {
 	d.wake()
 }
 
-// updateReady adds the group to the heap ready if the first message of the group is
-// visible, and removes the group otherwise.
+// updateReady adds the group to the heap ready if its first message is visible. Otherwise
+// it removes the group from the heap.
 func (d *delivery) updateReady(g *group) {
 	ready := g.head != nil && g.head.hiddenIndex == notInHeap
 	switch {

@@ -10,9 +10,9 @@ import (
 )
 
 // Package sqstest depends only on the standard library, the AWS SDK, google/uuid, and two
-// parts of this module: internal packages and package idempotency. Tests in other modules
-// import sqstest, so each dependency of sqstest is also a dependency of these modules.
-// The compliance suite also needs package lint, and is therefore a separate package.
+// parts of this module: internal packages and package idempotency. Modules whose tests
+// import sqstest get the same dependencies. The compliance suite needs package lint too,
+// and is therefore a separate package.
 func TestDependencies(t *testing.T) {
 	const module = "github.com/kansas-frontier-matrix/sqsfifo"
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every fact in FACTS.md has a test with its number in the name, a recorded vector, or an
-// entry under the facts not implemented. No test names a fact absent from FACTS.md.
+// Every fact in FACTS.md has a test with its number in the name, has a recorded vector,
+// or is listed as not implemented. No test names a fact absent from FACTS.md.
 func TestFacts(t *testing.T) {
 	doc, err := os.ReadFile("FACTS.md")
 	require.NoError(t, err)

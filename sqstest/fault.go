@@ -80,7 +80,7 @@ func ResetConnection() Fault {
 }
 
 // TruncateAnswer lets the queue do the call and breaks the connection in the middle of
-// the answer's body. The sender gets a status without a result.
+// the answer's body. The sender gets the status of the answer and half of the body.
 func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
 // DelayAnswer lets the queue do the call and delays the answer by d, in real or, inside
@@ -129,12 +129,12 @@ type scripted struct {
 // faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject applies the fault f to the next calls to the queue, as many as the argument calls
-// says. These calls are SendMessage and SendMessageBatch, over HTTP or by a method of
-// [Queue], or the calls given to [Fault.On]. Faults wait in a script in the order of the
-// Injects, one step for each call, and each call takes the next step. After the last step
-// calls pass again. Receives, deletes and changes of visibility have separate scripts. An
-// SDK client with a retryer takes a step for each attempt. A count below one adds nothing.
+// Inject adds the fault f to the queue's script for the given number of calls. Each call
+// takes the next fault of the script; after the last one calls pass again. The calls are
+// SendMessage and SendMessageBatch, over HTTP or by a method of [Queue], or the calls
+// given to [Fault.On]. Receives, deletes and changes of visibility have separate scripts.
+// An SDK client with a retryer takes a fault for each attempt. A count below one adds
+// nothing.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -163,11 +163,10 @@ func (q *Queue) PendingFaults() int {
 }
 
 // InjectRandomly applies the fault f to random later calls: sends, or the calls given to
-// [Fault.On]. The rate, from 0 to 1, is the probability for each call. The same seed and
-// the same calls in the same order give the same faults. A call with a fault from
-// [Queue.Inject] gets no random fault. After several calls of InjectRandomly, a call
-// still has at most one fault: the queue tries the faults in order of injection until one
-// applies.
+// [Fault.On]. Each call gets the fault with the probability rate, from 0 to 1. The same
+// seed and the same calls in the same order give the same faults. A call with a fault
+// from [Queue.Inject] gets no random fault. A call has at most one random fault: the
+// queue tries the faults in the order of their InjectRandomly calls until one applies.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -179,11 +178,11 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	return id
 }
 
-// SetQuota refuses calls above the rate callsPerSecond with the error of [Throttle]. The
-// queue's clock measures the seconds. A batch counts as one call. If no kinds of calls
-// are given, the quota is for sends. Otherwise each given kind has a separate allowance,
-// as SQS counts each action. Unused calls accumulate, up to the calls of one second; the
-// allowance starts full. Zero calls per second ends the quota.
+// SetQuota limits the rate of calls to callsPerSecond; a call above the rate gets the
+// error of [Throttle]. The queue's clock measures the seconds. A batch counts as one
+// call. Without on, the quota is for sends. Otherwise each kind in on has a separate
+// allowance, as SQS counts each action. The allowance starts full. Unused calls
+// accumulate, up to the calls of one second. Zero callsPerSecond ends the quota.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -222,8 +221,7 @@ type quota struct {
 	at              time.Time
 }
 
-// spend takes one call from the allowance. It reports whether the allowance had a call
-// left.
+// spend uses up one call of the allowance. It returns false if no call was left.
 func (a *quota) spend(now time.Time) bool {
 	if a.perSecond == 0 {
 		return true

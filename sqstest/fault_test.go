@@ -174,8 +174,8 @@ func TestErrorChainsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// The SDK retries a send after a lost answer, the cause of most of a producer's
-// duplicates. The send succeeds, and the queue stores the message once.
+// After a lost answer the SDK retries the send. The retry succeeds, and the queue stores
+// the message once.
 func TestSDKRetriesALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

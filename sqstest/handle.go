@@ -11,10 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// DeleteMessage removes a message permanently while its receiver has it in flight.
-// After the visibility timeout the handle is refused, because another receiver of the
-// FIFO queue may have the message by then (F-098). The deduplication ID stays taken
-// (F-021).
+// DeleteMessage removes a message permanently while its receiver has it in flight. After
+// the visibility timeout the handle is refused, because another receiver of the FIFO
+// queue may have the message by then (F-098). The queue still remembers the deduplication
+// ID (F-021).
 func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	return inProcess(ctx, "DeleteMessage", in, q.deleteMessage)
 }
@@ -113,8 +113,8 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		// The receive number of this receipt is 0. m.receives is at least 1, so the
-		// receipt counts as expired (see inFlight).
+		// A receipt with the receive number 0 counts as expired, because m.receives is at
+		// least 1 (see inFlight).
 		return receipt{message: m}, true
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
@@ -248,7 +248,7 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
-	// The limit of 12 hours starts at the last receive of the message (F-152).
+	// A message can stay hidden for at most 12 hours after its last receive (F-152).
 	if until := now.Add(time.Duration(seconds) * time.Second); until.After(r.message.lastReceived.Add(maxVisibility * time.Second)) {
 		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
 	}

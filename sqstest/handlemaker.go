@@ -16,9 +16,9 @@ const (
 )
 
 // handleMaker makes and recognises the receipt handles of one queue. A handle contains
-// the message's sequence number, and a hash of the number with the queue's seed.
-// Without the hash, a queue that forgets deleted messages could not distinguish a
-// forgotten handle from an invented handle.
+// the message's sequence number, and a hash of the number with the queue's seed. By the
+// hash, a queue that forgets deleted messages distinguishes their handles from invented
+// handles.
 type handleMaker struct{ seed maphash.Seed }
 
 func newHandleMaker() handleMaker { return handleMaker{maphash.MakeSeed()} }

@@ -61,7 +61,6 @@ func (c inMemory) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// response collects the output of a handler.
 type response struct {
 	header   http.Header
 	status   int
@@ -98,8 +97,8 @@ func (a *response) length() int64 {
 	return int64(a.body.Len())
 }
 
-// cutOff is the reader after the last byte of a truncated body: it fails as a broken
-// connection does.
+// cutOff is the reader at the end of a truncated body. It returns the error of a broken
+// connection.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -44,9 +44,8 @@ func TestSequenceNumbersCarryOver(t *testing.T) {
 	})
 }
 
-// A receive does not read blocked groups: a group whose first message is in flight is
-// not in the heap ready. A group without messages takes no memory, because the queue
-// forgets it.
+// A receive does not read blocked groups: delivery.ready omits a group with its first
+// message in flight. The queue forgets a group without messages.
 func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})

@@ -46,7 +46,6 @@ func (s *Server) queueAt(queueURL *string) *Queue {
 	return missingQueue
 }
 
-// byARN returns the queue with the ARN, or nil.
 func (s *Server) byARN(arn string) *Queue {
 	name, ok := nameInARN(arn)
 	if !ok {

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink removes steps from a failing list, as long as the remaining steps still fail. A
-// list fails if the function named fails returns true. shrink first tries to remove half
-// of the steps at once, then smaller parts, and at last single steps.
+// shrink removes steps from a list for which fails returns true, as long as fails still
+// returns true. It first tries to remove half of the steps at once, then smaller parts,
+// and at last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false

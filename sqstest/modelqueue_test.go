@@ -184,9 +184,9 @@ func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration,
 	return taken, false
 }
 
-// replay implements F-100 and F-151: a receive with the attempt ID of an earlier
-// receive returns the same messages. After a delete, a change or the end of a
-// visibility timeout, the receive is refused.
+// replay implements F-100 and F-151. A receive with the attempt ID of an earlier receive
+// returns the same messages. If one of them was deleted, changed or became visible again,
+// the receive is refused.
 func (q *modelQueue) replay(now time.Time, visibility time.Duration, attempt int) (out []*modelMessage, refused bool) {
 	for _, a := range q.attempts {
 		if a.name != attempt || !now.Before(a.at.Add(5*time.Minute)) {

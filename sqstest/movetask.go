@@ -118,8 +118,8 @@ func (t *moveTask) step() (moved, wait bool) {
 	}
 	t.source.remove(m)
 	if to.addMovedBack(m) {
-		// Only stored messages are counted: addMovedBack returns false for a duplicate,
-		// which the queue drops (F-113).
+		// A duplicate is not counted: the queue drops it, and addMovedBack returns false
+		// (F-113).
 		t.moved++
 	}
 	t.steps++

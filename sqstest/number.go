@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// An exponent beyond 32 bits is always out of range: no attribute is long enough
-		// for digits to compensate it.
+		// An exponent beyond 32 bits is always out of range: an attribute is too short
+		// for enough zeros to offset the exponent.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false

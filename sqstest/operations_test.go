@@ -92,8 +92,8 @@ func (p *randomRequests) entry() map[string]any {
 	}
 }
 
-// request returns a random operation and an input with the members of all operations;
-// each operation ignores unknown members.
+// request returns a random operation and an input with the members of all operations. An
+// operation ignores members that it does not know.
 func (p *randomRequests) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()

@@ -189,9 +189,9 @@ type Message struct {
 	AcceptedAt      time.Time // on the queue's clock
 
 	// Receives, HiddenUntil and Deleted are set only in the results of [Queue.Messages],
-	// and describe the time of the call. Receives counts the receives. For a dead letter
-	// it includes the receives in earlier queues. HiddenUntil is the end of the message's
-	// visibility timeout or delay. It is zero for a visible message.
+	// as of the time of the call. Receives counts the receives, for a dead letter also
+	// those in earlier queues. HiddenUntil is the end of the message's visibility timeout
+	// or delay, zero for a visible message.
 	Receives    int
 	HiddenUntil time.Time
 	Deleted     bool

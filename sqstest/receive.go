@@ -1,17 +1,17 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Unknown attribute names are ignored.
-//   - At the limit of messages in flight a standard queue returns no messages, like a
-//     FIFO queue (F-105). AWS answers OverLimit to a short poll.
-//   - Deleting a message again succeeds on every queue; this was recorded on standard
-//     queues only (F-107).
-//   - A message that was received too often moves to the dead-letter queue at the next
-//     receive, not earlier.
-//   - For ChangeMessageVisibility on standard queues there are recordings, of 2024-04-30
-//     (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
-//     for a message that is not in flight and for a value out of range come from public
-//     reports, not from recordings.
+//  - Unknown attribute names are ignored.
+//  - At the limit of messages in flight a standard queue returns no messages, like a
+//    FIFO queue (F-105). AWS answers OverLimit to a short poll.
+//  - A second delete of a message succeeds on every queue. This was recorded only on
+//    standard queues (F-107).
+//  - A message that was received too often moves to the dead-letter queue at the next
+//    receive, not earlier.
+//  - ChangeMessageVisibility follows recordings on standard queues, of 2024-04-30
+//    (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
+//    for a message that is not in flight and for a value out of range come from public
+//    reports, not from recordings.
 
 import (
 	"context"
@@ -136,9 +136,9 @@ func (q *Queue) leave(w *waiter) {
 }
 
 // receiveNow returns an answer if there are messages or the deadline has passed.
-// Otherwise it returns a nil answer and puts w into the line of waiting polls. In this
-// case the result pause is the longest time until the next try, and the result first is
-// true if w is the first in the line.
+// Otherwise it returns a nil answer and puts w into the line of waiting polls; pause is
+// then the longest time until the next try, and first reports whether w is first in the
+// line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
@@ -211,8 +211,8 @@ func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	}
 }
 
-// attributeMatches applies a filter of MessageAttributeNames: a name, a prefix with
-// ".*", or a word for all attributes.
+// attributeMatches reports whether a filter of MessageAttributeNames selects the
+// attribute. A filter is a name, a prefix with ".*", or one of "All", ".*" and "*".
 func attributeMatches(filter, name string) bool {
 	switch filter {
 	case "All", ".*", "*":

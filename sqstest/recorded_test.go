@@ -131,7 +131,7 @@ func replayVector(t *testing.T, v vector, call func(*sqstest.Server, vectorStep,
 	}
 }
 
-// bindings has the values of placeholders ${name}.
+// bindings maps the name of a placeholder ${name} to its value.
 type bindings map[string]string
 
 var (
@@ -143,8 +143,8 @@ func (b bindings) plain(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string { return b[p[2:len(p)-1]] })
 }
 
-// quoted replaces each placeholder in a JSON text by its value, escaped for a JSON
-// string.
+// quoted replaces each placeholder ${name} in a JSON text by its value, escaped for a
+// JSON string.
 func (b bindings) quoted(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 		value, _ := json.Marshal(b[p[2:len(p)-1]])

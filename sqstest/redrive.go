@@ -1,21 +1,20 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
-//     ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
-//     there is no recording for automatic moves.
-//   - While the dead-letter queue does not exist, messages stay deliverable.
-//   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//     against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
-//     deliverable; no recording shows what AWS does with them.
-//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). If
-//     this queue has a RedrivePolicy too, the policy counts only the receives in this
-//     queue. No recording shows whether AWS does so (F-150). If the earlier receives
-//     counted too, a message would pass through a chain of dead-letter queues without a
-//     receive.
-//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
-//     RedrivePolicy stays.
-//   - The texts of errors about policies come from public reports, not from recordings.
+//  - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
+//    ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
+//    there is no recording for automatic moves.
+//  - While the dead-letter queue does not exist, messages stay deliverable.
+//  - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
+//    against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
+//    deliverable. No recording shows AWS's behaviour.
+//  - A message keeps its receive count when it moves to a dead-letter queue (F-110). A
+//    RedrivePolicy of the dead-letter queue counts only receives in this queue;
+//    otherwise a message would pass through a chain of dead-letter queues without a
+//    receive. No recording shows AWS's behaviour (F-150).
+//  - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
+//    RedrivePolicy stays.
+//  - The texts of errors about policies come from public reports, not from recordings.
 
 import (
 	"encoding/json"
@@ -168,8 +167,8 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The settings change only under the lock taken above, so an unchanged policy is
-		// still valid.
+		// The settings change only under the lock taken above. If the policy is unchanged
+		// here, target is valid.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -177,8 +176,8 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 	}
 }
 
-// addDeadLetter stores a message that the queue named source has moved here as a dead
-// letter. The caller holds q.mu.
+// addDeadLetter stores the dead letter m, moved from the queue named source. The caller
+// holds q.mu.
 func (q *Queue) addDeadLetter(m *message, source string) {
 	now := q.now()
 	buried := &message{
@@ -236,8 +235,8 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// With a full window, a later send with this ID is not suppressed. Loss of the
-		// dead letter would be worse.
+		// If the window is full, Put fails, and a later send with this ID is not
+		// suppressed. Loss of the dead letter would be worse.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

@@ -55,9 +55,9 @@ func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	})
 }
 
-// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer. A delay of
-// zero overrides a standard queue's delay, and a nil pointer does not. The SDK's input
-// cannot express a delay of zero.
+// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer. A pointer to
+// zero overrides a standard queue's delay; nil does not. The SDK's input cannot make this
+// difference.
 type sendRequest struct {
 	sqs.SendMessageInput
 	DelaySeconds *int32

@@ -155,8 +155,8 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on returns the operation that decodes an input and calls run on the queue whose URL is
-// in the input.
+// on returns the operation that decodes an input and calls run on the queue named by the
+// input's QueueUrl.
 func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURLOf(in)

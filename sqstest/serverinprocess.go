@@ -139,7 +139,7 @@ func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionI
 	return onQueue(ctx, s, in, (*Queue).RemovePermission)
 }
 
-// onQueue makes a call of the queue whose URL is in the input.
+// onQueue runs call on the queue named by the input's QueueUrl.
 func onQueue[I, O any](ctx context.Context, s *Server, in *I, call func(*Queue, context.Context, *I, ...func(*sqs.Options)) (*O, error)) (*O, error) {
 	if in == nil {
 		in = new(I)

@@ -115,9 +115,8 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 }
 
 // withAttributes returns a copy of the settings with the given attributes replaced. If
-// several attributes are faulty, it returns the error of the attribute whose name sorts
-// first. The argument own is the ARN of this queue. The function find returns a queue of
-// the account by its ARN.
+// several attributes are faulty, it returns the error of the first by name. own is the
+// ARN of this queue; find returns a queue of the account by its ARN.
 func (s *settings) withAttributes(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -197,8 +196,8 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// The caller, withAttributes, sets these two attributes. Their values name other
-		// queues, and assign has no function to find a queue.
+		// withAttributes sets these two attributes, because their values name other
+		// queues and assign cannot find a queue.
 	default:
 		return unknownAttribute(name)
 	}

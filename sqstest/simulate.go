@@ -43,8 +43,8 @@ const (
 type Outcome struct {
 	Result Result
 
-	// DeduplicationID is the ID that the queue compares: the explicit ID or, without one,
-	// the hash of the body.
+	// DeduplicationID is the ID that the queue compares: the explicit ID, or the hash of
+	// the body if no ID is set.
 	DeduplicationID string
 
 	// Of is the index of a suppressed message's original, and otherwise -1. Until is the
@@ -100,8 +100,8 @@ type Simulation struct {
 	seed     maphash.Seed
 	sent     *window.Window[simulated]
 
-	// keys remembers each dedupe_key for the deduplication interval. SQS does not read
-	// the dedupe_key.
+	// keys remembers each dedupe_key, a member of the body, for the deduplication
+	// interval.
 	keys *window.Window[keyed]
 }
 
@@ -118,7 +118,7 @@ type simulated struct {
 // or -1.
 type keyed struct {
 	last, other int
-	otherAt     int64 // time of that other message, in ns since 1970
+	otherAt     int64 // time of the message other, in ns since 1970
 	body        uint64
 }
 
@@ -153,9 +153,9 @@ type PreparedMessage struct {
 	group, body, attributes uint64
 }
 
-// Prepare does the first and longest part of [Simulation.Send]. Unlike the other
-// methods, Prepare may be called concurrently, so messages can be prepared during
-// sends. The result is for this Simulation only.
+// Prepare does the first and longest part of [Simulation.Send]. Only Prepare may be
+// called concurrently, also during a call of another method. The result is valid for this
+// Simulation only.
 func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	p := PreparedMessage{At: m.At, GroupID: m.GroupID}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
@@ -217,7 +217,7 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	if r, state := s.sent.Lookup(p.At, p.sent); state == window.Inside {
 		if s.restarts {
 			r.From, r.To = p.At, p.At
-			_ = s.sent.Put(p.At, p.sent, r) // cannot fail for a key that is already in the window
+			_ = s.sent.Put(p.At, p.sent, r) // cannot fail: the key is already in the window
 		}
 		out.Result, out.Of, out.Until = ResultSuppressed, r.Value.index, r.To.Add(window.Interval)
 		out.Lost = differingParts(r.Value, is)
@@ -258,8 +258,7 @@ func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {
 		if !attrname.Benign(name) {
-			// A sum does not depend on the order in which the range visits the
-			// attributes.
+			// The sum is the same for every order of the attributes.
 			sum += maphash.Comparable(s.seed, [2]string{name, value})
 		}
 	}

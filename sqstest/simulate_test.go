@@ -107,8 +107,8 @@ func TestSimulateOutcomes(t *testing.T) {
 	}
 }
 
-// If several earlier messages have the key of a message and another body, the message
-// collides with the last of these.
+// A message collides with the last earlier message that has the same key and another
+// body.
 func TestSimulateCollisions(t *testing.T) {
 	for _, tc := range []struct {
 		at   []int // time of each message in seconds

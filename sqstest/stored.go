@@ -84,9 +84,9 @@ func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	return m
 }
 
-// recordSuppression adds a suppressed send to q.suppressions. With
-// Config.DiscardDeleted it first drops old entries and entries beyond the limits. The
-// caller holds q.mu.
+// recordSuppression adds a suppressed send to q.suppressions. With Config.DiscardDeleted
+// it first drops entries older than five minutes, and the oldest entries above
+// maxSuppressed and maxSuppressedBytes. The caller holds q.mu.
 func (q *Queue) recordSuppression(s Suppression) {
 	if q.config.DiscardDeleted {
 		over := 0

@@ -110,8 +110,9 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents makes the checks that depend only on the message. AWS has two texts for
-// a message that is too long (F-073, F-145); batch selects the text for a batch.
+// validateContents checks everything that depends on the message alone. For a message
+// that is too long, AWS has one text for single sends and another for batches (F-073,
+// F-145).
 func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {

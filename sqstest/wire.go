@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Member names are matched case-insensitively, the last of repeated members counts,
-//     and an escaped lone surrogate becomes U+FFFD.
-//   - No recording shows the order of a queue's attributes. Here it is alphabetical.
-//   - Two attributes of a message are in no recording. Here they come after the others.
-//     Otherwise an answer has the recorded order: alphabetical for its members, and F-148
-//     for the attributes of a message (go-cloud, 2024-05-31 and 2026-03-19).
+//  - Member names are matched case-insensitively, the last of repeated members counts,
+//    and an escaped lone surrogate becomes U+FFFD.
+//  - The members of an answer are in alphabetical order, and the attributes of a message
+//    in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). Two
+//    attributes of a message are in no recording and come last.
+//  - No recording shows the order of a queue's attributes. Here it is alphabetical.
 
 import (
 	"bytes"
@@ -85,8 +85,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeAnswer(w, e.class.status, b)
 }
 
-// sourcesWire is the only answer with a member name in lower camel case. This member is
-// present even if empty.
+// sourcesWire is the answer of ListDeadLetterSourceQueues, the only answer with a member
+// name in lower camel case. An empty list is written as [].
 type sourcesWire struct {
 	NextToken *string  `json:",omitempty"`
 	QueueURLs []string `json:"queueUrls"`

@@ -14,9 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below explain the step's fields a, b and c.
-// Numbers are reduced where they would be too large, so that every step is valid in every
-// state.
+// kind is the kind of a step. The comments below explain the step's fields a, b and c. A
+// number that is too large is reduced, so that every step is valid in every state.
 type kind uint8
 
 const (
@@ -25,7 +24,7 @@ const (
 	receive             // receives at most 1+a messages for 1+b seconds, with attempt ID c (none for c = 0)
 	bury                // receives like receive, but from the dead-letter queue
 	remove              // deletes a received message: the last for a = 0, the second last for a = 1
-	change              // sets the visibility timeout of a received message to b seconds; a chooses as above
+	change              // sets the visibility timeout to b seconds; a selects the message as above
 	purge
 	redrive // starts a message move task
 	sleep   // waits for the duration pauses[a]
@@ -237,8 +236,8 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 	if original := w.model.put(now, m); original != nil {
 		switch {
 		case original.id == "":
-			// A move task stored the original message, so the model learns its ID only
-			// from this answer.
+			// The model does not know the MessageId of a message that a move task stored.
+			// This answer is the first to show it.
 			original.id = *e.MessageId
 		case original.id != *e.MessageId:
 			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)

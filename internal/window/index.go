@@ -2,10 +2,10 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key's record in the ring of records of a shard. A slot
-// has 32 bits: the position (20 bits) and a tag derived from the key (12 bits). Records
-// of keys with another tag are not read. A key has its slot in one of two buckets; each
-// bucket is a cache line. The lookup of a key without a record reads two cache lines.
+// index finds the position of a key's record in a shard's ring of records. A slot has 32
+// bits: the position (20 bits) and a tag derived from the key (12 bits). A lookup reads
+// only records with the key's tag. A key has its slot in one of two buckets; each bucket
+// is a cache line. The lookup of a key without a record reads two cache lines.
 //
 // A slot becomes free when the head of the ring passes its position. An index therefore
 // needs no deletion, unlike a table with probing.
@@ -21,9 +21,9 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// If the first bucket of a key has at least roomToSpare free slots, the method insert
-	// uses it and does not read the second bucket. In a half full index this is true for
-	// most keys.
+	// If the first bucket of a key has at least roomToSpare free slots, insert uses this
+	// bucket and does not read the second one. In a half full index this is true for most
+	// keys.
 	roomToSpare = 6
 )
 
@@ -59,16 +59,16 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	for i, v := range b {
 		ahead := (v - head) & positionMask
 		// taken is 1 for a slot in use, otherwise 0. A slot is in use if v is not zero
-		// and its position is in the ring: ahead, its distance from the head, is less
-		// than the length live.
+		// and ahead, the distance of the slot's position from the ring's head, is less
+		// than live, the ring's length.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
-// grow makes a larger index and enters the newest record of the shard. insert could not
-// enter this record, because both buckets of its key were full.
+// grow makes a larger index and enters the shard's newest record into it. The buckets of
+// this record's key were full in the old index.
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
@@ -91,9 +91,9 @@ func (s *shard[V]) reindex(n int, end uint64) {
 	s.moved, s.moving = s.head, end
 }
 
-// carryOver continues the copy that reindex started, if the copy is not complete: it
-// enters up to indexedPerPut further records into the new index. When all are copied, it
-// drops s.older.
+// carryOver continues an unfinished copy that reindex started. It enters up to
+// indexedPerPut further records into the new index. After the last record it drops
+// s.older.
 func (s *shard[V]) carryOver() {
 	if s.older == nil {
 		return

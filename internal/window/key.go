@@ -48,7 +48,7 @@ func (w *Window[V]) Key(group, id string) Key {
 
 func (k Key) shard() int { return int(k.high >> (64 - shardBits)) }
 
-// tag is never zero: a slot of zero is empty.
+// tag is never zero, because zero marks an empty slot.
 func (k Key) tag() uint32 { return uint32(k.high&0xfff)%(1<<tagBits-1) + 1 }
 
 func (k Key) buckets(n int) (a, b uint32) {

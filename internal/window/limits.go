@@ -15,10 +15,10 @@ const (
 	// Slack is the most by which two clocks may drift apart during one [Interval].
 	Slack = 5 * time.Second
 
-	// LastStart is the longest allowed time from the start of the first attempt that SQS
-	// may have stored to the start of a later attempt. A request that starts later may
-	// reach SQS when SQS has forgotten the first attempt. SQS would then store the message
-	// a second time.
+	// LastStart limits the start of later attempts. It is measured from the start of the
+	// first attempt that SQS may have stored. A request that starts later may reach SQS
+	// when SQS has forgotten the first attempt. SQS would then store the message a second
+	// time.
 	LastStart = Interval - Request - Slack
 
 	// RetryFor is the usual time for retries after an event's first attempt. It is

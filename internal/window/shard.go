@@ -50,8 +50,9 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of old records that a Put checks for expiry: above one
-	// to catch up after a quiet time, and small to keep each Put short.
+	// siftedPerPut is the number of old records that a Put checks for expiry. It is above
+	// one, so that sifting catches up after a quiet time, and small, to keep each Put
+	// short.
 	siftedPerPut = 16
 
 	// indexedPerPut is the number of records that a Put copies to a larger index. The
@@ -59,9 +60,9 @@ const (
 	indexedPerPut = 32
 )
 
-// chunk is an array of consecutive records of a shard, dropped in one step where possible
-// once all have expired. With values of 32 bytes a chunk has 64 KiB. Larger chunks would
-// waste memory in shards with few records.
+// chunk is an array of consecutive records of a shard. After all have expired, a chunk
+// can be dropped in one step. With values of 32 bytes a chunk has 64 KiB. Larger chunks
+// would waste memory in shards with few records.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
@@ -86,9 +87,9 @@ type chunkState struct {
 	checkEach bool
 }
 
-// shard has some of a window's records, in a ring in order of arrival, and an index. A
-// slot of the index has a position in the ring and counts as free once the head has
-// passed this position. Expiry of records thus needs no change of the index.
+// shard has some of a window's records and an index. The records are in a ring, in order
+// of arrival. A slot of the index has a position in the ring, and is free once the head
+// has passed this position. Expiry of records thus needs no change of the index.
 type shard[V any] struct {
 	chunks      []*chunk[V]
 	chunkStates []chunkState // one for each chunk
@@ -248,10 +249,9 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks up to siftedPerPut records, oldest first, and drops the expired ones. If a
-// record has not expired although its chunk is due (see isDue), sift moves it to the end
-// of the ring. It returns the number of dropped records. This number does not include
-// records that were freed before, for example by Delete.
+// sift checks up to siftedPerPut records, oldest first, and drops the expired ones. It
+// moves an unexpired record of a due chunk (see isDue) to the end of the ring. It returns
+// the number of dropped records, without those freed earlier, for example by Delete.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -273,10 +273,10 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether Interval and Slack have passed since the newest record of the first
-// chunk arrived. The chunk is then due, and most of its records have expired. Exceptions
-// are records that have no answer yet (no Record.To) and records that were answered or
-// replaced some time after their arrival.
+// isDue reports whether Interval and Slack have passed since the newest record of the
+// first chunk arrived. Most records of this chunk have then expired. A record may be
+// unexpired if it has no answer (Record.To is not set), or got its answer or a
+// replacement some time after its arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }

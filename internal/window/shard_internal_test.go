@@ -73,7 +73,6 @@ func TestIndexesShrink(t *testing.T) {
 	assert.Less(t, slots, 8*3000+mostShards*leastBuckets*bucketLen*4, "3,000 are live")
 }
 
-// made returns the number of allocated chunks.
 func (s *shard[V]) made() int {
 	n := len(s.spare)
 	for _, slab := range s.slabs {
@@ -143,9 +142,9 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// w.live, the count for Options.Limit, is always the number of records in the shards,
-// without records that are already freed. It stays exact after late answers, repeated Puts
-// of a key and deletions.
+// w.live, the count for Options.Limit, is the number of records in the shards without
+// freed records. The count stays exact after late answers, repeated Puts of a key and
+// deletions.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -196,8 +195,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 }
 
 // A shard that has used all its positions refuses new records and keeps all live records.
-// Even if its first chunk is due (see isDue), the chunk is not dropped, because it contains
-// a live record, and the full ring has no free position for this record.
+// Its first chunk is due (see isDue), but stays: the chunk contains a live record, and
+// the full ring has no free position for this record.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")

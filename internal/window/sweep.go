@@ -11,10 +11,9 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// A window of several shards becomes a single shard again when a Sweep leaves at most
-	// gathered records. This number is far below fewRecords, the number at which the window
-	// is divided. A load close to one of the two numbers therefore does not divide and
-	// unite the window again and again.
+	// A Sweep that leaves at most gathered records unites the shards of a window into
+	// one. gathered is far below fewRecords, the number at which the window is divided,
+	// so that a load close to either number does not cause repeated changes.
 	gathered = fewRecords / 8
 )
 

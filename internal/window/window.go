@@ -40,8 +40,8 @@ type Record[V any] struct {
 	// arrival of the answer, or to zero without an answer.
 	From, To time.Time
 
-	// Value is the owner's data about the send, such as the answer that SQS gives to a
-	// duplicate.
+	// Value is the data that the user of the window keeps about the send, such as the
+	// answer of SQS to a duplicate.
 	Value V
 }
 
@@ -52,7 +52,7 @@ const (
 	// Outside: SQS does not remember the key; a send with it is accepted.
 	Outside State = iota
 
-	// Inside: SQS surely remembers the key, provided that it accepted the send.
+	// Inside: if SQS accepted the send, SQS still remembers the key.
 	Inside
 
 	// Unsure: SQS may or may not remember the key. The five minutes have passed if SQS

@@ -69,8 +69,8 @@ func TestBoundsOfASender(t *testing.T) {
 	assert.Equal(t, window.Unsure, got, "a send without an answer may be accepted at any time")
 }
 
-// Each pair of group and ID has a separate key (F-032), even if the group and the ID
-// joined, with or without a separator, give the same text.
+// Each pair of group and ID has a separate key (F-032), even if two pairs give the same
+// text when joined, with or without a separator.
 func TestGroupAndIDStayApart(t *testing.T) {
 	w := window.New[string](window.Options{})
 	require.NoError(t, w.Put(start, w.Key("a", "b|c"), exact(start, "m1")))

@@ -24,11 +24,10 @@ import (
 type evidence struct {
 	organization string
 
-	// first has one message for each event, and again those of a second send of each
-	// event at the same instant.
+	// The suite sends each event twice at the same instant. The list first has the
+	// messages of the first sends, and the list again those of the second sends.
 	first, again []sqstest.Message
-	// later has the messages of a third send of each event, an hour after the second
-	// send.
+	// later has the messages of a third send of each event, one hour after the second.
 	later []sqstest.Message
 
 	// The producer sends every event to one queue. It sends event 0 again immediately,
@@ -38,8 +37,8 @@ type evidence struct {
 	delivered  []sqstest.Message
 	suppressed []sqstest.Suppression
 
-	// afterTimeout has the messages of event 0. The first answer of the queue is lost,
-	// and the suite calls Send again until Send reports success.
+	// afterTimeout has the messages of event 0 after a lost answer: the queue's first
+	// answer is lost, and the suite calls Send until Send reports success.
 	afterTimeout []sqstest.Message
 
 	// ordered has the messages of all events, in the order in which the queue stored
@@ -50,8 +49,8 @@ type evidence struct {
 	storm loadCounts
 }
 
-// gather calls Send for the events in each situation that the fields of evidence
-// describe. The function letTimePass lets time pass for the producer.
+// gather sends the events in each situation that the fields of evidence describe.
+// letTimePass advances the producer's clock.
 func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -118,8 +117,8 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 }
 
 // replay sends every event, and then sends event 0 three more times: immediately, after
-// three minutes and after five minutes. It advances the clock of the queue and not the
-// clock of the producer, because another case checks the effect of time on the producer.
+// three minutes and after five minutes. It advances only the queue's clock. Another case
+// advances the producer's clock.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -139,8 +138,8 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 	return q.Messages(), q.Suppressed(), nil
 }
 
-// throttledCalls is larger than the three tries of the SDK's retryer, so that Send
-// itself gets the throttle as an error.
+// throttledCalls is larger than the three tries of the SDK's retryer, so that Send gets a
+// throttle error.
 const throttledCalls = 4
 
 // underFault sends the first events to a queue whose first calls fail. If Send returns an
@@ -166,9 +165,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether no case has failed so far. Cases that could not be judged
-// have not failed, such as "Retry Storm" before its load is sent. After a failure this
-// load is not sent at all: it would show nothing new.
+// hasNoFailure reports whether no case has failed so far. A case without evidence, such
+// as "Retry Storm" before its load is sent, has not failed. After a failure the suite
+// does not send this load.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -179,9 +178,9 @@ func (e *evidence) hasNoFailure() bool {
 	return true
 }
 
-// loadCounts are the counts of the retry storm. This load is the example in the KFM
-// glossary on idempotency keys: 80 events a second for ten minutes, and a duplicate attempt
-// for 6 % of the events.
+// loadCounts are the counts of the retry storm: 80 events a second for ten minutes, with
+// a duplicate attempt for 6 % of the events. These numbers are an example in the KFM
+// glossary.
 type loadCounts struct {
 	events, duplicates int // number of events and of duplicate attempts
 	accepted           int // number of duplicate attempts that the queue stored; must be 0

@@ -26,8 +26,8 @@ const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message in e.first, e.again and e.later. With each message it yields a
-// text for errors, such as "event 0, sent again at once".
+// all yields every message in e.first, e.again and e.later, each with a description for
+// errors, such as "event 0, sent again at once".
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
@@ -69,8 +69,7 @@ func hashBehavior(e *evidence) error {
 func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		// Ignore two events with equal bodies and different attributes: they fail the case
-		// "Attribute Ignorance".
+		// If only the attributes differ, the case "Attribute Ignorance" fails instead.
 		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
 			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
@@ -378,8 +377,8 @@ func reasons(ss []sqstest.Suppression) string {
 	return b.String()
 }
 
-// difference returns the parts of two texts around their first different byte, with a
-// mark under this byte.
+// difference returns the parts of a and b around their first different byte, and marks
+// this byte.
 func difference(a, b string) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {

@@ -1,16 +1,16 @@
-// Package compliance is the test suite that the KFM message contract requires of each
-// producer of a FIFO queue, with or without this module.
+// Package compliance is the test suite that the message contract of KFM (Kansas Frontier
+// Matrix) requires of each producer of a FIFO queue, with or without this module.
 //
-// Problem: a producer that breaks the contract gets success from SQS, and its events
-// are lost or delivered twice. Reviews miss such defects.
+// Problem: a producer that breaks the contract gets success from SQS, and its events are
+// lost or delivered twice. Reviews miss such defects.
 //
 // Guarantee: [TestProducer] sends the producer's own events to a fake queue (package
-// sqstest) and judges the messages in the queue, one case for each rule. A producer
-// with one defect fails one case, and the failure names the rule, its source and the
-// first different byte. [CheckProducer] is the same for tools.
+// sqstest) and judges the messages in the queue, one case for each rule. A producer with
+// one defect fails one case, and the failure names the rule, its source and the first
+// different byte. [CheckProducer] is the same for tools.
 //
-// Limits: the suite sees only the given events. It cannot judge the order in a message
-// group unless two of the events share a group.
+// Limits: the suite sees only the given events. It judges the order in a message group
+// only if two of the events share a group.
 package compliance
 
 import (
@@ -44,9 +44,9 @@ type Suite[T any] struct {
 	// some hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
 
-	// Events are two or more different events. Use real events with the smallest
-	// possible differences. Two events should share a message group; otherwise the
-	// suite cannot judge the order in a group.
+	// Events are two or more different events. Use real events with the smallest possible
+	// differences. Let two events share a message group, because the suite judges the
+	// order only within a group.
 	Events []T
 
 	// Organization is the first label of event_source. Empty means "kfm".

@@ -59,9 +59,8 @@ func TestCompliantProducerPasses(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 }
 
-// A producer of another organization passes if Suite.Organization names this
-// organization. Without Suite.Organization it fails, because the suite expects the Kansas
-// Frontier Matrix.
+// A producer of another organization passes if Suite.Organization has the producer's
+// organization, and fails without Suite.Organization.
 func TestOrganization(t *testing.T) {
 	send := func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 		producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Refresh]{
@@ -86,7 +85,7 @@ func TestOrganization(t *testing.T) {
 	})
 }
 
-// raw sends a body with the SDK, as a producer without this module.
+// raw sends a body with the SDK alone, as a producer without package sqsfifo does.
 func raw(ctx context.Context, client *sqs.Client, queueURL, group, body string, attributes map[string]string) error {
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageGroupId: &group, MessageBody: &body}
 	for name, value := range attributes {
@@ -143,7 +142,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return sendWith(ctx, client, queueURL, r, func(r Refresh) (sqsfifo.Identity, error) {
 					id, err := identifyRefresh(r)
-					fresh := uuid.New() // not NewV7, which does not go back from real to virtual time
+					fresh := uuid.New() // NewV7 would not go back from real to virtual time
 					fresh[6] = 0x70 | fresh[6]&0x0f
 					id.EventID = fresh
 					return id, err
@@ -244,7 +243,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 					return err
 				}
 				if parked == nil {
-					parked = []Refresh{r} // send the event later, but report success now
+					parked = []Refresh{r} // report success now and send the event with the next one
 					return nil
 				}
 				return refused

@@ -86,9 +86,9 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the largest number of significant digits of a literal that Parse uses
-// exactly. Of the later digits it only matters whether any is nonzero. Decimals exactly
-// half way between two doubles have at most 767 digits.
+// maxKept is the number of significant digits of a literal that Parse uses exactly. If
+// any later digit is nonzero, Parse only notes this fact. A decimal exactly half way
+// between two doubles has at most 767 digits.
 const maxKept = 800
 
 // Parse returns the bits of the double nearest to text times 10^power, ties to even, or
@@ -177,10 +177,9 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// Now the number to round is below the midpoint between b and the next larger double,
-	// or b is Infinity. Step down while the number is also below the midpoint between b and
-	// the next smaller double. At exactly this midpoint, step down only if b is odd,
-	// because ties go to the even bit pattern.
+	// Now b is Infinity, or the number to round is below the midpoint of b and b+1. Step
+	// down while the number is below the midpoint of b-1 and b. A number exactly at this
+	// midpoint steps down only from an odd b: ties go to the even bit pattern.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

@@ -210,12 +210,11 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a decimal point after the first digits. The argument whole is
-// the number of digits before the point, at least one and less than count. putPoint writes
-// the digits one byte further to the right than putDigits. It then overwrites the eight
-// bytes around the point with the digits before the point, the point and the next digits.
-// It makes these bytes from d, because reading digits back from dst would be slower: a load
-// waits for recent stores.
+// putPoint is putDigits with a decimal point after the first whole digits; whole is at
+// least one and less than count. putPoint writes all digits one byte further to the right
+// than putDigits. It then overwrites the eight bytes around the point with the digits
+// before the point, the point and the next digits. It computes these bytes from d: a load
+// from dst would wait for the recent stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)

@@ -27,8 +27,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestOthers replaces each of eight digits in turn by every possible byte. The function
-// Others marks the byte if it is not a digit.
+// TestOthers replaces one of eight digits by every possible byte. Others must mark
+// exactly the bytes that are not digits.
 func TestOthers(t *testing.T) {
 	for c := range 256 {
 		for at := range 8 {
