@@ -21,10 +21,9 @@ func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInp
 	return nil, ctx.Err()
 }
 
-// An event is in doubt after a first call: SQS may have stored it. In a second call,
-// the context ends while the producer waits for the queue's attributes, so the second
-// call makes no request. Its InDoubtError has zero Attempts, because the requests of
-// the first call do not count.
+// A first call leaves an event in doubt. The context of a second call ends before its
+// request. The InDoubtError of the second call has zero Attempts: requests of the first
+// call do not count.
 func TestNoAttemptWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

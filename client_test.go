@@ -264,11 +264,10 @@ func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInp
 	return out, err
 }
 
-// The SDK's client writes a request in two steps, first its head and then its body. It
-// closes the body when the answer arrives. If the connection is still writing the body at
-// this moment, the write fails, and the SDK's client closes the connection before it has
-// read the whole answer. NewClient's client writes a small request in one step, and keeps
-// the connection in either case.
+// The SDK's client writes the head of a request first and then the body. If the server
+// answers before the body is written, the write fails, and the SDK's client drops the
+// connection before it has read the whole answer. NewClient's client writes a small
+// request in one step and keeps the connection.
 func TestNewClientWritesARequestAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     string

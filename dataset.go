@@ -97,8 +97,8 @@ func (d Dataset) Normalize() (Dataset, error) {
 }
 
 // recorded returns ID, version and key for records and spans. ID and version are
-// normalised, so that a query can match the records and the spans of a dataset. A dataset
-// without a valid key keeps its ID and version, and key is "".
+// normalised, so that queries match both. If the dataset has no valid key, recorded
+// returns ID and version unchanged and an empty key.
 func (d *Dataset) recorded() (id, version, key string) {
 	normal, err := d.Normalize()
 	if err != nil {

@@ -154,7 +154,7 @@ func (d Delivery) validate(refuse func(field, rule string)) {
 	}
 }
 
-// maxMessageBytes is the largest message of any queue, in bytes (F-073).
+// maxMessageBytes is the size limit of SQS for a message, in bytes.
 const maxMessageBytes = 1 << 20
 
 // usualStartFor is the default of Delivery.StartFor. It gives the network of a new pod

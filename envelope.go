@@ -16,9 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Envelope is the message body of the KFM contract (v11.2.3, section 4): exactly
-// these five members, in RFC 8785 canonical JSON. [Producer.Build] writes an envelope,
-// [DecodeEnvelope] and [Decoder] read one.
+// Envelope is the message body that the KFM message contract (v11.2.3, section 4)
+// prescribes: exactly these five members, in RFC 8785 canonical JSON. [Producer.Build]
+// writes an envelope, [DecodeEnvelope] and [Decoder] read one.
 type Envelope[T any] struct {
 	// DedupeKey identifies the event: equal keys mean the same event.
 	DedupeKey string `json:"dedupe_key"`

@@ -146,7 +146,8 @@ func (e *NotStoredError) Error() string {
 func (e *NotStoredError) Unwrap() error { return e.Err }
 
 // ErrorType returns the value of the OpenTelemetry attribute error.type: a word for the
-// cause, such as "closed" or "group_paused", else Code, else "_OTHER".
+// cause, such as "closed" or "group_paused". Without such a word it returns Code, or
+// "_OTHER" if Code is empty.
 func (e *NotStoredError) ErrorType() string {
 	switch {
 	case errors.Is(e.Err, ErrClosed):
@@ -181,9 +182,9 @@ type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of this call's requests. It is 0 if an earlier call returned
-	// the AlteredError and this call came before ResendAfter: the producer then refuses
-	// the event without a request.
+	// Attempts is the number of requests of this call. It is 0 if an earlier call
+	// returned the AlteredError: before ResendAfter, the producer refuses the event
+	// without a request.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of

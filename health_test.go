@@ -40,7 +40,7 @@ func (c unreachable) Do(r *http.Request) (*http.Response, error) {
 }
 
 // during returns a function that returns err during a period, and otherwise nil. The
-// limits of the period count from the call of during.
+// period is measured from the call of during.
 func during(from, to time.Duration, err error) func() error {
 	began := time.Now()
 	return func() error {

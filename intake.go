@@ -27,9 +27,9 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	}
 }
 
-// open starts the span of an event and checks its message, if there is a message. The
+// open starts the span of an event and checks the event's message, if there is one. The
 // argument refusal is an earlier error of the event, or nil. The result ok reports
-// whether the event may be sent. If the event is refused, s.refusal returns the error.
+// whether the event may be sent. After a refusal, s.refusal returns the error.
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)

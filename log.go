@@ -49,8 +49,8 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted logs that the store already has the event, but with other bytes or another
-// message group. The stored form counts.
+// drifted logs that the store already has the event with other bytes or another message
+// group. The stored form stays.
 func (l *operatorLog) drifted(s *submission) {
 	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }

@@ -119,11 +119,10 @@ func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// isPlain reports whether a message built by this process certainly breaks no rule. Most
-// messages are plain, and need no lint; the lint costs more, because it reads the whole
-// body. The body of a built message is always canonical JSON with all members of the
-// envelope, and its source and time are valid. isPlain checks the rest. A message that is
-// not plain may be valid too.
+// isPlain reports whether a message built by this process certainly breaks no rule, so
+// that the costlier lint of the whole body can be skipped. Canonical JSON, all members,
+// the source and the time are certain after Build; isPlain checks the rest. A message may
+// be valid without being plain.
 func (m *Message) isPlain(maxSize int, payload string) bool {
 	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
 		strings.IndexByte(m.Body, 0xEF) < 0 && // first byte of U+FFFE and U+FFFF, which SQS refuses
@@ -142,7 +141,7 @@ func mayBeTooDeep(payload string) bool {
 
 const stringType = "String"
 
-// size returns the size of a message and its attributes in bytes, as SQS counts it (F-073).
+// size returns the size of a message and its attributes in bytes, as SQS counts it.
 func (m *Message) size() int {
 	n := len(m.Body)
 	for name, value := range m.Attributes {
@@ -151,8 +150,8 @@ func (m *Message) size() int {
 	return n
 }
 
-// key returns the key of the event in the producer's memory. With Enforcement Warn, a body
-// without a dedupe key may be sent. Its key is then the hash of the body.
+// key returns the key of the event in the producer's memory. A body without a dedupe key,
+// which may be sent with Enforcement Warn, has its hash as the key.
 func (m *Message) key() string {
 	if m.DedupeKey == "" {
 		return BodyHash(m.Body)

@@ -164,10 +164,9 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may have decided "not stored" some time before it reported
-			// this: an earlier event's callback blocked, or SendBatch waited for its
-			// other events. A message stored by another submission between decision and
-			// report is not a violation.
+			// The producer may decide "not stored" some time before it reports: a
+			// callback blocked, or SendBatch waited for its other events. Another
+			// submission may store the message in between.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
@@ -231,9 +230,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may have decided "in doubt" some time before it reported this: a
-		// callback blocked, or SendBatch waited for its other events. A proof that
-		// arrived between decision and report came too late.
+		// The producer may decide "in doubt" some time before it reports: a callback
+		// blocked, or SendBatch waited for its other events. A proof between decision and
+		// report comes too late.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}

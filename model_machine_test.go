@@ -14,10 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelMachine is the computer on which the simulated processes run. It can be suspended.
-// During a suspension Go's timers stop, and with them the virtual time of package synctest.
-// SQS, the store and the network run elsewhere: their time includes the suspensions (see
-// the method now). The wall clock of the machine may also be set forward or back.
+// modelMachine is the computer of the simulated processes. During a suspension its timers
+// stop, and with them the virtual time of package synctest. SQS, the store and the
+// network run elsewhere, so their time (see modelMachine.now) includes the suspensions.
+// The wall clock of the machine may be set forward or back.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time

@@ -130,8 +130,8 @@ func (m *modelRun) callOtherMethods(rng *rand.Rand) {
 		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			// With an even seed, chance is 0 (call Flush) or 5 (call Paused and Stats):
-			// never Resume.
+			// With an even seed, never call Resume: chance becomes 0 (Flush) or 5 (Paused
+			// and Stats).
 			chance %= 2
 			chance *= 5
 		}

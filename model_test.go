@@ -61,7 +61,7 @@ const modelTag = "baggage"
 // modelSub is a submission of an event, with its outcome.
 type modelSub struct {
 	id, producer int
-	call, place  int // number of the SendBatch call; index of the event in it
+	call, place  int // number of the SendBatch call, and index of the event in the call
 	how          string
 	e            modelEvent
 	body         string
@@ -123,7 +123,8 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.periods = append([]modelPeriod{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.periods...)
 	}
-	if m.on.sets { // a wall clock that is set would make the age of other processes' messages wrong
+	// If the wall clock is set, the computed age of other processes' messages is wrong.
+	if m.on.sets {
 		m.delivery.Memory.DetectForeignDuplicates = false
 	}
 	m.slots = 1 + rng.IntN(4)/3

@@ -106,7 +106,8 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	for _, kind := range []string{"panic", "exit", "nothing"} { // make these faults rarer, because the producer does not retry an event after them
+	// Make these faults rarer, because the producer does not retry an event after them.
+	for _, kind := range []string{"panic", "exit", "nothing"} {
 		w.odds[kind] /= 10
 	}
 	at := time.Now()

@@ -79,10 +79,10 @@ type inspector struct {
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
 }
 
-// askAgain is the shortest time between two requests for the attributes. Without it, a
-// queue that accepts messages but hides its attributes would slow down each send. Until the
-// next request, sends fail if the last answer showed an unusable queue. They continue if
-// the last request failed without an answer.
+// askAgain is the shortest time between two requests for the queue's attributes. A queue
+// that accepts messages but hides its attributes would otherwise slow down each send.
+// Between two requests, sends fail if the last answer showed an unusable queue, and
+// continue if the last request had no answer.
 const askAgain = 10 * time.Second
 
 // describeFor is the longest time for which a send waits for the queue's attributes.

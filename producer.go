@@ -46,9 +46,9 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 }
 
 // NewProducerOn returns a producer on a shared queue: several event types then have one
-// order in each message group, one buffer and one record of recent events. QueueURL, Deduplication,
-// Delivery, Store and Telemetry must be empty, because the queue has its own. The errors
-// are those of [NewProducer].
+// order in each message group, one buffer and one memory of sent events. QueueURL,
+// Deduplication, Delivery, Store and Telemetry must be empty, because the queue has its
+// own. The errors are those of [NewProducer].
 func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
 	err := errors.Join(config.checkShared(), config.validate())
 	if queue == nil {

@@ -22,7 +22,7 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // note in the receipt if the store lacks the record, but do not wait for it
+	default: // do not wait for the store; only note a missing record in the receipt
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
@@ -40,7 +40,7 @@ func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
 	return k.Fate(), over
 }
 
-// Refresh looks up the event of a waiting item in the memory again.
+// Refresh looks up a waiting event in the memory again.
 func (c *sender) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 
 // Paused logs that a failed event paused its message group.

@@ -47,9 +47,8 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // are those of [Producer.Send].
 //
 // SendBatch submits an event when the buffer has room for it, so a long slice does not
-// need memory for all of its messages together. To decide whether SQS still remembers an
-// earlier send of an event, the producer uses the time of the event's submission and not
-// the time of the call.
+// need memory for all of its messages at once. The time of an event's submission, not of
+// the call, decides whether SQS still remembers an earlier send of the event.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])
@@ -88,8 +87,8 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 
 // TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
 // called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
-// never called. With Config.Store, TrySend does not look the event up. The first call of
-// the store is then the claim before the first attempt.
+// never called. TrySend does not look the event up in Config.Store; its first store call
+// is the claim before the first attempt.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)
@@ -156,10 +155,10 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// stays reports whether to submit an event to its message group's queue, and otherwise
-// the reason. An event refused for its content is submitted too, if it has a group: its
-// outcome follows the outcomes of earlier events. wrong is an error of the SQS queue, or
-// nil.
+// stays reports whether to submit an event to its message group, and otherwise the
+// reason. An event refused for its content is submitted too, if it has a group: its
+// outcome follows the outcomes of earlier events. wrong is the error of an unusable SQS
+// queue, or nil.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:

@@ -214,8 +214,8 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	})
 }
 
-// A recovered panic of Identify loses the call's results, but frees its room in the
-// buffer.
+// If Identify panics and the caller recovers, the results of the call are lost, but its
+// room in the buffer is free again.
 func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -268,9 +268,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value returns nothing. With Value, package context would find the inner context, which
-// has a type of package context, and would watch it directly instead of calling
-// AfterFunc.
+// Value returns nil to hide the inner context. Package context would otherwise watch the
+// inner context directly, without a call of AfterFunc.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {

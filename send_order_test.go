@@ -113,7 +113,7 @@ func TestOrderDecidesWhatFillsARequest(t *testing.T) {
 				}
 				p.SendAsync(t.Context(), event("b", n), fail(t))
 			}
-			time.Sleep(10 * time.Millisecond) // before Close, which ends the linger
+			time.Sleep(10 * time.Millisecond) // let the events linger before Close
 			require.NoError(t, p.Close(t.Context()))
 			assert.Contains(t, c.requests, request{0, "a"})
 			assert.Contains(t, c.requests, want, "order %d", order)
@@ -139,7 +139,7 @@ func TestInFlightIsALimit(t *testing.T) {
 	}
 }
 
-// A request holds 1 MiB (F-057). Further events go into the next request.
+// A request holds at most 1 MiB. Further events go into the next request.
 func TestRequestsAreBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type large struct {

@@ -70,7 +70,7 @@ func TestPacingAgainstAQuota(t *testing.T) {
 				})
 			}
 			calls, throttled := float64(c.calls.Load()), float64(c.throttled.Load())
-			allowed := float64(quota) * (length.Seconds() + 1) // plus 1, because at the start the fake queue allows a burst of one second's calls
+			allowed := float64(quota) * (length.Seconds() + 1) // plus 1: the fake queue starts with a burst of one second's calls
 			require.NoError(t, p.Close(t.Context()))
 			t.Logf("quota %d: %.1f %% used, %.2f %% throttled", quota, 100*(calls-throttled)/allowed, 100*throttled/calls)
 			assert.GreaterOrEqual(t, calls-throttled, 0.9*allowed)

@@ -255,10 +255,9 @@ func (s *randomProgram) check() {
 	}
 }
 
-// checkOrder checks that one group's messages are stored in submission order: the
-// submission of each message's event comes after the submission of the previous message's
-// event. If an event was submitted several times, any of its submissions may fit. Events
-// reported as overtaken are exempt.
+// checkOrder checks that SQS stores one group's messages in the order in which their
+// events were submitted. For an event submitted several times, any of its submissions may
+// fit. Events reported as overtaken are exempt.
 func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {

@@ -285,10 +285,10 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	// lead is an upper bound for how far SQS's clock is ahead of this machine's clock. It
-	// is computed from the Date header of the answer. SQS may have written the header at
-	// any time since Admit, so the time since Admit is added. Too large a lead is safe: a
-	// message of another process then looks older than it is.
+	// lead is an upper bound for how far SQS's clock is ahead of this machine's clock,
+	// computed from the Date header of the answer. SQS may have written the header at any
+	// time since Admit, so that time is added. Too large a lead is safe: a message of
+	// another process then only looks older.
 	var lead time.Duration
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
@@ -419,11 +419,10 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// If SQS stored an altered message in place of the event, Drops reports whether
-		// SQS would drop a resend of the event as a duplicate of the altered message.
-		// They have the same deduplication ID if the producer set the ID itself, or if
-		// only the attributes were altered. If the body was altered, SQS computed another
-		// ID from it, and would store the resend.
+		// Drops reports whether SQS would drop a resend as a duplicate of the altered
+		// message that it stored. It would if both have the same deduplication ID: the
+		// producer set the ID, or only the attributes were altered. From an altered body,
+		// SQS computed another ID.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)
@@ -437,9 +436,8 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 			it.MarkDuplicate()
 		}
 		s.unclaimed = ended[i].Unrecorded
-		// SQS refused the message, perhaps because of the trace context in its attributes.
-		// Send the message once more without trace context, because trace context must not
-		// cause the loss of an event.
+		// SQS refused the message, perhaps because of the trace context in its
+		// attributes. Send the message once more without trace context.
 		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
 		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
 			s.bare = true

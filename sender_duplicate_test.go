@@ -87,10 +87,9 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// Process A has sent an event, and process B sends a copy. SQS answers the copy with
-// the old sequence number of the event (F-009). If B has seen a higher sequence number
-// in the group before, B recognises the copy as a duplicate. Otherwise the answer looks
-// like the answer to a new event.
+// Process A has sent an event, and process B sends a copy. SQS answers the copy with the
+// old sequence number of the event. If B has seen a higher sequence number in the group,
+// B recognises the duplicate. Otherwise the answer looks like the answer to a new event.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -313,10 +312,9 @@ func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return out, err
 }
 
-// SQS has stored an event. A copy of the event is submitted within the deduplication
-// interval, but the answer for the copy comes after the interval. The copy still ends
-// as a duplicate. Neither the copy nor a later submission stores the event a second
-// time.
+// SQS has stored an event. A copy is submitted within the deduplication interval, but
+// answered after the interval. The copy still ends as a duplicate, and SQS does not store
+// the event a second time.
 func TestLateAnswerToAReplayOfAStoredEvent(t *testing.T) {
 	for _, wait := range []time.Duration{time.Minute, 274 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

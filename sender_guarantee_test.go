@@ -85,12 +85,11 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// The first copy of an event ends in doubt: SQS may have stored it. A second copy waits ten
-// minutes for another event of the group. By then SQS has forgotten the first copy, so a
-// request with the second copy could store the event twice. The producer makes no such
-// request, and the second copy ends in doubt too. The producer's memory keeps the first
-// copy for about five minutes. The second copy learns of it anyway, because the
-// producer looks up each waiting event in this memory once a minute.
+// The first copy of an event ends in doubt. A second copy waits ten minutes in its group.
+// By then SQS has forgotten the first copy, so a request could store the event twice: the
+// second copy must end in doubt without a request. The producer's memory forgets the
+// first copy after about five minutes, but the producer looks up each waiting event once
+// a minute.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -206,7 +206,8 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // refuses the first request, and the retry without trace context
+	// Refuse the first request, and the retry without trace context.
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
 	_, err = p.Send(t.Context(), scenes(4, 4)[3])
 	require.Error(t, err)
 

@@ -292,9 +292,9 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// Producer a sends an event for ten seconds. Producer b gets the same event and waits for
-// a. After two seconds the context of b's call ends. The event is in doubt for b, although
-// b made no attempt. After a has stored the event, a resend by b is a duplicate.
+// Producer a sends an event for ten seconds. The same event in producer b waits for the
+// end of that send. After two seconds b's context ends: the event is in doubt for b,
+// without an attempt. After a has stored the event, a resend by b is a duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

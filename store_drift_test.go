@@ -117,9 +117,9 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// An event with the key and an equal payload of an event in the store is a duplicate,
-// even with another time, group or spelling of the payload (1e3 for 1000). Its receipt
-// has the original's IDs and hash. Another payload is a conflict.
+// An event with the key and payload of a stored event is a duplicate. The time, group and
+// spelling of the payload (1e3 for 1000) may differ. The receipt has the IDs and hash of
+// the stored event. With a different payload, the event is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

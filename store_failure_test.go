@@ -198,8 +198,8 @@ func TestAmbiguousClaim(t *testing.T) {
 	})
 }
 
-// If SQS refuses each attempt of an event, its claim ends immediately. A resend does not
-// wait for the lease.
+// If SQS refuses each attempt of an event, the event's claim in the store ends
+// immediately. A resend need not wait for the end of the lease.
 func TestRefusedAndSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -527,8 +527,8 @@ func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// Time between the claim and the request's first byte counts against the lease. A request
-// does not leave shortly before the lease's end.
+// The time between the claim and the first byte of the request counts against the lease.
+// No request leaves shortly before the end of the lease.
 func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -243,7 +243,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 }
 
 // checkOrder checks that SQS stored a group's events in one process's submission order.
-// It compares only events stored by the submission itself, not by an earlier one.
+// Events that an earlier submission stored are exempt.
 func (w *storeWorld) checkOrder() {
 	own := func(a *storeAccept) bool {
 		s := a.sub

@@ -120,8 +120,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// With the reason Known, the outcome was known before an attempt. No worker has the
-	// event then, so s.rare may be read. Otherwise a worker may still write s.rare.
+	// For the reason Known, no worker had the event, so s.rare may be read. For other
+	// reasons, a worker may still write s.rare.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -139,9 +139,8 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	return s.unproven(o, m)
 }
 
-// unproven returns the error of an event without proof that SQS stored it. The error also
-// depends on the event's earlier submissions: if one of them may have stored the event,
-// for example, it is an InDoubtError.
+// unproven returns the error of an event without proof that SQS stored it. If an earlier
+// submission of the event may have stored it, for example, the error is an InDoubtError.
 func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
@@ -183,8 +182,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError around the given cause if it is unknown whether SQS
-// stored the event. If it is known, inDoubtOr returns its last argument.
+// inDoubtOr returns an InDoubtError with the given cause if SQS may or may not have
+// stored the event. Otherwise inDoubtOr returns its last argument.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {

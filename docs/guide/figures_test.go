@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a number that a document repeats from BENCHMARKS.md, from the table of the
-// section with the given heading. The number is in the first line of this table with all
-// texts of the field row. If a line's first cell is empty, the first cell of an earlier
-// line counts.
+// figure is a number that a document repeats from a table in BENCHMARKS.md. The field
+// heading names the table's section. The number is in the first line that has all texts of
+// the field row. An empty first cell repeats the cell above.
 type figure struct {
 	text    string // sentence or part of it in the document; %s stands for the number
 	heading string
@@ -76,7 +75,7 @@ func cell(t *testing.T, benchmarks string, f figure) string {
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
 		if len(cells) > 2 && strings.TrimSpace(cells[1]) != "" {
-			work = cells[1] // an empty first cell means: as in the line above
+			work = cells[1] // an empty first cell repeats the cell above
 		}
 		for _, words := range f.row {
 			if !strings.Contains(work+line, words) {

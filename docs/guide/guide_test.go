@@ -118,10 +118,8 @@ func TestTheCLIsQueueIsFit(t *testing.T) {
 	assert.Equal(t, sqsfifo.EncryptionSQS, report.Encryption)
 }
 
-// The table in shutdown.md divides the grace period of the pod into four durations. The
-// last row is their sum. The sum and the first two durations are equal to the values in the
-// page's YAML. The third duration is dispatch.Grace, and the time for one request in the
-// page's text is sqscall.Timeout.
+// The durations in the table of shutdown.md add up to the grace period, and equal those
+// in the page's YAML and in the code.
 func TestTheGracePeriodAddsUp(t *testing.T) {
 	text, err := os.ReadFile("shutdown.md")
 	require.NoError(t, err)

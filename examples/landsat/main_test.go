@@ -34,11 +34,9 @@ func TestList(t *testing.T) {
 	checkList(t, 7)
 }
 
-// The example runs with published STAC items, if the folder of items exists. Each of the 20
-// items is a product made from a scene of 1972 to 2022; some scenes have two products. Each
-// product is a separate event. The event is sent three times: SQS stores the first message,
-// suppresses the second within the deduplication interval, and stores the third after the
-// interval.
+// The example sends 20 published STAC items, if the folder exists. Each item is one event
+// and is sent three times: SQS stores the first message, suppresses the second within the
+// deduplication interval, and stores the third after the interval.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {

@@ -27,7 +27,7 @@ type broken struct {
 	settle func(idempotency.Record, idempotency.Ref, idempotency.Ending, time.Time) (idempotency.Record, error)
 	id     func(idempotency.Key) string
 	fences func(b *broken, found idempotency.Record) int64
-	alter  func(idempotency.Record) idempotency.Record // returns the record that the store saves instead of its argument
+	alter  func(idempotency.Record) idempotency.Record // changes each record before the store saves it
 
 	race      bool // releases the lock between reading and writing a record
 	lookups   func(b *broken, r idempotency.Record) idempotency.Record

@@ -41,9 +41,9 @@ const (
 	callers     = 8                 // concurrent callers in a client process
 )
 
-// KillClients kills client processes with SIGKILL during their calls. The store must have
-// every acknowledged change, grant no key twice and give no fence twice. The clients run
-// the test's own binary, with this code:
+// KillClients kills client processes with SIGKILL during their calls. The store must keep
+// every acknowledged change. It must not grant a key to two clients, or give two claims
+// the same fence. The clients run the test's own binary, with this code:
 //
 //	func TestClient(t *testing.T) {
 //		storetest.Client(t, func() (idempotency.Store, error) { return mystore.Open(os.Getenv("MYSTORE_PATH")) })
@@ -150,8 +150,8 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts a client process of the round and passes each complete line of its output
-// to the function note. The channel ready is closed when the client is ready.
+// start starts a client process of the round and calls note with each complete line of
+// its output. The channel ready is closed when the client is ready.
 func (k Killing) start(t *testing.T, round string, note func(line string), env ...string) (c *client, ready <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
@@ -274,7 +274,7 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// The store may have completed the key without an answer to the killed process.
+		// The killed process may have completed the key before the answer arrived.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++

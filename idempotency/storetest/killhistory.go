@@ -262,8 +262,8 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			// No returned record has the fence of this claim. The model needs a fence
-			// anyway: a number that no other claim has.
+			// No answer shows the fence of this claim. Use a number that no other claim
+			// has.
 			out.outcome.Record.Fence = -int64(len(all))
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
@@ -290,8 +290,8 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 	wg.Wait()
 }
 
-// line parses a line of the client. It adds the client's claims to g, so that this process
-// may end them too.
+// line parses one line of the client's output. It adds each claim of the client to g, so
+// that this process may end the claim too.
 func (h *recording) line(line string, g *grants) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 	if fields[0] == "error" {

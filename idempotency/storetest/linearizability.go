@@ -43,20 +43,19 @@ type answer struct {
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown reports that the process was killed before the answer. For a claim, the
-	// model still needs the fence (the store's number for the claim) in
-	// outcome.Record.Fence: the fence in a record from another call, or otherwise a
-	// number unique among claims.
+	// unknown means that the process was killed before the answer. For a claim, the model
+	// still needs a fence in outcome.Record.Fence: the fence from another call's record,
+	// or a number that no other claim has.
 	unknown bool
 }
 
 // history runs concurrent calls of several clients and returns the calls with their
-// answers. The answers do not depend on time: all leases are long, so only calls end them.
+// answers. All leases are long, so no answer depends on time.
 func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
 	keys := []idempotency.Key{p.key(), p.key(), p.key()}
 	var mu sync.Mutex
 	var history []porcupine.Operation
-	var refs []idempotency.Ref // all grants; any client may end any of them
+	var refs []idempotency.Ref // all granted claims; any client may end any claim
 	start := time.Now()
 	var wg sync.WaitGroup
 	for id := range clients {
@@ -144,16 +143,14 @@ var model = porcupine.Model{
 	},
 }
 
-// instant is the time of all calls in the model. As the model's time is constant, no lease
-// expires.
+// instant is the time of all calls in the model, so no lease expires.
 var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// Assume that the call takes effect at this place in the order. Even a call that
-		// never took effect fits: porcupine may place it after all other calls, so that
-		// no later answer contradicts the assumption.
+		// Assume that the call takes effect here. A call without an effect fits too:
+		// porcupine may place it after all other calls.
 		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision

@@ -102,8 +102,8 @@ func checkBatches(p *probe) {
 			p.fail("claim %d of a batch: the record is of another key", i)
 		}
 	}
-	// A claim that conflicts with a failed key does not prevent the next claim of the
-	// batch from being granted.
+	// After a claim that conflicts with a failed key, the next claim of the batch is
+	// still granted.
 	f := p.key()
 	states["failed"](p, f)
 	outs, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{with(f, func(c *idempotency.Claim) { c.Fingerprint = fingerprint("another") }), claim(f)})

@@ -8,8 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The function with() makes a claim of k with a long lease and TTL, lets the function
-// change() modify the claim, and returns it.
+// with returns a claim of k with a long lease and TTL, modified by the function change.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -180,8 +179,8 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// A failed key is claimed, and the claim is released. The key is then failed again,
-	// with its earlier times Created and Expires.
+	// If a claim of a failed key is released, the key is failed again, with its old times
+	// Created and Expires.
 	k := p.key()
 	states["failed"](p, k)
 	before := p.lookup(k)

@@ -32,8 +32,9 @@ import (
 
 // Storage holds the records of a store.
 type Storage struct {
-	// Open opens a store over the storage. Every store sees the same records, like a
-	// store in another process. The suite closes stores with a Close() error method.
+	// Open opens one more store on the same storage. All stores share the records, like
+	// stores in several processes. The suite closes a store that has a Close() error
+	// method.
 	Open func() (idempotency.Store, error)
 
 	// OpenWithQuota opens a store like Open, with a quota of unfinished operations for each
@@ -126,8 +127,8 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// If err is not nil, p.must() records a failure and ends the check's goroutine. Call it
-// only on that goroutine.
+// If err is not nil, must records a failure and ends the goroutine. Call it only on the
+// check's own goroutine.
 func (p *probe) must(err error, doing string) {
 	if err != nil {
 		p.fail("%s: %v", doing, err)
@@ -175,8 +176,8 @@ func (p *probe) short() time.Duration {
 	return 60 * time.Millisecond
 }
 
-// pass sets the storage's clock forward by 2*p.short(), or sleeps so long if Advance is
-// nil.
+// pass sets the storage's clock forward by 2*p.short(). If Advance is nil, pass sleeps
+// instead.
 func (p *probe) pass() {
 	if p.Advance != nil {
 		p.Advance(2 * p.short())

@@ -1,7 +1,7 @@
-// Package digest computes the MD5 digests that SQS returns for a sent message: one of the
-// body (F-085), one of the attributes (F-086), and one of the system attributes (F-087).
+// Package digest computes the MD5 digests that SQS returns for a sent message: of the
+// body, of the attributes, and of the system attributes.
 //
-// The producer compares the digests with its message, and the fake returns the digests.
+// The producer compares the digests with its message; the fake queue returns them.
 // Digests detect damage on the way, not forgery; the protocol requires MD5. All functions
 // are pure and accept any input without an error.
 package digest
@@ -40,8 +40,8 @@ func Body(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Attributes returns MD5OfMessageAttributes (F-086), or nil without attributes, because
-// AWS then omits the field (F-087).
+// Attributes returns the MD5OfMessageAttributes of SQS, or nil without attributes: AWS
+// then omits the field.
 func Attributes(attributes map[string]types.MessageAttributeValue) *string {
 	if len(attributes) == 0 {
 		return nil
@@ -63,8 +63,8 @@ func Attributes(attributes map[string]types.MessageAttributeValue) *string {
 	return aws.String(hex.EncodeToString(sum[:]))
 }
 
-// SystemAttributes returns MD5OfMessageSystemAttributes: the digest of the system
-// attributes, computed like the digest of the attributes (F-087).
+// SystemAttributes returns MD5OfMessageSystemAttributes. The digest is computed like the
+// digest of the attributes.
 func SystemAttributes(attributes map[string]types.MessageSystemAttributeValue) *string {
 	same := make(map[string]types.MessageAttributeValue, len(attributes))
 	for name, a := range attributes {

@@ -21,11 +21,10 @@ func Flags(name, test string) Seeds {
 	}
 }
 
-// Run runs f with each seed in parallel, each in a subtest and a separate bubble. When all
-// have ended, Run returns the number of seeds. The flags registered by Flags select the
-// seeds: name.seed sets the only seed, and name.seeds sets the number of seeds, which count
-// from 0. If neither flag is given, the number of seeds is usual, or short in short tests
-// (go test -short).
+// Run runs f once per seed, in parallel subtests, each in its own synctest bubble. Run
+// waits for all subtests and returns the number of seeds. This number is the argument
+// usual, or the argument short under go test -short; seeds count from 0. The flag
+// name.seeds sets another number, and the flag name.seed runs a single seed.
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

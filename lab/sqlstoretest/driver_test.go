@@ -126,9 +126,9 @@ func (x hookedTx) Commit() error {
 	return x.Tx.Commit()
 }
 
-// Another store changes the record between a claim's read and its write. The decision
-// follows from the changed record; with the decision Duplicate, the claimant gets its
-// result.
+// Another store changes the record between a claim's read and its write. The changed
+// record decides the claim. With the decision Duplicate, the claimant gets the result in
+// that record.
 func TestBetweenReadAndWrite(t *testing.T) {
 	result := idempotency.Result{Response: []byte("by the other")}
 	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }

@@ -73,8 +73,8 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	}
 }
 
-// Client processes are killed during random calls to a few keys, and this process makes
-// random calls too. The calls of both are linearizable: in some sequential order of the
+// Client processes are killed during random calls to a few keys; this process makes
+// random calls too. All calls together are linearizable: in some sequential order of the
 // calls, each answer follows the rules of a store.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {

@@ -265,9 +265,9 @@ func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...st
 }
 
 // With a large quota, a store does not count the unfinished operations before each
-// transaction. After a count it keeps an allowance, the number of operations that it may
-// begin before it counts again. A single store still never exceeds the quota and refuses
-// nothing within it. When operations are completed, new operations may begin immediately.
+// transaction. A count gives it an allowance: the number of operations before the next
+// count. A single store still never exceeds the quota and refuses nothing within it.
+// Completed operations make room immediately.
 func TestLargeQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, rest = 700, 25

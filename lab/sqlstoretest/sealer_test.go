@@ -92,8 +92,7 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// Each sealer gets a fence, a new number, with its lease, and writes it into its seals.
-	// Seals of two sealers therefore have two different fences.
+	// Each sealer has its own number, the fence, and writes it into its seals.
 	fences := map[int64]bool{}
 	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
 		if err != nil {

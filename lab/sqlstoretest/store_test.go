@@ -125,8 +125,8 @@ func TestClaimTxWithAnotherHandle(t *testing.T) {
 	})
 }
 
-// A fence that a caller has seen is never granted again, even after the clock was set
-// back.
+// The store never gives a fence (the number of a claim) to two callers, even if the clock
+// is set back.
 func TestFencesAndTheClock(t *testing.T) {
 	d := newSQLite(t)
 	db := d.open(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The test repeats the retry storm of a degraded command API: 80 commands per second for
-// ten minutes. Other goroutines repeat 6 percent of the commands, half of these after a
-// restart of process and store. None of the 2,880 repeated commands has an effect.
+// The test simulates a retry storm: 80 commands per second for ten minutes. Other
+// goroutines repeat 6 percent of the commands, half of these after a restart of process
+// and store. None of the 2,880 repeated commands has an effect.
 func TestRetryStorm(t *testing.T) {
 	commands := 48000
 	if testing.Short() {

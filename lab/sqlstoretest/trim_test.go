@@ -158,8 +158,8 @@ func TestRowThatIsNotAnEntry(t *testing.T) {
 	}
 }
 
-// The documented rights suffice for a store with a ledger, even for the first store after
-// a restore into another server, which begins a new ledger epoch.
+// The documented database rights suffice for a store with a ledger. They suffice even for
+// a new ledger epoch, which the first store after a restore into another server begins.
 func TestLeastPrivilege(t *testing.T) {
 	d := newPostgreSQL(t)
 	admin := d.open(t)

@@ -69,8 +69,7 @@ func checkRestart(w *world) error {
 
 // original checks that r is a duplicate with the message ID, sequence number, body hash,
 // group and event ID of first, the receipt of the original send. The receipt of r must
-// have the given number of findings; it has one if the sender encoded the event as other
-// bytes than the stored bytes.
+// have the given number of findings: one if its bytes differ from the stored bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {

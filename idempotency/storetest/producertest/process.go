@@ -91,7 +91,8 @@ func (p *process) send(e event) (sqsfifo.Receipt, error) {
 	return p.Send(ctx, e)
 }
 
-// crashAt says when a process crashes: before or after its next request, or nowhere.
+// crashAt is the point at which a process crashes: before its next request, after it, or
+// never.
 type crashAt uint8
 
 const (
