@@ -261,6 +261,6 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	}
 }
 
-// errDeliveries is the error of a message with too many deliveries. Probably the handler of
-// the message ends the process.
+// errDeliveries is the error for a message delivered too often. Its handler probably
+// kills the process.
 var errDeliveries = errors.New("consumer: the message was delivered too often without an outcome; its handler may end the process")

@@ -49,11 +49,9 @@ func unwrapSNS(body string) string {
 	return *n.Message
 }
 
-// payloadOf returns the part of a body that determines the handler's effect: an
-// envelope's payload, or any other body entirely. For an SNS notification, the body is
-// the message inside. The fingerprint of an event comes from this result. Canonical JSON
-// makes it independent of JSON encoders, envelopes and T, so recorded fingerprints stay
-// valid after a change of T.
+// payloadOf returns the bytes for an event's fingerprint: the envelope's payload, or any
+// other body entirely. Of an SNS notification it uses the message inside. The bytes are
+// canonical JSON, so the fingerprint does not depend on JSON encoders, envelopes or T.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

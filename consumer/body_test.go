@@ -67,8 +67,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// An event arrives twice: as an envelope, and inside an SNS notification. The second
-// message is a duplicate, because the fingerprint depends only on the payload.
+// An event arrives as an envelope and again inside an SNS notification. The second
+// message is a duplicate: only the payload determines the fingerprint.
 func TestNotificationIsDuplicate(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

@@ -25,9 +25,9 @@ type Config[T any] struct {
 	// order, whatever group IDs its messages have, and is refused.
 	QueueURL string
 
-	// Decode reads the body of a message. A decode error is permanent, because another
-	// attempt would fail in the same way. The default is [sqsfifo.DecodeEnvelope]. [JSON]
-	// decodes bodies without an envelope. [SNS] unwraps an SNS notification and leaves its
+	// Decode reads the body of a message. A decode error is permanent: another attempt
+	// would fail in the same way. The default is [sqsfifo.DecodeEnvelope]. [JSON] decodes
+	// bodies without an envelope. [SNS] unwraps an SNS notification and passes its
 	// content to another Decode.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
@@ -41,14 +41,13 @@ type Config[T any] struct {
 	// Handle is called for each message. Set Handle or HandleTx.
 	Handle Handler[T]
 
-	// HandleTx makes its effect in the transaction and must not end the transaction. The
-	// claim of the key, the effect and the record of success commit together, so that an
-	// effect happens once. HandleTx needs DB, and a Store over DB with the methods of
-	// [TxStore].
+	// HandleTx writes the handler's effect in a transaction, and must not end the
+	// transaction. Claim, effect and record of success commit together, so the effect
+	// happens once. HandleTx needs DB, and a Store over DB with the methods of [TxStore].
 	HandleTx TxHandler[T]
 	DB       *sql.DB
 
-	// Store remembers handled keys. Nil handles each delivery.
+	// Store remembers handled keys. Without a Store each delivery is handled.
 	Store idempotency.Store
 
 	// Once selects whether a message is handled again if a consumer crashed while it
@@ -85,13 +84,13 @@ type Config[T any] struct {
 	Visibility time.Duration
 
 	// MaxHold is the longest time for which the consumer keeps a message after its
-	// receive. The smallest value is Visibility. The largest value, and the default, is
-	// 11 h 55 min, because SQS allows 12 hours. At the end of MaxHold the context of the
-	// handler ends with [ErrHeldTooLong].
+	// receive. It is at least Visibility and at most 11 h 55 min, the default, because
+	// SQS allows 12 hours. When MaxHold ends, the handler's context ends with
+	// [ErrHeldTooLong].
 	MaxHold time.Duration
 
-	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is 20
-	// s. A Wait above a third of Visibility is shortened to a third of Visibility, in whole
+	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
+	// 20 s. A Wait above a third of Visibility is shortened to that third, in whole
 	// seconds.
 	Wait time.Duration
 
@@ -103,9 +102,9 @@ type Config[T any] struct {
 	// Failure decides the fate of failed messages.
 	Failure Failure
 
-	// Probe finds out whether the effect of a message happened, if the store has no
-	// outcome after a crash or an [Unresolved] error. Only [AtMostOnce] needs it. If
-	// Probe returns an error, it is called again after a back-off. Without a Probe,
+	// Probe reports whether the effect of a message happened. It is called if the store
+	// has no outcome after a crash or an [Unresolved] error; only [AtMostOnce] needs it.
+	// If Probe returns an error, it is called again after a back-off. Without Probe,
 	// Failure.Unresolved applies.
 	Probe func(ctx context.Context, m Message[T]) (happened bool, err error)
 
@@ -131,16 +130,16 @@ type TxStore interface {
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// Once selects what happens to a message if its consumer died between two steps: it had
-// claimed the message's key in the store, and had not yet recorded the outcome.
+// Once selects the treatment of a message whose consumer died after claiming the key in
+// the store and before recording the outcome.
 type Once uint8
 
 const (
 	// AtLeastOnce handles the message again: an effect may happen twice.
 	AtLeastOnce Once = iota
 
-	// AtMostOnce does not handle the message again. The message is unresolved: see
-	// [Config].Probe and [Failure].Unresolved. An effect happens once or not at all.
+	// AtMostOnce does not handle the message again, so an effect happens at most once.
+	// [Config].Probe or [Failure].Unresolved decides about the message.
 	AtMostOnce
 )
 
@@ -184,7 +183,7 @@ type Failure struct {
 	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
 	// [Consumer.ParkHead]. A parked message keeps its group, body and attributes. Its
 	// deduplication ID is the MessageId. The attributes parked_reason, parked_key,
-	// parked_from and parked_attempts are added where there is room: SQS accepts ten
+	// parked_from and parked_attempts are added if they fit the limits of SQS: ten
 	// attributes and 1 MiB.
 	ParkingQueue string
 
@@ -204,8 +203,8 @@ type Failure struct {
 	// min.
 	Base, Most time.Duration
 
-	// Unresolved is for messages whose effect may have happened ([AtMostOnce]). The
-	// default is ActionBlock, because parking breaks the order.
+	// Unresolved is the action for a message whose effect may have happened (only with
+	// [AtMostOnce]). The default is ActionBlock, because parking breaks the order.
 	Unresolved Action
 }
 

@@ -84,15 +84,14 @@ func (c *Consumer[T]) Run(ctx context.Context) error {
 // Stats returns the counts so far and the present state.
 func (c *Consumer[T]) Stats() Stats { return c.engine.snapshot() }
 
-// Blocked returns the groups of this consumer whose first message has failed, in the order
-// of [BlockedGroup].Since. [BlockedGroup].Blocked reports whether the group waits for an
-// operator; otherwise the first message is attempted again later. SQS does not report the
-// groups of other processes.
+// Blocked returns the groups in this process whose first message has failed, ordered by
+// [BlockedGroup].Since. If [BlockedGroup].Blocked is true, the group waits for an
+// operator; otherwise the first message is attempted again later.
 func (c *Consumer[T]) Blocked() []BlockedGroup { return c.engine.blocked() }
 
-// WaitIdle waits for a period d without a new message, a running handler or a group that
-// waits for its next attempt. A group that waits for an operator does not count. If ctx
-// ends first, WaitIdle returns the cause of ctx.
+// WaitIdle returns after a period d in which no message arrived, no handler ran and no
+// group waited for its next attempt. Groups that wait for an operator do not count. If
+// ctx ends first, WaitIdle returns the cause of ctx.
 func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }

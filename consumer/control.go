@@ -64,9 +64,9 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting returns the first batch of a sleeping or blocked group: a list of the group's
-// messages from one receive. The first message of the batch waits for its next attempt
-// (sleeping) or for an operator (blocked). The caller holds e.mu.
+// resting returns the first batch of a group whose first message waits for its next
+// attempt (sleeping) or for an operator (blocked). A batch has the group's messages from
+// one receive. The caller holds e.mu.
 func (e *engine) resting(group string) (*groupBatch, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
@@ -84,7 +84,7 @@ func (e *engine) retry(group string) error {
 	}
 	select {
 	case b.requests <- operatorRequest{done: make(chan error, 1)}:
-	default: // the batch has a request of the operator already; drop this request
+	default: // the batch already has an operator's request; drop this one
 	}
 	return nil
 }

@@ -49,10 +49,10 @@ func NotDone(err error) error { return wrap(err, failed, 0) }
 // an unwrapped error. Unresolved returns nil for a nil error.
 func Unresolved(err error) error { return wrap(err, unresolved, 0) }
 
-// Defer wraps an error of a handler call that must not count as an attempt. The group
-// pauses for the given duration, at least a millisecond, before the next call. Use Defer
-// for conditions independent of the message: a closed service, a reached limit. Defer
-// returns nil for a nil error.
+// Defer wraps a handler error that must not count as an attempt. The group pauses for the
+// given duration, at least a millisecond, before the next call. Use Defer for causes
+// outside the message: a closed service, a reached limit. Defer returns nil for a nil
+// error.
 func Defer(err error, d time.Duration) error { return wrap(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -98,8 +98,8 @@ func (e *PanicError) Error() string { return "consumer: the handler panicked: " 
 var errExited = errors.New("consumer: the handler called runtime.Goexit")
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer
-// needs. Without this error, a consumer with denied deletes would seem to work, although
-// SQS delivers the handled messages again.
+// needs. Otherwise a consumer without the right to delete would seem to work, while SQS
+// delivers handled messages again.
 type DeniedError struct {
 	Operation string // of the API, for example "DeleteMessageBatch"
 	Code      string

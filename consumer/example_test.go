@@ -52,7 +52,7 @@ func Example() {
 			}
 			return nil
 		},
-		Store:   &idempotency.Memory{}, // in production one of package sqlstore
+		Store:   &idempotency.Memory{}, // in production use package sqlstore
 		Failure: consumer.Failure{Then: consumer.ActionPark, ParkingQueue: parking.URL()},
 	})
 	if err != nil {

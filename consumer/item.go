@@ -41,7 +41,7 @@ type item struct {
 // claim is the state of an item in the idempotency store. A granted claim is the right to
 // handle the item's event.
 type claim struct {
-	// Only the goroutine of the item's batch uses the first three fields.
+	// only the goroutine of the item's batch uses token and the next two fields
 	token      idempotency.Token
 	repeated   bool
 	unrecorded bool // the handler succeeded, and the store has not recorded it yet
@@ -119,7 +119,7 @@ type groupBatch struct {
 	headError    error     // error of the head's last attempt, or nil
 	headKey      string    // dedupe key of the head, known after its first attempt
 	headAttempts int       // calls of the handler for the head
-	superseded   bool      // the consumer received the group again, so this batch ends early
+	superseded   bool      // a newer receive has the group's messages; this batch ends early
 }
 
 // operatorRequest is a call of Retry or ParkHead for a sleeping or blocked batch.

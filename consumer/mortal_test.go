@@ -91,8 +91,7 @@ func (p *process) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o .
 	return alive(p, p.Client.SendMessage, ctx, in, o)
 }
 
-// mortalStore is the store as one process sees it: after a kill of the process, its calls
-// fail.
+// mortalStore is a process's store. Its calls fail after the process was killed.
 type mortalStore struct {
 	idempotency.Store
 	p *process

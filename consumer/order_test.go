@@ -60,10 +60,9 @@ func TestOrderUnderFaults(t *testing.T) {
 	})
 }
 
-// The first message of a group fails, and the handler is called again. Meanwhile the
-// consumer does not give the message back, so SQS delivers each message once. The group
-// of the failed message waits, and other groups continue. The visibility timeouts of all
-// messages of the waiting group are extended.
+// The first message of a group fails and is handled again, while the consumer keeps the
+// messages and extends their visibility timeouts. SQS delivers each message once, and
+// other groups continue.
 func TestRetryInHand(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2, 3)
@@ -78,7 +77,7 @@ func TestRetryInHand(t *testing.T) {
 			}
 			return nil
 		})
-		c.Groups = 1 // one handler at a time; while group a waits for its next attempt, group b is handled
+		c.Groups = 1 // one handler at a time; group b is handled while group a waits for its next attempt
 		c.Visibility, c.Failure.Base, c.Failure.Most = 30*time.Second, 10*time.Minute, 10*time.Minute
 		running := w.run(c, time.Hour)
 		assert.ElementsMatch(w, []string{"a1", "b1"}, w.calls[:2])
@@ -160,8 +159,8 @@ func TestLongHandler(t *testing.T) {
 	})
 }
 
-// The consumer's extensions of a visibility timeout do not reach SQS. The context of the
-// handler ends with ErrLost before a handler is called for the message a second time.
+// When calls that extend the visibility timeout fail, the handler's context ends with
+// ErrLost before the message is handled again.
 func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
@@ -179,7 +178,7 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 			<-ctx.Done()
 			lost = time.Now()
 			assert.ErrorIs(w, context.Cause(ctx), consumer.ErrLost)
-			time.Sleep(time.Second) // the handler needs a second to stop
+			time.Sleep(time.Second)
 			w.queue.ClearFaults()
 			return ctx.Err()
 		})

@@ -26,14 +26,14 @@ const (
 
 const (
 	mostAttributes = 10
-	mostBytes      = mib // SQS's limit for body and attributes of a message (F-073)
+	mostBytes      = mib // limit of SQS for body and attributes together (sqstest/FACTS.md, F-073)
 	mostReason     = 1000
 )
 
-// park sends a copy of a batch's first message to the parking queue, and repeats the send
-// until SQS has confirmed the copy. Then park ends the claim of the message in the store
-// and returns true. It returns false if the batch has to end first. If an operator asked
-// for the parking, park sends the result to the channel done; otherwise done is nil.
+// park sends a copy of the batch's first message to the parking queue until SQS confirms
+// the copy. Then park ends the message's claim in the store and returns true. It returns
+// false if the batch has to end first. If an operator asked for the parking, channel done
+// gets the result; otherwise done is nil.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
@@ -54,8 +54,8 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 			return true
 		}
 		if answers[0].Fate == attempt.NotStored && answers[0].Next != attempt.Retry {
-			// the parking queue may refuse the message because the added attributes make it too
-			// large
+			// with the added attributes the message may be too large for the parking
+			// queue
 			extra = false
 		}
 		e.mu.Lock()
@@ -75,8 +75,8 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 	}
 }
 
-// copyOf returns a message's copy for the parking queue. With extra, it adds attributes
-// about the failure, as far as they fit.
+// copyOf returns a copy of the message for the parking queue. If extra is true, the copy
+// gets attributes about the failure, as far as they fit.
 func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
 	body := it.raw.Body
 	attributes := map[string]types.MessageAttributeValue{}

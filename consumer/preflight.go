@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. If a handler
-// kills its process repeatedly, SQS counts a receive for all messages of the process.
-// With a smaller maxReceiveCount, other messages may move to the dead-letter queue
-// although their handlers never failed.
+// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. If one
+// handler repeatedly kills its process, SQS counts a receive for each message that the
+// process has. With a smaller maxReceiveCount, healthy messages may move to the
+// dead-letter queue.
 const safeReceiveCount = 10
 
 // Report has the attributes of a queue that matter to a consumer, and warnings.
@@ -46,11 +46,11 @@ func (e *QueueError) Error() string {
 	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
 }
 
-// Preflight reads the attributes of the queue and, if there is one, of the parking queue.
-// It returns a [*QueueError] if the consumer cannot keep its guarantees with these queues.
-// For example, a redrive policy moves a blocked message, so ActionBlock needs a queue
-// without a redrive policy. [Report].Notes has the less serious findings. Call Preflight
-// before Run. Preflight needs the permission sqs:GetQueueAttributes.
+// Preflight reads the attributes of the queue and of the parking queue, if any. It
+// returns a [*QueueError] if the consumer cannot keep its guarantees with these queues.
+// For example, ActionBlock needs a queue without a redrive policy, which would move a
+// blocked message. [Report].Notes has less serious findings. Call Preflight before Run.
+// It needs the permission sqs:GetQueueAttributes.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
 	attributes, err := e.attributesOf(ctx, e.queueURL)

@@ -15,11 +15,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Attempt handles a message received by another program, for example AWS Lambda. It
-// returns nil if the message may be deleted: the handler succeeded now, or the store has
-// recorded an earlier success. Attempt makes one attempt. It does not extend, park or
-// delete the message. It does not keep an order: call Attempt for one message of a group
-// at a time. A claim in the store lasts for Config.Visibility, so ctx should end earlier.
+// Attempt handles a message that another program received, for example AWS Lambda. Delete
+// the message only after a nil error: the handler succeeded, or the store already had a
+// recorded success. Attempt makes one attempt, and does not extend, park or delete the
+// message. It keeps no order: call it for one message of a group at a time. A claim in
+// the store lasts for Config.Visibility, so ctx should end earlier.
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	it := newItem(m, time.Now(), c.config.Visibility)
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
@@ -71,7 +71,7 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 	return o
 }
 
-// guarded calls f in a separate goroutine: a panic or runtime.Goexit in f must not end
+// guarded calls f in a separate goroutine, so a panic or runtime.Goexit in f does not end
 // the consumer's goroutine.
 func guarded(f func() error) error {
 	done := make(chan error, 1)
@@ -111,9 +111,9 @@ func (c *Consumer[T]) key(m Message[T]) string {
 	}
 }
 
-// claimOf returns the claim of a message. If the envelope names an event source, the
-// source is part of the key: an event has one effect even if two queues deliver it.
-// Without an event source, the queue's name is part of the key.
+// claimOf returns the claim of a message. Its key includes the envelope's event source,
+// so an event delivered by two queues has one effect. Without an event source, the key
+// includes the queue's name.
 func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	scope := m.EventSource
 	if scope == "" {
@@ -209,9 +209,9 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe calls Config.Probe for an event whose outcome is unknown, and records the answer
-// in the store. If the effect did not happen, mayClaim is true, and the caller may claim
-// the key again.
+// probe calls Config.Probe for an event with an unknown outcome, and records the answer
+// in the store. If the effect did not happen, probe returns mayClaim true: the caller may
+// claim the key again.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, mayClaim bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -236,8 +236,8 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	return outcome{}, true
 }
 
-// finish ends the granted claim of an item in the store, even after ctx has ended. If the
-// store does not confirm the change, finish repeats the call once.
+// finish ends an item's granted claim in the store, even after ctx has ended. Without a
+// confirmation from the store, finish repeats the call once.
 func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.Ending) (err error) {
 	it.claim.mu.Lock()
 	ref, granted := it.claim.ref, it.claim.granted
@@ -262,9 +262,8 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 	return err
 }
 
-// abandon implements processor. The handler did not run, or its error allows another
-// attempt. abandon ends the claim as failed and without an effect, so a later delivery
-// can claim the key again.
+// abandon implements processor for a message that may be attempted again. It ends the
+// claim as failed without an effect, so a later delivery can claim the key.
 func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
 	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
 }
@@ -292,8 +291,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	// Resend lets this claim replace an earlier one without an outcome. That is safe: a
-	// claim commits only together with its effect, so an unfinished claim had no effect.
+	// Resend replaces an earlier claim without an outcome. Such a claim had no effect,
+	// because a claim and its effect commit together.
 	want.Token, want.Resend = idempotency.NewToken(), true
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
@@ -323,7 +322,7 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	return outcome{kind: handled}
 }
 
-// decode returns the message of an item, decoded once.
+// decode returns the item's message. It decodes the body only once.
 func (c *Consumer[T]) decode(it *item) (Message[T], error) {
 	if it.decoded == nil {
 		var envelope sqsfifo.Envelope[T]

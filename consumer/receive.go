@@ -82,11 +82,10 @@ func (e *engine) reserve() int {
 	}
 }
 
-// takeIn groups the messages that a receive returned by message group, and passes the
-// batch of each group to admit. If SQS returned as many messages as requested (n) and no
-// other receiver is idle, takeIn starts another receiver. It returns false if this
-// receiver should end: the consumer shuts down, or SQS returned no messages and other
-// receivers remain.
+// takeIn groups the received messages by message group, and passes each group's batch to
+// admit. If SQS returned all n requested messages and no other receiver is idle, takeIn
+// starts one more receiver. It returns false if this receiver should end: at a shutdown,
+// or if SQS returned no messages and other receivers remain.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*groupBatch
@@ -187,9 +186,9 @@ func (e *engine) neverAnswered(since time.Time) bool {
 	return !e.answered && time.Since(since) >= startupRetry
 }
 
-// repeatInterrupted repeats a receive that the shutdown interrupted, with the same attempt
-// ID. Without the repetition, messages whose answer was lost would stay hidden until their
-// visibility timeout ends. The caller releases the returned messages.
+// repeatInterrupted repeats a receive interrupted by the shutdown, with the same attempt
+// ID. Otherwise messages in a lost answer would stay hidden until their visibility
+// timeout ends. The caller releases the returned messages.
 func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 	if id == "" {
 		return nil

@@ -9,8 +9,7 @@ import (
 const (
 	mostPolls = 16 // concurrent receives
 
-	// cautiousReceives is the smallest receive count of a message that may have crashed
-	// an earlier consumer.
+	// cautiousReceives: from this receive count, a message may have crashed a consumer.
 	cautiousReceives = 2
 
 	// aloneReceives is the receive count from which a message is handled while no other
@@ -20,8 +19,8 @@ const (
 )
 
 // acquire waits until a batch may call the handler. If acquire returns true, the caller
-// calls the handler and then yield(). If acquire returns false, the handler must not be
-// called, because the batch or the consumer has to end.
+// calls the handler, and then yield. If acquire returns false, the batch or the consumer
+// must end.
 func (e *engine) acquire(b *groupBatch, it *item) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -84,8 +83,8 @@ func (e *engine) handlerEnded(b *groupBatch) {
 	}
 }
 
-// grant allows waiting batches to call the handler, as long as fewer than Config.Groups
-// handlers run and no handler must run alone. The caller holds e.mu.
+// grant lets waiting batches call the handler, while fewer than Config.Groups handlers
+// run and none of them must run alone. The caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -118,9 +117,9 @@ func (e *engine) begin(t *waiter) {
 	close(t.granted)
 }
 
-// limitReceives reduces the number of received messages for a while, after a message with
-// a high receive count: its handler may have killed a process. If it kills this process
-// too, SQS delivers only few other messages again. The caller holds e.mu.
+// limitReceives makes receives smaller for a while after a message with a high receive
+// count. The message may kill this process too; then SQS delivers only few other messages
+// again. The caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:
@@ -199,9 +198,9 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon reports whether the first message of an ending batch may be deleted. It may if
-// the handler succeeded and only the store's record of the success is missing. Otherwise
-// abandon ends the claim of the message in the store and returns false.
+// abandon reports whether the first message of an ending batch may be deleted: true if
+// the handler succeeded and the store did not record the success. Otherwise abandon ends
+// the message's claim in the store.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

@@ -89,9 +89,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown makes messages visible again only after the last receive has ended. The
-// shutdown interrupts a receive and repeats it with the same attempt ID. Messages visible
-// before the repeated receive ends could be received again by this consumer.
+// A shutdown interrupts a receive and repeats it with the same attempt ID. Messages are
+// released only afterwards; otherwise the repeated receive could return them.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

@@ -36,9 +36,8 @@ type settings struct {
 	showKeys                        bool
 }
 
-// margin is a safety distance. The consumer treats a message as lost when the message's
-// visibility timeout may end within the margin, so the handler learns of the loss before
-// another consumer can receive the message.
+// margin is subtracted from the visibility timeout. A message counts as lost when less
+// time remains, so its handler stops before another consumer receives the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the type of the events. Each batch
@@ -157,9 +156,9 @@ func (e *engine) flushLog() {
 // schedule decides which batch may call the handler. engine.mu guards its fields.
 type schedule struct {
 	running      int
-	alone        *groupBatch // no handler starts while the handler of this batch runs; or nil
+	alone        *groupBatch // while its handler runs, no other handler starts; nil if none must run alone
 	waiting      []*waiter
-	waitingAlone []*waiter // each waits until no other handler runs
+	waitingAlone []*waiter // handlers that must run alone
 
 	// Until singleUntil, each receive asks for one message, and at most four receives
 	// run.
@@ -183,7 +182,7 @@ type intake struct {
 
 	receivers int
 	polls     int
-	reserved  int // largest number of messages that the running receives may return
+	reserved  int // most messages that the running receives can return
 	kept      int // received messages that were neither deleted nor released
 	keptBytes int64
 	paused    bool
@@ -191,7 +190,7 @@ type intake struct {
 	throttled sink.OnceAMinute
 }
 
-// deletions collects the messages to delete from all groups into batches. engine.mu
+// deletions collects messages of all groups for DeleteMessageBatch calls. engine.mu
 // guards its fields.
 type deletions struct {
 	queue      []*deletion
@@ -207,16 +206,15 @@ type deletion struct {
 	try  int
 }
 
-// setState changes the state of a batch, and e.count, the number of batches in each
-// state. The caller holds e.mu.
+// setState sets the state of b and updates e.count. The caller holds e.mu.
 func (e *engine) setState(b *groupBatch, s state) {
 	e.count[b.state]--
 	e.count[s]++
 	b.state = s
 }
 
-// drop removes an item from its batch, and from the number and the bytes of kept
-// messages. The caller holds e.mu.
+// drop removes an item from its batch and from the counts of kept messages and bytes. The
+// caller holds e.mu.
 func (e *engine) drop(it *item) {
 	it.removed = true
 	b := it.batch

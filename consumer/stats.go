@@ -15,8 +15,12 @@ type Stats struct {
 	Blockades       int64 // times that a group was blocked
 	Deleted         int64
 	DeleteRetries   int64
-	Released        int64 // messages made visible again, at a shutdown or after an earlier message of the group was lost (see Lost)
-	Lost            int64 // messages not surely deleted: their visibility timeout ended, or was about to end, before the delete
+	// Released counts messages made visible again, at a shutdown or after the loss of an
+	// earlier message of the group.
+	Released int64
+	// Lost counts messages whose visibility timeout ended, or nearly ended, before their
+	// delete was confirmed.
+	Lost int64
 
 	// InHand is the number of received messages that the consumer still keeps, and Bytes
 	// is the size of these messages. Running is the number of running handlers. Sleeping

@@ -105,8 +105,9 @@ func (s *brokenStore) Finish(ctx context.Context, ref idempotency.Ref, e idempot
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// The consumer crashes between the effect and its record. With AtLeastOnce the effect
-// happens again. With AtMostOnce the message is unresolved, and a probe resolves it.
+// The consumer crashes after the effect and before the store records it. With AtLeastOnce
+// the effect happens again. With AtMostOnce the message is unresolved until a probe
+// decides.
 func TestCrashAfterEffect(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -193,8 +194,8 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// A message has the key of a handled message and another payload. This is a conflict, and
-// the message is parked.
+// A message with the key of a handled message and a different payload is a conflict, and
+// is parked.
 func TestConflictIsParked(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

@@ -36,9 +36,9 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 	}
 }
 
-// startDueExtensions extends the visibility timeouts in SQS, and the leases of claims in
-// the store, that are due at the time now. The calls run in other goroutines. It returns
-// the time at which heartbeat calls it again.
+// startDueExtensions extends the visibility timeouts in SQS and the leases of claims in
+// the store that are due now. The calls run in other goroutines. heartbeat calls
+// startDueExtensions again at the time next.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,12 +213,11 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending batch visible again. It begins with the last
-// message: SQS delivers a group from its first message, so when the first becomes
-// visible, another consumer receives all of them together. release first waits until no
-// call extends or deletes one of these messages. At a shutdown it also waits for the end
-// of all receives: a receive that the shutdown interrupted is repeated, and could receive
-// the released messages again.
+// release makes the messages of an ending batch visible, last message first: once the
+// first is visible, another consumer receives the whole group. release first waits for
+// running calls that extend or delete these messages. At a shutdown it also waits for all
+// receives, because an interrupted receive is repeated and could return the released
+// messages.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {

@@ -76,8 +76,8 @@ func (e *engine) drain() error {
 	}
 }
 
-// awaitCalls waits for running calls of SQS and of the store, at most a second: a client
-// may ignore the end of its context.
+// awaitCalls waits for running calls of SQS and of the store, but at most a second,
+// because a client may ignore the end of its context.
 func (e *engine) awaitCalls() {
 	done := make(chan struct{})
 	go func() {

@@ -54,8 +54,8 @@ func check(index int, m *sqsfifo.Message) error {
 	}
 	for _, f := range lint.Check(checked) {
 		if lint.RefusedBySQS(f.Rule) {
-			// Use the rule's title and not the text of f: errors are logged, and the text
-			// may quote the message.
+			// Errors are logged, so use the rule's title: the text of f may quote the
+			// message.
 			rule, _ := lint.Lookup(f.Rule)
 			return wrong(f.Field, rule.ID+" "+rule.Name, rule.Title+"; "+f.Fix)
 		}

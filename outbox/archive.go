@@ -23,19 +23,19 @@ type Place struct {
 type Outcome string
 
 const (
-	OutcomeSent        Outcome = "sent"         // SQS stored the message
+	OutcomeSent        Outcome = "sent"         // SQS stored the relay's last attempt
 	OutcomeDuplicate   Outcome = "duplicate"    // SQS stored an earlier attempt
-	OutcomeAssumedSent Outcome = "assumed_sent" // assumed sent: by a call of Resolve, or because of the policy LateAssumeSent
-	OutcomeDiscarded   Outcome = "discarded"    // dropped by a call of Resolve, without another send
+	OutcomeAssumedSent Outcome = "assumed_sent" // assumed sent by a call of Resolve or by LateAssumeSent
+	OutcomeDiscarded   Outcome = "discarded"    // Resolve removed the message without a send
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].
 type ArchivedRow struct {
 	Place
 
-	// Message is the message stored by Add. If the row cannot be decoded, Message is
-	// nil and Err has the reason. BodyHash is the recorded SHA-256 of the body in
-	// hexadecimal. Archived does not compare BodyHash with the body.
+	// Message is the message stored by Add. If its row cannot be decoded, Message is nil
+	// and Err is the reason. BodyHash is the recorded SHA-256 of the body in hexadecimal;
+	// Archived does not check it.
 	Message  *sqsfifo.Message
 	Err      error
 	BodyHash string

@@ -51,10 +51,9 @@ func Notify(db *sql.DB, channel string) func(context.Context) error {
 	}
 }
 
-// Ring requests a notification and returns immediately. Call Ring after a commit. An
-// idle bell sends the notification without delay. After each notification the bell
-// waits for BellInterval, and then sends one notification for all calls of Ring
-// meanwhile.
+// Ring requests a notification and returns immediately. Call Ring after a commit. An idle
+// bell notifies at once. Then the bell waits for BellInterval, and notifies once for all
+// calls of Ring in that time.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,14 +10,13 @@ import (
 )
 
 // watchClock checks whether the database's clock was set back by more than five seconds.
-// It compares the time of the transaction (now) with the largest time in the leader's row
-// (seen). The transaction holds the lock on the leader's row.
+// It compares now, the time of the transaction, with seen, the latest time in the
+// leader's row. The transaction holds the lock on that row.
 //
-// After such a step, the time since each first attempt is unknown, so watchClock makes
-// all possibly sent messages late (too old for a safe resend). It also sets the end of
-// the leader's lease to leaseUntil. Without this, other relays would wait too long,
-// because the new clock reaches the old end late. Sends in flight continue, because their
-// deadlines follow the clock of their process.
+// After such a step, the age of each first attempt is unknown, so watchClock makes all
+// possibly sent messages late (too old for a safe resend). It also sets the end of the
+// leader's lease to leaseUntil, because by the new clock the old end is too far away.
+// Sends in flight continue, because their deadlines follow the process's clock.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {

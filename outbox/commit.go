@@ -157,8 +157,8 @@ func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, b
 	return out, err
 }
 
-// anyWaiting reports whether a group has rows to send, except the groups returned by
-// busy(). It only reads the database.
+// anyWaiting reports whether any group outside busy() has rows to send. It only reads the
+// database.
 func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -172,7 +172,7 @@ func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans is the result of plan(): what to do with the rows that pick() has read.
+// plans is the result of plan: what to do with the rows that pick has read.
 type plans struct {
 	batches     []*rowBatch
 	toMark      []groupRange
@@ -181,9 +181,9 @@ type plans struct {
 	bytes       int         // total size of the messages in the field batches
 }
 
-// plan decides for each group whether to send its rows, to complete them without a send,
-// or to stop the group. rows are sorted by group and position. now is the database's
-// time, and requestedAt is the relay's time just before it asked the database for now.
+// plan decides for each group whether to send its rows, to remove them without a send, or
+// to stop the group. rows are sorted by group and position. now is the database's time.
+// requestedAt is the relay's time just before the request for now.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]

@@ -29,10 +29,10 @@ type GroupStats struct {
 	// outbox.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first message's first attempt, if the message was
-	// possibly sent and is unconfirmed; otherwise zero. LateIn is the remaining time in
-	// which SQS certainly remembers this attempt. If FirstAttempt is set and LateIn is 0,
-	// the message is late: SQS may have forgotten the attempt.
+	// FirstAttempt is the start of the first attempt of the group's first message. It is
+	// zero unless the message was possibly sent and is unconfirmed. LateIn is the
+	// remaining time in which SQS certainly remembers this attempt. If FirstAttempt is
+	// set and LateIn is 0, the message is late: SQS may have forgotten the attempt.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }

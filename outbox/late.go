@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// LateError reports a late message that the relay does not send: an attempt may have
-// stored the message so long ago that SQS may not recognise another attempt. Later
-// messages of the group wait until a call of [Outbox.Resolve] decides about the message.
+// LateError reports a message that the relay does not send, because SQS may have stored
+// it so long ago that SQS would not recognise a resend. Later messages of the group wait
+// for a call of [Outbox.Resolve].
 type LateError struct {
 	Group        string
 	Position     int64
@@ -35,7 +35,7 @@ type LateRow struct {
 	Group        string
 	Position     int64
 	Message      *sqsfifo.Message // nil if the row cannot be decoded
-	FirstAttempt time.Time        // start of the first attempt without a clear answer; an estimate after a backward clock step
+	FirstAttempt time.Time        // start of the first attempt without a clear answer; estimated after the clock was set back
 	Added        time.Time
 }
 
@@ -69,14 +69,14 @@ func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	return out, nil
 }
 
-// Errors of [Outbox.Resolve] wrap ErrNotFirst and ErrUnderWay.
+// Errors that [Outbox.Resolve] may wrap.
 var (
 	// ErrNotFirst: the position is not the first of its group, or the message has left
 	// the outbox. Resolve the first message.
 	ErrNotFirst = errors.New("not the first message of its group")
 
-	// ErrUnderWay: a relay may be sending the message now. Wait until the message has left
-	// the outbox, is late, or was refused.
+	// ErrUnderWay: a relay may be sending the message. Wait until the message is late,
+	// was refused, or has left the outbox.
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
@@ -119,7 +119,9 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	var first int64
-	var left sql.NullInt64 // microseconds until the message is late; 0 or less for a late message, and for a message without an attempt
+	// Microseconds until the message is late. Zero or less means late, or never
+	// attempted.
+	var left sql.NullInt64
 	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}
@@ -143,8 +145,8 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 	return tx.Commit()
 }
 
-// Purge deletes archived messages, a thousand per transaction. It deletes the messages
-// that left the outbox before the time now minus age, and returns their number.
+// Purge deletes messages that were archived longer ago than age, a thousand per
+// transaction, and returns their number.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (purged int64, err error) {
 	const batch = 1000
 	for {

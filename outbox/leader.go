@@ -11,8 +11,8 @@ import (
 
 // awaitLeadership waits until this relay leads. It returns the fence (the number of the
 // takeover) and the lease's end on the relay's clock, or an error if the relay must end.
-// The lease counts from just before the request to the database, so it ends no later than
-// in the database.
+// The lease counts from just before the request, so it does not end later than in the
+// database.
 func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := r.pause(ctx, wait); err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// leadership is the state of a leading relay, from the takeover until the lease ends or
-// Run returns. Only Run's goroutine changes the fields. A separate goroutine makes all
-// calls of Sender.SendMessageAsync, which may block until the sender's buffer has room
-// and must block neither Run nor a callback of the sender.
+// leadership is the state of a leading relay until the lease ends or Run returns. Only
+// Run's goroutine changes the fields. One other goroutine makes all calls of
+// Sender.SendMessageAsync, because they may block until the sender's buffer has room.
 type leadership struct {
 	*Relay
 	fence int64
@@ -24,11 +23,14 @@ type leadership struct {
 	renewedAt clock.Instant // start of the current lease
 	ending    atomic.Bool   // no further message may be sent
 
-	inFlight        map[string]*rowBatch
-	readyBatches    chan *rowBatch // batches whose next row may be sent; the buffer has room for all batches
+	inFlight map[string]*rowBatch
+	// readyBatches has the batches whose next row may be sent; it has room for all
+	// batches.
+	readyBatches    chan *rowBatch
 	finishedBatches chan *rowBatch
-	// toUnmark maps a group to a position. The rows after it are marked as possibly sent
-	// but certainly not stored. The next commit removes their marks.
+	// toUnmark maps a group to a position. Rows after the position are marked as possibly
+	// sent, although SQS has certainly not stored them. The next commit removes these
+	// marks.
 	toUnmark    map[string]int64
 	cursor      string // last group that pick() read; the next pick() starts after it
 	moreWaiting bool   // the previous pick may have left waiting rows
@@ -39,7 +41,8 @@ func newLeadership(ctx context.Context, r *Relay, fence int64, until clock.Insta
 	t := &leadership{
 		Relay: r, fence: fence, renewedAt: until.Add(-r.config.Lease),
 		inFlight: map[string]*rowBatch{}, toUnmark: map[string]int64{},
-		readyBatches: make(chan *rowBatch, r.config.Groups), finishedBatches: make(chan *rowBatch, r.config.Groups), // so that a batch never blocks when it ends
+		// both channels have room for all batches, so a batch never blocks when it ends
+		readyBatches: make(chan *rowBatch, r.config.Groups), finishedBatches: make(chan *rowBatch, r.config.Groups),
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })
@@ -56,8 +59,8 @@ func (t *leadership) renewed(requestedAt clock.Instant) {
 	t.expiry.Reset(requestedAt.Add(t.config.Lease))
 }
 
-// unmarkAfter makes the next commit remove the mark "possibly sent" from the rows of a
-// group after the given position. These rows then count as never sent.
+// unmarkAfter makes the next commit remove the mark "possibly sent" from the group's rows
+// after position. These rows count as never sent.
 func (t *leadership) unmarkAfter(group string, position int64) {
 	if was, ok := t.toUnmark[group]; ok {
 		position = min(position, was)
@@ -65,8 +68,8 @@ func (t *leadership) unmarkAfter(group string, position int64) {
 	t.toUnmark[group] = position
 }
 
-// busy returns the groups that a commit must skip: groups with messages in flight, and
-// groups that wait after a failure.
+// busy returns the groups that a commit must skip: those with messages in flight, and
+// those that wait after a failure.
 func (t *leadership) busy() []string {
 	out := make([]string, 0, len(t.inFlight))
 	for g := range t.inFlight {
@@ -100,7 +103,7 @@ type pickedRow struct {
 	markedFrom, markedTo, firstAttempt int64
 }
 
-// recordLate adds the groups whose first row is late to the stopped groups.
+// recordLate adds groups with a late first row to the stopped groups.
 func (t *leadership) recordLate(late []pickedRow) {
 	for _, f := range late {
 		key := ""

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// DefaultResendFor is the default of [Config].ResendFor, 4 minutes and 30 seconds: the
-// deduplication interval of five minutes, less the time of a request and the difference
-// between clocks.
+// DefaultResendFor is the default of [Config].ResendFor: 4 minutes and 30 seconds. It is
+// below SQS's deduplication interval of five minutes, to allow for request times and
+// clock differences.
 const DefaultResendFor = window.RetryFor
 
 // Config describes an outbox. All processes of an outbox need the same Config.
@@ -104,8 +104,8 @@ func wrong(field, found, rule string) error {
 	return fmt.Errorf("outbox: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }
 
-// read calls f. On PostgreSQL, f runs in a transaction with custom plans: each statement is
-// planned for the current size of the tables.
+// read calls f. On PostgreSQL f runs in a transaction in which each statement is planned
+// for the present size of the tables (custom plans).
 func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 	if o.config.Dialect == SQLite {
 		return f(o.config.DB)

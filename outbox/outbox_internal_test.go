@@ -58,9 +58,8 @@ func TestCheckNamesTheField(t *testing.T) {
 	require.NoError(t, check(0, &long))
 }
 
-// A bell without recent rings notifies immediately. Further rings within the next interval
-// cause one notification, at the end of the interval. After Close, Ring has no effect. A
-// bell without rings has no goroutine.
+// The first ring notifies immediately. Rings within the next interval cause one
+// notification, at its end. Ring after Close does nothing. An idle bell has no goroutine.
 func TestBell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -69,7 +68,7 @@ func TestBell(t *testing.T) {
 			at = append(at, time.Since(begin))
 			return errors.New("which is not the writer's concern")
 		})
-		for range 121 { // Ring is called every millisecond, for 121 ms
+		for range 121 {
 			bell.Ring()
 			time.Sleep(time.Millisecond)
 		}

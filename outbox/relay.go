@@ -115,7 +115,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	if r.running.CompareAndSwap(false, true) { // Run was never called; from now on it returns at once
+	if r.running.CompareAndSwap(false, true) { // Run was never called; a later Run returns at once
 		r.meters.unregister()
 		close(r.ended)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Sender is the subset of *sqsfifo.Producer that a relay calls. A Producer[T] for any
-// type T can send the messages of all event types, because the messages in an outbox are
-// complete; nothing is encoded any more. Use the default Delivery.OnGroupFailure,
-// PauseInDoubt. No other call should send to the groups of the outbox.
+// Sender is the subset of *sqsfifo.Producer that a relay calls. Messages in an outbox are
+// already encoded, so a Producer[T] for any T can send all of them. Keep the default
+// Delivery.OnGroupFailure, PauseInDoubt. No other call should send to the groups of the
+// outbox.
 //
 // A relay has at most one message per group in flight and submits all messages from one
-// goroutine. [sqsfifo.FateOf] of the error decides the message's fate. done is called
-// exactly once, by any goroutine, and does not block.
+// goroutine. [sqsfifo.FateOf] of the error says whether SQS stored the message. done is
+// called exactly once, by any goroutine, and does not block.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
@@ -33,10 +33,10 @@ type RelayConfig struct {
 	// machine's name and the process ID.
 	Holder string
 
-	// Lease is the relay's time as leader after each renewal. Without a renewal, for
-	// example after a crash, another relay takes over at its end. Zero means 15 s. Lease
-	// is 500 ms to 60 s and at most half of [Config].ResendFor, so a new leader can
-	// resend the messages in flight before they are late.
+	// Lease is the time for which a relay leads after each renewal. After a crash of the
+	// leader, another relay takes over when the lease ends. Zero means 15 s. Lease is 500
+	// ms to 60 s and at most half of [Config].ResendFor, so a new leader can resend the
+	// messages in flight before they are late.
 	Lease time.Duration
 
 	// Poll is the interval at which an idle relay looks for messages. A relay that does
@@ -47,9 +47,9 @@ type RelayConfig struct {
 	// Groups is the number of message groups with concurrent sends. Zero means 256.
 	Groups int
 
-	// GroupRows is the number of messages of one group that one commit records as
-	// possibly sent, to be sent in sequence. Zero means 10. A crash may cause up to
-	// GroupRows resends in each group.
+	// GroupRows is the largest number of messages that one commit marks as possibly sent
+	// in one group. They are sent one after another. Zero means 10. A crash may cause up
+	// to GroupRows resends in each group.
 	GroupRows int
 
 	// Logger records the start and end of leadership, database errors, and each message

@@ -57,7 +57,8 @@ func (r *Relay) Stats() RelayStats {
 	return out
 }
 
-// recordLeading records that this relay leads with the given fence, or no longer leads.
+// recordLeading records whether this relay leads, and its fence (the number of the
+// takeover).
 func (r *Relay) recordLeading(yes bool, fence int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,20 +29,20 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if no row of this batch was marked as possibly sent before. Then
-	// the relay removes, at the end of the batch, the marks of rows certainly not stored.
-	// Older marks stay, because an earlier attempt may have stored their rows.
+	// untried is true if no row of the batch was marked as possibly sent before. Only
+	// then may the relay remove marks of certainly unstored rows when the batch ends. An
+	// older mark stays, because an earlier attempt may have stored its row.
 	untried bool
 
-	// receipts has the receipts of the confirmed rows, in order. err is the next row's
-	// error, or nil before its attempt.
+	// receipts belong to the confirmed rows, in order. err is the error of the row after
+	// them, or nil before its attempt.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row
 }
 
-// CorruptError reports a row that differs from the stored message. The row is not sent,
-// and its group stops.
+// CorruptError reports a row that differs from the message that Add stored. The row is
+// not sent, and its group stops.
 type CorruptError struct {
 	Group    string
 	Position int64
@@ -81,8 +81,8 @@ func (b *rowBatch) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// sendNext sends the next row of a batch, or ends the batch. When the sender answers, its
-// callback puts the batch into the channel t.readyBatches, and sendNext is called again.
+// sendNext sends the next row of a batch, or ends the batch. The sender's answer puts the
+// batch into t.readyBatches, and sendNext is called again.
 func (t *leadership) sendNext(b *rowBatch) {
 	i := len(b.receipts)
 	if b.err != nil || i == len(b.rows) || !t.mayBegin(b, i) {
@@ -109,8 +109,8 @@ func (t *leadership) sendNext(b *rowBatch) {
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 
-// fate says whether SQS stored the message of the row that ended the batch with an error:
-// yes, no, or unknown.
+// fate says whether SQS stored the message of the row whose send failed: yes, no, or
+// unknown.
 func (b *rowBatch) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
 	if errors.As(b.err, &corrupt) {

@@ -25,11 +25,11 @@ func Schema(d Dialect) (string, error) { return schema.Text(d) }
 // Migrate upgrades the database to this version's schema in one transaction. It has no
 // effect if the schema is current. Processes may call Migrate concurrently.
 //
-// Running processes of an earlier version continue unless a schema step ends their
-// support; the CHANGELOG announces such steps. Then their relays stop, and their Migrate
-// and [Open] return an [*idempotency.InvalidError].
+// Running processes of an earlier version continue, unless the CHANGELOG says that a
+// schema step ends their support. Then their relays stop, and their calls of Migrate and
+// [Open] return an [*idempotency.InvalidError].
 //
-// Migrate restricts the file of a new SQLite database to its owner.
+// For a new SQLite database, Migrate permits only the owner to access the file.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
 
 type queryer = sqldb.Queryer
@@ -99,7 +99,6 @@ CREATE TABLE outbox_leader (
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
 
-// second is step 2 of the schema. Each commit of a relay sets the column seen_at to the
-// time of the database's clock if that time is larger. Relays of version 1 ignore
-// seen_at.
+// second is step 2 of the schema. Column seen_at is the latest time of the database's
+// clock in any relay commit. Relays of version 1 ignore seen_at.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

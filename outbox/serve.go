@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// gatherTime is how long a commit waits for more groups with confirmed rows, so that one
-// commit removes the rows of several groups.
+// gatherTime is how long a commit waits for more confirmed rows, so that it removes rows
+// of several groups.
 const gatherTime = 2 * time.Millisecond
 
 // serve sends messages and records the results in the database until the relay must end,
@@ -33,7 +33,7 @@ func (t *leadership) serve(ctx context.Context) {
 	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
-		// Known outcomes are written to the database even after ctx has ended.
+		// record known outcomes even after ctx has ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if len(t.confirmed)+len(t.toUnmark) > 0 {
@@ -57,8 +57,8 @@ func (t *leadership) finish() error {
 	return errStopped
 }
 
-// await waits for the messages in flight and records their outcomes. It returns early if
-// abort is closed.
+// await waits for all messages in flight and records their outcomes. It stops waiting
+// when abort is closed.
 func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
@@ -130,8 +130,8 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather records the outcomes of ended batches. With confirmed rows, gather waits up to
-// gatherTime for more, so one commit deletes rows of several groups.
+// gather records the outcomes of ended batches. If rows were confirmed, it waits up to
+// gatherTime for more outcomes, so one commit deletes rows of several groups.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
@@ -169,10 +169,10 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a batch may be sent. ResendFor counts from
-// the marking of the batch, for all its rows. In a batch of untried rows, only the first
-// may be sent after a quarter of ResendFor. So each sent row has three quarters left for
-// repeated attempts. The remaining rows are marked again later, with a new time.
+// mayBegin reports whether the batch may send its next message. All rows of a batch were
+// marked as possibly sent at one time, and resends must end ResendFor later. In an
+// untried batch, a later row may start only in the first quarter of ResendFor, so three
+// quarters remain for its retries. Unsent rows are marked again later.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

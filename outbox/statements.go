@@ -13,9 +13,8 @@ type statements struct {
 	archivedAfter, archivedAt string
 }
 
-// heads finds up to ?3 message groups in the index, in order, starting after group ?1.
-// The query jumps from group to group: its cost depends on the number of groups, not of
-// rows.
+// heads finds up to ?3 message groups after group ?1, in order. The query jumps from
+// group to group in the index, so its cost does not depend on the number of rows.
 const heads = `WITH RECURSIVE heads (message_group, n) AS (
   SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
   UNION ALL
@@ -23,8 +22,8 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// availableGroups lists up to ?4 message groups, each with the position of its first row.
-// It omits the groups in the JSON array ?2, for example groups with messages in flight.
+// availableGroups lists up to ?4 message groups with their first positions. It omits the
+// groups in the JSON array ?2, for example groups with a message in flight.
 const availableGroups = heads + `, available AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
@@ -32,8 +31,8 @@ const availableGroups = heads + `, available AS (
   ORDER BY h.message_group LIMIT ?4
 )`
 
-// spans lists the groups with their first and last positions. Positions of a group have no
-// gaps, so the number of rows is the difference plus one.
+// spans lists the first and last position of each group. Positions have no gaps, so a
+// group has last - first + 1 rows.
 const spans = heads + `, spans AS (
   SELECT h.message_group,
     (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
@@ -52,8 +51,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: sql(`SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`),
 
-		// After a takeover without an answer, the relay repeats the takeover; its token
-		// in the row shows that the first one succeeded.
+		// If a takeover gets no answer, the relay repeats it. The row contains the
+		// relay's token if the first takeover succeeded.
 		takeOver: sql(`UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`),
 
@@ -63,9 +62,9 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// ?1 is the backward step of the database's clock in microseconds; ?2 is now
-		// minus ResendFor. Move the time of each first attempt back by ?1, and at least
-		// to ?2, so that the messages are late.
+		// ?1 is the number of microseconds by which the clock was set back; ?2 is now
+		// minus ResendFor. Move each first attempt back by ?1, and at least to ?2, so
+		// that the messages are late.
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 

@@ -20,14 +20,14 @@ type Stats struct {
 	// Late is the number of late messages; see [Outbox.Late].
 	Late int64
 
-	// Leader names the leading relay, and is empty if no relay has a valid lease. Fence is
-	// the number of takeovers so far.
+	// Leader is the name of the leading relay, or "" if no lease is valid. Fence is the
+	// number of takeovers so far.
 	Leader string
 	Fence  int64
 }
 
-// Stats reads the database. Its cost is one index lookup per group with messages, for any
-// number of messages.
+// Stats reads the database. It makes one index lookup per group with messages, however
+// many messages the group has.
 func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 	var age int64
 	err = o.read(ctx, func(q queryer) error {
@@ -51,16 +51,16 @@ type RelayStats struct {
 	Fence   int64 // number of the takeover at which this relay last became the leader
 	Terms   int64
 
-	// Sent and Duplicates count messages for which the producer returned a receipt. The
-	// next commit removes their rows. For Duplicates, the producer reported that SQS had
-	// stored an earlier attempt.
+	// Sent counts messages for which the producer returned a receipt; the next commit
+	// removes their rows. Duplicates counts receipts which report that SQS stored an
+	// earlier attempt.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.
 	InFlight int
 
-	// Commits is the number of commits, plus the number of queries for new messages.
-	// Database is their total time.
+	// Commits counts commits and queries for new messages. Database is the total time of
+	// both.
 	Commits  int64
 	Database time.Duration
 
@@ -75,9 +75,8 @@ type RelayStats struct {
 	Stopped []Stopped
 }
 
-// Stopped is a message group waiting because its first message failed or is held. At the
-// time Until, the relay reads the message's row again, and resends the message if a
-// resend is permitted.
+// Stopped is a message group whose first message failed or is held. At the time Until the
+// relay reads the row of this message again, and resends the message if permitted.
 type Stopped struct {
 	Group     string
 	Position  int64

@@ -52,7 +52,7 @@ func newMeters(provider metric.MeterProvider, read func(context.Context) (g gaug
 		return r, err
 	}
 	for _, o := range []Outcome{OutcomeSent, OutcomeDuplicate, OutcomeAssumedSent, OutcomeDiscarded} {
-		r.add(0, o) // each series exists before its first message
+		r.add(0, o)
 	}
 	r.registration, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		g, leading, err := read(ctx)

@@ -16,13 +16,12 @@ type archive struct {
 	box  *outbox.Outbox
 }
 
-// NewArchive returns a source of the archived messages of an outbox: messages that have
-// left the outbox while the field Sent of its Config was ArchiveSent, and were not
-// purged. Messages that are still in the outbox are omitted, because the relay sends
-// them.
+// NewArchive returns a source of an outbox's archive. The archive has the unpurged
+// messages that left the outbox while its Config.Sent was ArchiveSent. Messages still in
+// the outbox are omitted, because the relay sends them.
 //
-// A sent message has StatusDelivered. A message resolved by an operator without SQS's
-// confirmation has StatusInDoubt, and a discarded message StatusDiscarded.
+// A sent message has StatusDelivered. A message that an operator resolved without SQS's
+// confirmation has StatusInDoubt. A discarded message has StatusDiscarded.
 func NewArchive(name string, box *outbox.Outbox) Source { return &archive{name, box} }
 
 // Name implements [Source].

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// attempt is one attempt to send an item. It begins after its entry in the journal is
-// durable.
+// attempt is one attempt to send an item. The send begins after the attempt's journal
+// entry is durable.
 type attempt struct {
 	queue    *groupQueue
 	item     int
@@ -32,9 +32,8 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit chooses up to n items to send now. It first writes to the journal: the outcomes
-// since the last commit, and one entry for each attempt. When the entries are durable,
-// commit sends the items.
+// commit chooses up to n items to send now. It writes the outcomes since the last commit
+// and an entry for each attempt to the journal, and then sends the items.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var attempts []*attempt
@@ -69,8 +68,8 @@ func (r *runner) nextAttempt(l *groupQueue, now time.Time) *attempt {
 	return r.apply(l, item, p.decide(r.plan.Options, item, now))
 }
 
-// apply carries out a decision about the first item of a group. If the decision is to
-// send the item, apply returns the attempt. Otherwise it returns nil.
+// apply carries out decision d about item, the first of its group. It returns the attempt
+// to make, or nil if the item is not sent.
 func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	m := &journalEntry{Item: item.Number, Reason: d.reason}
 	switch d.action {
@@ -91,9 +90,9 @@ func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *attempt {
 	return nil
 }
 
-// load reads the attempts' messages from the source. It removes an attempt in three
-// cases: a missing message; a message different from the plan or from the source's
-// record; a message with no further need of a send (see recheck).
+// load reads the messages of attempts from the source. It drops an attempt if the message
+// is missing, differs from the plan or the source's record, or need not be sent any more
+// (see recheck).
 func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) ([]*attempt, error) {
 	if len(attempts) == 0 {
 		return nil, nil
@@ -136,10 +135,10 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides again whether to send an item if the source now knows more about the
-// delivery, for example that SQS confirmed it. f is the item as read again from the
-// source. The plan's decision stays if an earlier attempt is in doubt, or if an operator
-// resolved the item with ResolutionNoEffect. recheck returns the attempt to make, or nil.
+// recheck decides again if the source now knows more about the item's delivery, for
+// example a confirmation by SQS. Parameter f is the item as just read from the source.
+// The plan's decision stays if an attempt is in doubt, or after ResolutionNoEffect of an
+// operator. recheck returns the attempt to make, or nil.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
@@ -163,8 +162,8 @@ func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) 
 // saveFor is the longest time of one write to the journal and of one call of the ledger.
 const saveFor = 30 * time.Second
 
-// save writes two kinds of entries durably to the journal: the outcomes since the last
-// commit, and one entry for each attempt to be made now.
+// save writes the outcomes since the last commit, and an entry for each of the attempts,
+// durably to the journal.
 func (r *runner) save(ctx context.Context, attempts []*attempt) error {
 	entries := r.unsaved
 	at := r.config.Now().UTC().Round(0)
@@ -235,8 +234,8 @@ func (r *runner) handleAnswer(a answer) {
 	}
 	var violation *sqsfifo.ViolationError
 	if a.tagged && r.sends.Err() == nil && errors.As(a.err, &violation) {
-		// With the replay attribute the message exceeds a limit of SQS, so the sender refused
-		// it. Send the message without the attribute.
+		// The replay attribute made the message too large for SQS. Send the message
+		// without it.
 		a.tagged = false
 		r.submit(a.attempt, a.message)
 		return

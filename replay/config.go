@@ -22,8 +22,8 @@ type Sender interface {
 
 // Config configures [Run]. Source, Sender and Journal are required.
 type Config struct {
-	// Source has the plan's messages: the source of NewPlan, or another with the same
-	// Name, for example the same file opened again.
+	// Source contains the plan's messages. Use the source passed to NewPlan or one with
+	// the same Name, for example the file opened again.
 	Source  Source
 	Sender  Sender
 	Journal *Journal

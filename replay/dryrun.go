@@ -51,7 +51,7 @@ type Step struct {
 	Action Action
 	Reason string
 
-	// Resend reports that an earlier run tried the item and got no answer.
+	// Resend: an earlier run tried the item and got no answer.
 	Resend bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A consumer lost yesterday's events of one group. A file has these events, and a replay
-// sends them again in order.
+// A replay sends yesterday's events of one group again, in order, from a file. A consumer
+// had lost them.
 func Example() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})

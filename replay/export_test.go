@@ -26,8 +26,7 @@ type MemoryJournal struct {
 	disk *memoryDisk
 }
 
-// NewMemoryJournal returns a journal with the given entries. Each entry is written and
-// synced separately.
+// NewMemoryJournal returns a journal with the given entries, one commit per entry.
 func NewMemoryJournal(entries ...JournalEntry) *MemoryJournal {
 	d := new(memoryDisk)
 	j, err := recoverJournal("memory", d)
@@ -115,6 +114,5 @@ func (d *memoryDisk) Truncate(size int64) error {
 func (d *memoryDisk) Sync() error  { return nil }
 func (d *memoryDisk) Close() error { return nil }
 
-// Label returns how SQS would treat a copy of a message that is sent at the time now, if
-// SQS accepted the message between s.From and s.To.
+// Label exports label.
 func (s Sent) Label(now time.Time) Label { return s.label(now) }

@@ -12,10 +12,9 @@ type variants struct {
 	distinct map[eventKey][]int
 }
 
-// joinRecords finds items with the same message: equal event, group and body hash. It
-// adds the status and times of later items to the first item, and gives the later items
-// the reason reasonRepeated. It ignores items without a dedupe key and items with
-// ActionDrift.
+// joinRecords joins items of the same message (equal event, group and body hash). The
+// first item gets the status and times of the later ones, which get reasonRepeated. Items
+// without a dedupe key and items with ActionDrift are ignored.
 func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, distinct: make(map[eventKey][]int, len(all))}
 	for i := range all {
@@ -58,8 +57,8 @@ func (v variants) sameMessage(item *PlannedItem) *PlannedItem {
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// Sent becomes the time range in which SQS may have accepted the message. A pending
-	// item was never sent, so its Sent does not count.
+	// Join both time ranges in which SQS may have accepted the message. A pending item
+	// was never sent, so its range is ignored.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status

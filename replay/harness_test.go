@@ -63,8 +63,8 @@ var builder = func() *sqsfifo.Producer[Event] {
 	return p
 }()
 
-// line returns a line for sourceOf with a new event. Its status is StatusPending, unless
-// a function in change changes it.
+// line returns a line with a new event for sourceOf. The functions in change may change
+// it; the default status is StatusPending.
 func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})

@@ -37,7 +37,7 @@ func known[T ~string](kind string, v T, words []T) error {
 	return fmt.Errorf("%s is %q, want one of %q", kind, string(v), words)
 }
 
-// Item is a stored message with the source's records about the message.
+// Item is a stored message, together with what the source knows about its delivery.
 type Item struct {
 	// Position identifies the item for [Source.Fetch]. The source defines it and must
 	// keep it stable while a plan is used.
@@ -55,22 +55,21 @@ type Item struct {
 
 	Status Status
 
-	// Sent is the range of time in which SQS accepted the item, if SQS accepted it. If Sent
-	// is zero, the source does not know the time: a plan assumes that the item was sent at
-	// some time before [Plan].Made. For StatusPending, Sent is ignored.
+	// Sent is the range of time in which SQS accepted the item, if at all. A zero Sent
+	// means an unknown time before [Plan].Made. With StatusPending, Sent is ignored.
 	Sent Sent
 
-	// MessageID is the original's message ID, or "" without a record. When SQS suppresses
-	// a message, it answers with the original's ID.
+	// MessageID is the ID of the originally sent message, or "" if unknown. When SQS
+	// suppresses a copy, it returns this ID.
 	MessageID string
 }
 
 // Source provides stored messages. Scan and Fetch may be called several times, even in
 // different processes, and must return the same messages.
 type Source interface {
-	// Name identifies the stored messages, and is the name of a lock that prevents two
-	// runs at the same time. All sources of the same messages must therefore have the
-	// same name. Use an absolute path, or the name of a database and schema.
+	// Name identifies the stored messages, and names the lock that prevents two runs at
+	// the same time. Every source of these messages must have this name. Use an absolute
+	// path, or the name of a database and schema.
 	Name() string
 
 	// Scan yields all items. Items of a message group come in sending order. Scan stops
@@ -98,8 +97,8 @@ func parseEnvelope(body string) (envelope, error) {
 	return e, nil
 }
 
-// messageOf builds a message from a body and a group, for sources without whole messages.
-// The body has the other fields.
+// messageOf builds a message from its body and group, for sources that store no other
+// fields. The body contains them.
 func messageOf(body, group string) (*sqsfifo.Message, error) {
 	e, err := parseEnvelope(body)
 	if err != nil {
@@ -113,9 +112,9 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drift returns the reason against sending an item's message: no message, a difference
-// from the source's separate record, or a dedupe key different from its body's. Without a
-// reason, drift returns "".
+// drift returns why an item's message must not be sent, or "". It finds a missing
+// message, a difference from the source's record, and a dedupe key other than the key in
+// the body.
 func (it *Item) drift() string {
 	switch {
 	case it.Message == nil:

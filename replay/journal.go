@@ -27,7 +27,7 @@ type Journal struct {
 	file          disk
 	completeBytes int64 // length of the complete commits in bytes
 	commit        uint64
-	err           error // why append fails from now on
+	err           error // after an append error, returned by all later appends
 }
 
 // disk is the subset of a file used by a journal.
@@ -39,10 +39,10 @@ type disk interface {
 	Close() error
 }
 
-// OpenJournal opens or creates the journal of the plan in a directory. It locks the
-// source in that directory: a second run over the source, with any plan, gets a
-// [*LockedError] with the owner. An empty owner means the machine's name and the process
-// ID. All runs on a machine must use one directory on a local file system.
+// OpenJournal opens or creates the plan's journal in directory dir, and locks the plan's
+// source there. A second run over this source, with any plan, gets a [*LockedError] that
+// names the owner. The default owner is the machine's name and the process ID. All runs
+// on a machine must use one directory on a local file system.
 //
 // The operating system releases the lock when the process ends in any way.
 func OpenJournal(dir string, plan *Plan, owner string) (*Journal, error) {
@@ -81,8 +81,8 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may be appending to the file. Read only up to the file's present size; the
-	// bytes after it may end with half a line.
+	// A run may be appending now. Ignore bytes after the file's present size, which may
+	// end with half a line.
 	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -123,9 +123,9 @@ func (j *Journal) entries(ctx context.Context) iter.Seq2[journalEntry, error] {
 	}
 }
 
-// append writes entries to the journal. The entries are durable when append returns nil.
-// After an error, some of them may be durable, and the journal accepts no more entries.
-// append does not keep the slice.
+// append writes entries to the journal. They are durable when append returns nil. After
+// an error some entries may be durable, and every later append fails. append does not
+// keep the slice.
 func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 	if j.err != nil {
 		return &FileError{j.path, 0, "it cannot be appended to", j.err}

@@ -114,8 +114,8 @@ func (g *growing) ReadAt(p []byte, at int64) (int, error) {
 	return copy(p, g.text[at:g.shown]), nil
 }
 
-// A reader first reads the size of the journal's file, and then ignores all lines after
-// this size. Otherwise a half-written line would count as damage.
+// A reader ignores lines appended after it has read the file's size. Otherwise a
+// half-written line would count as damage.
 func TestReadUpToTheSize(t *testing.T) {
 	var whole []byte
 	for commit := range uint64(6) {
@@ -227,7 +227,7 @@ func TestTornJournal(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entriesOf(t, j), count[1])
 	require.NoError(t, j.Close())
-	// A commit in the middle is missing, so the journal is damaged.
+	// a commit in the middle is missing, so the journal is damaged
 	_, err = open(append(bytes.Clone(whole[:ends[0]]), whole[ends[1]:]...))
 	require.ErrorContains(t, err, "lines before it are missing")
 }
@@ -256,8 +256,8 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	require.ErrorContains(t, j.append(t.Context(), someEntries()[0]), "cannot be appended to")
 }
 
-// A journal is refused if its entries do not fit the plan, precede the begin of any run,
-// or have an unknown kind.
+// The journal is refused if an entry does not fit the plan, comes before the first run's
+// begin, or has an unknown kind.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
 	begin := journalEntry{Kind: entryBegin, Plan: plan.ID, Run: "r"}
@@ -349,7 +349,7 @@ func FuzzJournal(f *testing.F) {
 			require.NoError(t, err, "the part that is whole")
 			first = append(first, m)
 			if again, err = appendLine(again, r.last, &m); err != nil {
-				return // the entry cannot be written, for example a year above 9999
+				return // for example a year above 9999, which cannot be written
 			}
 		}
 		n, last, err := scanJournal("j", bytes.NewReader(again), int64(len(again)))

@@ -63,8 +63,8 @@ const (
 	// OutcomeSkipped: the plan skips the item, or an earlier item stopped the group.
 	OutcomeSkipped Outcome = "skipped"
 
-	// OutcomeConflict: another message has the item's dedupe key, in the plan or at the
-	// producer. The item was not sent.
+	// OutcomeConflict: another message in the plan or at the producer has the item's
+	// dedupe key. The item was not sent.
 	OutcomeConflict Outcome = "conflict"
 
 	// OutcomeDrift: the message differs from what the source or the plan recorded about it.

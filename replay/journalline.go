@@ -24,12 +24,12 @@ const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// linePlace is the position of a line in the journal. commit is the number of the line's
-// commit (one write of one or more lines). following is the number of later lines in this
-// commit.
+// linePlace is the place of a line in the journal. A commit is one write of one or more
+// lines. commit is the number of the commit, and following is the number of later lines
+// in it.
 type linePlace struct{ commit, following uint64 }
 
-// follows reports whether q is the place of the next line after a line at p.
+// follows reports whether a line at q can come directly after a line at p.
 func (q linePlace) follows(p linePlace) bool {
 	if p.following > 0 {
 		return q == linePlace{p.commit, p.following - 1}
@@ -135,11 +135,10 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// endOfJournal handles an incomplete line. If a crash comes before a write is synced, any
-// parts of that write may be on the disk. If this line and all later lines may belong to
-// the last write, the journal ends here, and endOfJournal returns io.EOF. If a line of a
-// later commit follows, the incomplete line was synced before that commit and was damaged
-// afterwards, so endOfJournal returns an error.
+// endOfJournal decides about an incomplete line. A crash during the last write may leave
+// any parts of it. If this line and all later lines may belong to one write, the journal
+// ends here, and endOfJournal returns io.EOF. If a line of a later commit follows, this
+// line was once complete on the disk and is damaged, so endOfJournal returns an error.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.following == 0 {

@@ -113,8 +113,8 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 	return out, nil
 }
 
-// next returns the item of the next line, or io.EOF. The first line begins at the offset
-// begin of the source.
+// next returns the item of the next line, or io.EOF. Parameter begin is the source offset
+// of the first line.
 func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
 	t, err := lines.Next()
 	at := begin + t.Offset

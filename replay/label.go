@@ -14,9 +14,8 @@ const (
 	Margin   = Interval - ResendFor
 )
 
-// ResendFor is the time after an item's first attempt in which the item may be sent again
-// if the attempt got no answer. If the first attempt stored the item, SQS certainly
-// recognises a copy within this time.
+// ResendFor limits resends of an item whose first attempt got no answer. Until ResendFor
+// after that attempt, SQS certainly recognises a copy of a stored item.
 const ResendFor = window.RetryFor
 
 // Label says whether SQS delivers or suppresses a copy of an item at a certain time. The
@@ -27,7 +26,7 @@ const (
 	LabelNew     Label = "new"     // SQS never stored the item, and will deliver it
 	LabelInside  Label = "inside"  // SQS remembers the item and suppresses it
 	LabelEdge    Label = "edge"    // SQS may or may not remember the item
-	LabelOutside Label = "outside" // SQS has forgotten the item and delivers it again
+	LabelOutside Label = "outside" // SQS has forgotten the item and delivers a copy
 )
 
 var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
@@ -49,7 +48,7 @@ func (s Sent) label(now time.Time) Label {
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
-	default: // for example near the end of Interval, or if the clock was set back to well before s.From
+	default: // near the end of Interval, or the clock was set back
 		return LabelEdge
 	}
 }

@@ -13,9 +13,9 @@ const (
 	ledgerEnded     = "replay_ended"
 )
 
-// LedgerEntry is an audit entry without payload. Kind is "replay_started" before the
+// LedgerEntry is an audit entry without payload. Kind "replay_started" comes before the
 // first send, "replay_triggered" for each tried item with its outcome, and "replay_ended"
-// with the report. Only replay_triggered has an item's fields.
+// with the report. Only replay_triggered has the fields of an item.
 type LedgerEntry struct {
 	Time   time.Time `json:"time"`
 	Kind   string    `json:"kind"`

@@ -50,8 +50,8 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// The bodies in flight together have at most BytesInFlight bytes. A body above this limit
-// is sent alone.
+// All bodies in flight together have at most BytesInFlight bytes. A larger body is sent
+// alone.
 func TestBytesInFlight(t *testing.T) {
 	s := sourceOf(t, many(t, 30, 4)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())

@@ -24,9 +24,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("replay: not run: the source %q is being replayed by %s (lock %s); wait for its end or stop it", e.Source, owner, e.Path)
 }
 
-// sourceLock is a locked file, and a second file that contains the owner's name. Both files
-// stay after the release of the lock. If the lock file were removed, two processes could
-// lock two different files with the same name.
+// sourceLock is a locked file and a file with the owner's name. Neither file is removed:
+// after a removal, two processes could lock two files of the same name.
 type sourceLock struct {
 	lock  *flock.Flock
 	owner string // path of the file with the owner's name

@@ -274,8 +274,8 @@ func (w *world) program() (crashes, unresolved, resent int) {
 	return crashes, unresolved, resent
 }
 
-// run runs the plan in a process that may crash or be interrupted. It returns the report,
-// and the results of ReadReport afterwards.
+// run runs the plan in a process that may crash or be interrupted, and returns the
+// reports of Run and ReadReport.
 func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	var report Report
 	interrupted := false

@@ -16,7 +16,7 @@ import (
 type pace struct {
 	messages, calls *rate.Limiter
 	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
-	counted         int64        // calls already charged to the limiter of calls
+	counted         int64        // calls already taken from the limiter
 	expectedCalls   int          // calls that the submitted messages still need, at ten messages a call
 }
 

@@ -21,8 +21,8 @@ const (
 	// WindowSkip does not send a recently stored item.
 	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends a recently stored item. SQS suppresses it within the deduplication
-	// interval, and may deliver it again near the end of the interval.
+	// WindowSend sends a recently stored item. SQS suppresses the copy within the
+	// deduplication interval, and may deliver it near the end of the interval.
 	WindowSend WindowPolicy = "send"
 
 	// WindowWait sends a recently stored item later, when SQS has certainly forgotten it:
@@ -34,8 +34,8 @@ var windowPolicies = []WindowPolicy{WindowSkip, WindowSend, WindowWait}
 
 // Filter selects items. Zero fields select all.
 type Filter struct {
-	// From and Before limit the time of the item's last send, or else the item's
-	// event_time.
+	// From (inclusive) and Before (exclusive) limit the item's last send time. An item
+	// without a send time is compared by its event_time.
 	From   time.Time `json:"from,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 
@@ -52,8 +52,8 @@ func selects[T comparable](list []T, v T) bool { return len(list) == 0 || slices
 type Options struct {
 	Filter Filter `json:"filter,omitzero"`
 
-	// Window is the policy for items that SQS suppresses, or may suppress, because it
-	// stored them recently.
+	// Window is the policy for items stored so recently that SQS suppresses a copy, or
+	// may suppress it.
 	Window WindowPolicy `json:"window"`
 
 	// Redeliver also sends items recorded as delivered.
@@ -100,7 +100,7 @@ const (
 	reasonDelivered    = "delivered"     // recorded as delivered
 	reasonDiscarded    = "discarded"     // an operator decided not to send the item
 	reasonRepeated     = "repeated"      // the same message is earlier in the plan
-	reasonWindow       = "window"        // SQS suppresses the item, or may suppress it
+	reasonWindow       = "window"        // SQS suppresses a send now, or may suppress it
 	reasonGroupStopped = "group stopped" // an earlier item stopped the group
 )
 
@@ -115,13 +115,13 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the SHA-256 of the body in hexadecimal: recorded by the source, or else
-	// computed when the plan was made. A run sends only a body with this hash.
+	// BodyHash is the SHA-256 of the body in hexadecimal, from the source's record or
+	// else from the body when the plan was made. A run sends no other body.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
 	Status    Status    `json:"status"`
-	Time      time.Time `json:"time,omitzero"` // time that Filter compares
+	Time      time.Time `json:"time,omitzero"` // send time or event time, compared with Filter
 	Sent      Sent      `json:"sent,omitzero"`
 	MessageID string    `json:"message_id,omitempty"`
 
@@ -265,8 +265,8 @@ const (
 	maxText     = 2048
 )
 
-// shorten returns s. If s has more than maxText bytes or is not UTF-8, shorten returns a
-// shortened form. IDs, groups and keys that SQS accepts are shorter than maxText.
+// shorten returns s, or a shortened form if s has more than maxText bytes or is not
+// UTF-8. All IDs, groups and keys accepted by SQS are shorter than maxText.
 func shorten(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s
@@ -274,12 +274,11 @@ func shorten(s string) string {
 	return fmt.Sprintf("%.200q, %d bytes", s, len(s))
 }
 
-// decide sets the label and the action.
+// decide sets p.Label and p.Action.
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
-	// An item with ActionDrift keeps it, unless the options skip the item as delivered or
-	// discarded.
+	// ActionDrift stays, unless the options skip the item as delivered or discarded
 	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded {
 		p.Action, p.Reason = a, reason
 	}

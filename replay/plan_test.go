@@ -58,8 +58,8 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// SQS accepted the message at some time from 11:00 to 12:00, perhaps at 12:00. The
-	// label is LabelEdge until Interval plus Margin after 12:00, and then LabelOutside.
+	// SQS accepted the message between 11:00 and 12:00. The label is LabelOutside from
+	// Interval plus Margin after 12:00, and LabelEdge before.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
@@ -151,8 +151,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All lines of one message are joined before Options.Filter applies. If two lines have
-// one dedupe key and different messages, one line is a conflict.
+// The lines of one message are joined before Options.Filter applies. Of two different
+// messages with one dedupe key, one is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// planVersion is the version of the written form.
+// planVersion is the format version of a written plan.
 const planVersion = 1
 
 // maxPlanLine bounds a line in bytes: a group has 128 bytes, a key 1,024, and positions
@@ -158,8 +158,8 @@ func (d *planReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// decode decodes a line. It refuses every line that Plan.Write would write differently, so
-// that a plan that is read and written keeps its ID.
+// decode decodes a line. It refuses a line that Plan.Write would write in another form,
+// because rewriting the plan would change its ID.
 func (d *planReader) decode(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()

@@ -20,7 +20,7 @@ type progress struct {
 	// later attempt, the item stays in doubt, because the first one may have stored it.
 	doubtSince time.Time
 	retried    bool
-	// SQS stored altered content, and might suppress a resend of the item as a duplicate
+	// SQS stored altered content and might suppress a resend as a duplicate
 	noResend bool
 
 	reason, messageID, sequence string

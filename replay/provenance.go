@@ -13,9 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Bodies returns the body with the given SHA-256 in hexadecimal, and whether the body
-// exists. The hash comes from a provenance record. Only one goroutine at a time calls
-// Bodies.
+// Bodies returns the body with the given SHA-256 in hexadecimal; ok is false if there is
+// none. Only one goroutine at a time calls Bodies.
 type Bodies func(ctx context.Context, hash string) (body string, ok bool, err error)
 
 // provenance is the Source that NewProvenance returns.
@@ -70,7 +69,8 @@ func ProvenanceLines(r io.ReaderAt, size int64) func(context.Context) iter.Seq2[
 // Name implements [Source].
 func (s *provenance) Name() string { return s.name }
 
-// Scan implements [Source]. It reads each body once per message, not once per record.
+// Scan implements [Source]. It reads each message's body once, even if the message has
+// several records.
 func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		at := map[string]int{}
@@ -89,7 +89,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				it.Status, it.Sent.To = StatusDelivered, r.Time
 			case sqsfifo.ProvenanceNotStored:
 				it.Status = StatusPending
-			default: // in doubt, or altered: SQS may have stored some content
+			default: // SQS may have stored the message, perhaps altered
 				it.Status, it.Sent.To = StatusInDoubt, r.Time
 			}
 			if first, again := at[it.Position]; again {
@@ -136,7 +136,7 @@ func (s *provenance) Fetch(ctx context.Context, positions []string) ([]Item, err
 	return out, nil
 }
 
-// fill adds the message to an item, or the reason why there is no message.
+// fill sets the item's message, or the reason for a missing message.
 func (s *provenance) fill(ctx context.Context, it *Item) error {
 	if it.BodyHash == "" {
 		it.Err = errors.New("the event never had a body")

@@ -57,19 +57,20 @@ type QueueConfig struct {
 	// raises the receive count of each received message.
 	DryRun bool
 
-	// Progress is called for each message with an outcome, before the message's delete.
-	// Calls may be concurrent and must return quickly. Nil for none.
+	// Progress is called with each message's outcome, before the message is deleted from
+	// the source. Calls may be concurrent and must return quickly. It may be nil.
 	Progress func(QueueResult)
 
-	// Logger gets log records: those of the consumer that receives the messages, and one for
-	// each message group that stops. Nil means no log.
+	// Logger receives the records of the consumer that reads the source queue, and one
+	// record for each stopped message group. Nil disables logging.
 	Logger *slog.Logger
 
 	// MeterProvider creates the run's instrument, like [Config].MeterProvider.
 	MeterProvider metric.MeterProvider
 }
 
-// QueueClient returns the StoreConfig.Client of the producer of a run.
+// QueueClient returns the StoreConfig.Client for the producer of the run with the given
+// ID.
 func QueueClient(id string) string { return "replay:" + id }
 
 // QueueResult is the outcome of one message of a queue.
@@ -77,7 +78,7 @@ type QueueResult struct {
 	Group, DedupeKey string
 	EventID          uuid.UUID
 	SourceID         string // MessageId in the source queue
-	Parked           string // error for which a consumer parked the message; "" if not parked by one
+	Parked           string // reason for which a consumer parked the message, or ""
 	Outcome          Outcome
 	Reason           string
 	MessageID        string // in the target queue
@@ -107,8 +108,8 @@ type QueueReport struct {
 	Left int
 }
 
-// errCameBack is for a message sent by this run and returned to the source queue after
-// another failure of its consumer.
+// errCameBack: this run already sent a copy of the message, and the copy failed in its
+// consumer and returned to the source queue.
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
@@ -139,10 +140,9 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// Deliveries is unlimited. With a limit, the consumer would block the group of a
-		// message with many deliveries without a call of handle(). Each run adds a
-		// delivery to messages that stay, because the consumer releases the messages of
-		// blocked groups when the run ends.
+		// Deliveries must be unlimited. Otherwise the consumer would block the group of a
+		// message with many deliveries without calling handle. Each run adds a delivery
+		// to the remaining messages, because the end of the run releases them.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})
@@ -256,7 +256,7 @@ func (r *queueRun) send(ctx context.Context, m *sqsfifo.Message) (receipt sqsfif
 	return receipt, err
 }
 
-// end records the outcome of a message that was submitted to the sender.
+// end records the outcome of a submitted message.
 func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) error {
 	result.Outcome, result.MessageID, result.SequenceNumber = outcomeOf(receipt, err), receipt.MessageID, receipt.SequenceNumber
 	return r.note(result, err)
@@ -280,7 +280,7 @@ func (r *queueRun) note(result QueueResult, err error) error {
 	case OutcomeSuppressed:
 		r.report.Suppressed++
 	default:
-		known := func(s QueueResult) bool { return s.SourceID == result.SourceID } // SQS may deliver a stopped message again
+		known := func(s QueueResult) bool { return s.SourceID == result.SourceID } // SQS may deliver a stopped message again; list it once
 		if !slices.ContainsFunc(r.report.Stopped, known) {
 			r.report.Stopped = append(r.report.Stopped, result)
 		}

@@ -38,8 +38,8 @@ type Report struct {
 	SkippedFor map[string]int `json:"skipped_for,omitempty"`
 
 	// StoppedGroups is the number of message groups with an item in Conflict, Drift,
-	// Unresolved or Failed. Another run tries these items again. If an item stops its
-	// group again, an operator can call [Resolve].
+	// Unresolved or Failed. The next run tries these items again. For an item that stops
+	// its group again, an operator can call [Resolve].
 	StoppedGroups int `json:"stopped_groups"`
 
 	// Labels counts the tried items by their labels in the plan and at the send.
@@ -67,7 +67,7 @@ func (r *Report) sum() int {
 	return r.Sent + r.Suppressed + r.Skipped + r.Conflict + r.Drift + r.Unresolved + r.Failed + r.Remaining
 }
 
-// check returns a [*ReportError] unless each planned item is counted once.
+// check returns a [*ReportError] unless the counts add up to the planned items.
 func (r Report) check() error {
 	reasons := 0
 	for _, n := range r.SkippedFor {
@@ -124,8 +124,8 @@ type tallied struct {
 	report   Report
 }
 
-// tally computes the outcome of each item at the time now. If now is the zero time, every
-// item in doubt is unresolved.
+// tally computes the outcomes at the time now. With the zero time, every item in doubt is
+// unresolved.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),

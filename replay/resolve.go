@@ -9,16 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ErrNotStopped is wrapped by an error of [Resolve]: the item needs no operator, because
-// its message group did not stop there.
+// ErrNotStopped is wrapped by an error of [Resolve] for an item that did not stop its
+// message group.
 var ErrNotStopped = errors.New("the item did not stop its group")
 
 // Resolve records an operator's decision about an unresolved, conflicting, drifted or
 // failed item for the next run. It sends no message.
 //
-//   - [idempotency.ResolutionTookEffect]: the consumer has the item. The item counts as
-//     suppressed.
-//   - [idempotency.ResolutionNoEffect]: the consumer does not have the item, or
+//   - [idempotency.ResolutionTookEffect]: the consumer has received the item. The item
+//     counts as suppressed.
+//   - [idempotency.ResolutionNoEffect]: the consumer has not received the item, or
 //     recognises a second copy. The next run sends the item as if no run had tried it.
 //   - [idempotency.ResolutionGiveUp]: the item must not be sent. The item counts as
 //     skipped, and its group continues.

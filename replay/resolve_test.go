@@ -71,8 +71,8 @@ func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]strin
 	return out
 }
 
-// With WindowWait a run sends an item only after SQS has forgotten it. The report shows
-// the label at the plan (LabelInside or LabelEdge) and at the send (LabelOutside).
+// With WindowWait a run sends an item only after SQS has forgotten it. The report has the
+// label in the plan (LabelInside or LabelEdge) and at the send (LabelOutside).
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)

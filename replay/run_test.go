@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, q.Suppressed())
 }
 
-// The journal records each item before its send. In each group at most one recorded item
-// has no outcome yet.
+// The journal records each item before its send. Each group has at most one recorded item
+// without an outcome.
 func TestRecordedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
@@ -163,8 +163,8 @@ func TestWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// The first attempt of an item gets no answer, and SQS refuses the next attempts. The
-// item stays in doubt, because the first attempt may have stored it.
+// The first attempt gets no answer, and SQS refuses the next ones. The item stays in
+// doubt, because the first attempt may have stored it.
 func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	now := time.Now()
@@ -184,8 +184,8 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	assert.Equal(t, 1, report.Unresolved)
 }
 
-// If SQS stored altered content, the item is not sent again, because SQS might suppress
-// it as a duplicate of the altered message.
+// If SQS stored altered content, the item is not resent: SQS might suppress the resend as
+// a duplicate.
 func TestAltered(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"))
 	plan := newPlan(t, s, replay.Options{}, time.Now())
@@ -264,14 +264,15 @@ func (m *moved) Fetch(ctx context.Context, positions []string) ([]replay.Item, e
 	return out, err
 }
 
-// The producer finds that the dedupe key belongs to another message. The item is a
-// conflict, and its group stops.
+// The producer has another message with the same dedupe key. The item is a conflict, and
+// its group stops.
 func TestConflictAtTheSend(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())
 	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
 	require.NoError(t, err)
-	// sent in group g; the source has the same body in group h, which is a drift
+	// The message is sent in group g. The source has the same body in group h, so the run
+	// reports drift (a difference from the record).
 	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"})
 	require.NoError(t, err)
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {

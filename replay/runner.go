@@ -105,8 +105,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	// At the zero time no item may be sent again, so tally counts items in doubt as
-	// unresolved. After an interruption, the next run may send them again.
+	// The zero time permits no resends, so tally counts items in doubt as unresolved.
+	// After an interruption the next run may still resend them.
 	now := time.Time{}
 	if interrupted {
 		now = r.config.Now()
@@ -224,8 +224,8 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 }
 
-// gatherTime is the longest wait for more answers before a write to the journal: one
-// write and one fsync then serve all of them.
+// gatherTime is the longest wait for more answers, so that one journal write and fsync
+// records several answers.
 const gatherTime = 2 * time.Millisecond
 
 // collect handles all available answers. If there was one, it waits up to gatherTime for
@@ -263,8 +263,8 @@ func (r *runner) queueDue(now time.Time) {
 	}
 }
 
-// abort cancels the sends in flight after an error that prevents the recording of
-// outcomes. It returns the error after the last answer.
+// abort cancels the sends in flight when outcomes cannot be recorded any more. It waits
+// for their answers and returns err.
 func (r *runner) abort(err error) error {
 	r.withdraw(err)
 	for r.inFlight > 0 {

@@ -85,13 +85,13 @@ func TestLongLine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, plan.Items, 3)
 
-	// The long line is now the first line. The first line usually decides whether the file
-	// is accepted.
+	// now the long line is first; the first line usually decides whether the file is
+	// accepted
 	text = text[len(first):]
 	assert.Len(t, scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))), 2)
 }
 
-// A line that one reader of lines refuses is refused by all readers.
+// All functions that read lines refuse the same lines.
 func TestLinesAreStrict(t *testing.T) {
 	good := string(bytes.TrimSpace(encode(t, []replay.Line{line(t, "a", "g")})))
 	for text, says := range map[string]string{
@@ -107,8 +107,7 @@ func TestLinesAreStrict(t *testing.T) {
 	}
 }
 
-// A file of plain messages does not record whether they were sent. Assume sets the
-// missing records.
+// A file of plain messages does not record sends. Assume sets their status and time.
 func TestAssume(t *testing.T) {
 	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
 	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
@@ -181,8 +180,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Equal(t, []string{"z inside skip delivered", "y inside send", "x new send"}, actions(plan))
 	q := newQueue(t)
 	clock := func() time.Time { return now }
-	// The operation with the key "y" is completed after the plan was made. The run finds
-	// that and does not send the item.
+	// Operation "y" is completed after the plan was made. The run finds its record and
+	// does not send the item.
 	records, err := store.Lookup(t.Context(), idempotency.Key{Scope: "s\xff", Operation: "send", Value: "y"})
 	require.NoError(t, err)
 	require.NoError(t, store.Finish(t.Context(), idempotency.Ref{Key: records[0].Key, Fence: records[0].Fence}, idempotency.Completed(idempotency.Result{})))
@@ -202,8 +201,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// NewProvenance joins all provenance records of a message into one item. A run sends only
-// the message "refused": SQS did not store it, and its body is known.
+// NewProvenance joins all records of a message into one item. A run sends only the
+// message "refused": SQS did not store it, and its body is known.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

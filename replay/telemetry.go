@@ -13,8 +13,8 @@ import (
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/replay"
 
-// meters counts the items of a run by outcome. items is the counter, and outcomeAttribute
-// has the attribute sqs_fifo.outcome for each outcome.
+// meters counts the items of a run by outcome. outcomeAttribute maps each outcome to its
+// attribute sqs_fifo.outcome.
 type meters struct {
 	items            metric.Int64Counter
 	outcomeAttribute map[Outcome]metric.AddOption

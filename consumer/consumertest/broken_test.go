@@ -92,7 +92,7 @@ func withClient(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	}
 }
 
-// changed returns an answer of SQS in which every entry of the call succeeded.
+// changed returns an answer of SQS that reports success for every entry of the call.
 func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibilityBatchOutput {
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {

@@ -8,7 +8,7 @@
 //		})
 //	}
 //
-// A violation that a case reports begins with the number of the broken invariant:
+// A reported violation begins with the number of the broken invariant:
 //
 //	I1  the handler is called for the messages of a group in order, and only after
 //	    every earlier message was deleted, parked or handled
@@ -26,7 +26,7 @@
 //	    messages after one has failed
 //	I12 at a quota of 300 calls a second, 10,000 messages are handled in 20 s
 //
-// The cases do not check I3 and I10. I3 says that an effect happens once. It depends on
-// the store of the consumer: see HandleTx in package consumer. I10 is about AWS Lambda:
-// see package lambdasqs.
+// The cases do not check I3 and I10. I3 (an effect happens once) depends on the
+// consumer's store: see HandleTx in package consumer. I10 is about AWS Lambda: see
+// package lambdasqs.
 package consumertest

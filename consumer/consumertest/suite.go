@@ -308,7 +308,7 @@ func playShutdown(w *world) {
 	for g := range 20 {
 		w.send(fmt.Sprintf("g%d", g), 10)
 	}
-	for range 20 { // each shutdown comes at another step
+	for range 20 {
 		p := w.start("a", works(700*time.Millisecond))
 		time.Sleep(time.Duration(1300+len(w.left())) * time.Millisecond)
 		w.stop(p)
@@ -449,8 +449,8 @@ func playQuota(w *world) {
 	}
 	w.queue.SetQuota(300, sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility)
 	p := w.start("a", works(time.Millisecond))
-	// Ten messages a call make 1,000 receives and 1,000 deletes. The quota allows 300
-	// calls of each kind a second, so 10,000 messages need 4 s.
+	// SQS allows 300 calls of each kind per second. At ten messages per call, 10,000
+	// messages need 1,000 receives and 1,000 deletes, so about 4 s.
 	for range 20 {
 		time.Sleep(time.Second)
 		w.mu.Lock()

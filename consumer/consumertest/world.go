@@ -75,8 +75,8 @@ type world struct {
 	errs     []string
 	starts   int
 
-	// a message counts as handled when the handler's transaction commits, not when the
-	// handler returns nil
+	// count a message as handled when its transaction commits, not when the handler
+	// returns
 	endsAtCommit bool
 	parkedBodies map[string]int // copies in the parking queue
 	deliveries   int
@@ -145,8 +145,8 @@ type process struct {
 	ended  chan error
 }
 
-// start starts a process. The process calls handle for each message, and before each call
-// it checks some invariants (see (*process).handle).
+// start starts a process that calls handle for each message. (*process).handle checks
+// invariants before each call.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env

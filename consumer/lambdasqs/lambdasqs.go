@@ -105,7 +105,7 @@ func handle(ctx context.Context, c Consumer, records []Record) (left []Record) {
 	for i, r := range records {
 		key := r.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
 		if !strings.HasSuffix(r.EventSourceARN, ".fifo") {
-			key = strconv.Itoa(i) // a standard queue has no order, even with group IDs (F-149)
+			key = strconv.Itoa(i) // a standard queue has no order, even with group IDs (sqstest/FACTS.md, F-149)
 		}
 		groups[key] = append(groups[key], i)
 	}

@@ -40,12 +40,10 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 	return nil
 }
 
-// Invariant I10 of package consumertest: the answer names the failed record and all later
-// records of its group. The test assigns up to ten records (six with -short) to three
-// groups in every possible way. In each group it lets any record fail first, or none.
-// Results of records after the first failure do not matter, because these records are not
-// handled. Names of groups do not matter, so the groups are numbered in the order of
-// their first records.
+// The answer names the failed record of each group and all later records of the group
+// (invariant I10 in package consumertest). The test assigns up to ten records (six with
+// -short) to three groups in all ways, and lets any record of a group fail first, or
+// none.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {
@@ -122,8 +120,8 @@ func check(t *testing.T, groups []int, first [3]int) {
 	}
 }
 
-// On a standard queue the messages have no order, even with equal group IDs: after one
-// failure the others are handled, and the answer names only the failed message.
+// On a standard queue messages have no order, even with group IDs. After a failure the
+// others are handled, and the answer names only the failed message.
 func TestStandardQueue(t *testing.T) {
 	f := &failing{}
 	f.fails[0] = true
@@ -147,11 +145,10 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 
 type job struct{ N int }
 
-// An event in Lambda's JSON form reaches the handler of a consumer. A repeated delivery
-// does not handle a handled message again. The function shortens the visibility timeout
-// of the failed message and the unhandled message to one second, the last message first.
-// SQS delivers a group from its first message, so when the first message is visible, all
-// are.
+// A Lambda event in JSON reaches the consumer's handler. A message already handled is not
+// handled again. The function sets the visibility timeout of the failed and the unhandled
+// message to one second, last message first: once a group's first message is visible, SQS
+// delivers the whole group.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{

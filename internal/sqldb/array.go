@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Array builds the text form of a PostgreSQL array. Every driver accepts a text as a
-// parameter, so no driver-specific array type is needed. The zero value is the empty
-// array.
+// Array builds a PostgreSQL array as text, which every driver accepts as a parameter. The
+// zero value is the empty array.
 type Array struct{ b []byte }
 
 func (a *Array) next() {

@@ -10,10 +10,9 @@ import (
 // connectFor is the time for which connect repeats failed attempts.
 const connectFor = 10 * time.Second
 
-// connect opens a connection, and repeats the attempt for connectFor while SQLite is
-// busy. Two connections to a new SQLite file cannot both change journal_mode to WAL:
-// SQLite refuses the second change immediately, without waiting for busy_timeout. The
-// caller closes the connection.
+// connect opens a connection, and retries for connectFor while SQLite is busy. When two
+// connections to a new SQLite file change journal_mode to WAL, SQLite refuses the second
+// immediately, despite busy_timeout. The caller closes the connection.
 func connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectFor)
 	defer cancel()

@@ -40,10 +40,9 @@ func (d Dialect) Check() error {
 	return &idempotency.InvalidError{Field: "Config.Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
 }
 
-// microseconds returns an expression for the database's time in microseconds since 1970
-// began. The value advances within a transaction, unlike PostgreSQL's now(). SQLite's
-// time is in whole milliseconds. The function julianday is not used, because its rounding
-// would lose some milliseconds.
+// microseconds returns an expression for the database's time in microseconds since 1970.
+// Unlike PostgreSQL's now(), the value advances within a transaction. SQLite's time has
+// whole milliseconds; julianday would lose some of them by rounding.
 func (d Dialect) microseconds() string {
 	if d == PostgreSQL {
 		return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -57,8 +56,8 @@ var (
 	listOf    = regexp.MustCompile(`\{list (\?\d+)\}`)
 )
 
-// columnTypes are the column types of a schema. The collation "C" orders an index by
-// bytes, independent of the database's collation, and makes comparisons cheap.
+// columnTypes has the column types of each dialect. Collation "C" sorts by bytes in every
+// database and makes comparisons cheap.
 var columnTypes = map[Dialect]*strings.Replacer{
 	SQLite: strings.NewReplacer("{name}", "TEXT", "{text}", "TEXT", "{bytes}", "BLOB", "{int}", "INTEGER",
 		"{strict}", " STRICT", "{counters}", " STRICT, WITHOUT ROWID", "{queue}", " STRICT"),
@@ -67,8 +66,8 @@ var columnTypes = map[Dialect]*strings.Replacer{
 }
 
 // TxOptions returns the options of writing transactions: READ COMMITTED on PostgreSQL,
-// and nil on SQLite. Without the option, PostgreSQL would use the default isolation level
-// of the database, and at a higher level concurrent writers may fail.
+// and nil on SQLite. If the database's default isolation level is higher, concurrent
+// writers may fail, so the options set the level.
 func (d Dialect) TxOptions() *sql.TxOptions {
 	if d == PostgreSQL {
 		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}

@@ -15,9 +15,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// A schema step with StopsOlder forbids writes by programs of earlier versions. Step
-// number n leads to version n. oldest() returns the number of the last step with
-// StopsOlder or, without such a step, 1.
+// oldest returns the number of the last step with StopsOlder, or 1 without such a step.
+// Programs of earlier versions may not write.
 func TestOldest(t *testing.T) {
 	for _, tc := range []struct {
 		steps []Step

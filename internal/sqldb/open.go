@@ -57,8 +57,8 @@ func (c *checks) add(setting, found, rule string) {
 	c.weak = append(c.weak, &idempotency.InvalidError{Field: setting, Found: found, Rule: rule})
 }
 
-// firstWeak returns an error for the first setting with which a crash may lose commits.
-// It returns nil without such a setting, or if allowLoss is true.
+// firstWeak returns an error for the first setting with which a crash may lose commits,
+// or nil. If allowLoss is true, it returns nil.
 func (c *checks) firstWeak(allowLoss bool) error {
 	if allowLoss || len(c.weak) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (c *checks) settings(ctx context.Context) error {
 	return c.sqlite(ctx)
 }
 
-// sqlite checks the settings of one connection to a SQLite database. One is enough if the
-// data source name contains the settings, because then all connections have them.
+// sqlite checks the settings of one connection to a SQLite database. Settings in the data
+// source name apply to every connection.
 func (c *checks) sqlite(ctx context.Context) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *checks) postgres(ctx context.Context) error {
 	return nil
 }
 
-// tables checks that the tables have their columns and keep their rows after a crash of
-// the server.
+// tables checks that each table has its columns, and keeps its rows after a crash of the
+// server.
 func (c *checks) tables(ctx context.Context) error {
 	var selects []string
 	var names Array

@@ -21,17 +21,15 @@ type Queryer interface {
 //
 // # Old processes
 //
-// An old program is compatible with a later schema version if no step between the two
-// versions has [Step].StopsOlder. Such a program may continue and start again, which
-// permits rolling updates. After a step with StopsOlder, each write of an older process
-// fails: see [Schema.CheckOldest].
+// A program of an earlier version may continue and start again if no step since its
+// version has [Step].StopsOlder. This permits rolling updates. After a step with
+// StopsOlder, each write of an older program fails: see [Schema.CheckOldest].
 type Schema struct {
 	// Name is the name of the package that has the schema. Errors begin with it.
 	Name string
 
-	// Meta is the name of a table with one named number per row. Row "schema" contains
-	// the version of the database, and row "oldest" the oldest version of programs that
-	// may write.
+	// Meta is the name of a table of named numbers. Number "schema" is the version of the
+	// database, and "oldest" is the oldest program version that may write.
 	Meta string
 
 	// Lock is the number of the advisory lock that Migrate takes on PostgreSQL.
@@ -73,8 +71,7 @@ func (s Step) statements(d Dialect) (out []string) {
 // Latest returns the version after all steps.
 func (s *Schema) Latest() int64 { return int64(len(s.Steps)) }
 
-// oldest returns the number of the oldest program version that may write to a database
-// with all schema steps.
+// oldest returns the oldest program version that may write to the latest schema version.
 func (s *Schema) oldest() int64 {
 	for n := len(s.Steps); n > 1; n-- {
 		if s.Steps[n-1].StopsOlder {
@@ -108,9 +105,8 @@ func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64
 	return version, oldest, err
 }
 
-// Oldest returns an SQL expression: the oldest version of programs that may write to the
-// database. The first statement of each writing transaction must select this value and
-// pass it to [Schema.CheckOldest].
+// Oldest returns an SQL expression for the oldest program version that may write. Each
+// writing transaction must first select it and pass the value to [Schema.CheckOldest].
 func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
@@ -152,9 +148,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if err := protectNewFile(ctx, conn); err != nil {
 			return err
 		}
-		// Create the table before the transaction: the transaction must begin with a
-		// write to this table, because a transaction that begins with a read cannot write
-		// after another writer.
+		// Create the table before the transaction, which must begin with a write to it:
+		// after a first read, SQLite would refuse a write if another connection has
+		// written.
 		if _, err := conn.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}

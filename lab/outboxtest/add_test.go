@@ -53,7 +53,7 @@ func TestAddIsPartOfTheTransaction(t *testing.T) {
 	})
 }
 
-// Add uses the database's clock, like all other statements, so no message has a time in the
+// Add uses the database's clock like all other statements, so no message is from the
 // future.
 func TestAddReadsTheClockOfTheDatabase(t *testing.T) {
 	each(t, func(t *testing.T, d database) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// isLate reports whether the relay has exactly one stopped group, and the group stopped
-// because its first message is late.
+// isLate reports whether the relay has exactly one stopped group, and its first message
+// is late.
 func isLate(r *outbox.Relay) bool {
 	var late *outbox.LateError
 	stopped := r.Stats().Stopped
@@ -51,7 +51,8 @@ func TestClockSetBack(t *testing.T) {
 				if restart {
 					stop()
 				}
-				// The first attempt was 400 s ago; then the clock was set back by 300 s.
+				// the first attempt was 400 s ago, and the clock was then set back by 300
+				// s
 				_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1`, (400*time.Second - step).Microseconds())
 				require.NoError(t, err)
 				_, err = db.Exec(`UPDATE outbox_leader SET seen_at = seen_at + $1, lease_until = CASE WHEN lease_until = 0 THEN seen_at + $2 ELSE lease_until + $1 END`,

@@ -69,8 +69,8 @@ func crashConfig(db *sql.DB, d outbox.Dialect) outbox.Config {
 	return outbox.Config{DB: db, Dialect: d, ResendFor: crashResendFor}
 }
 
-// The tests below run this test in a child process. The child runs a relay until the parent
-// process kills it.
+// A child process of the tests below executes this test: it runs a relay until the parent
+// kills it.
 func TestRelayForTheParentProcess(t *testing.T) {
 	if os.Getenv(childSource) == "" {
 		t.Skip("runs as a child of a crash test")
@@ -186,9 +186,8 @@ func (s *crashTest) write(writer int, rng *rand.Rand) error {
 			case errors.Is(err, errRolledBack):
 				s.rollbacks.Add(1)
 			case errors.Is(err, errUnknown):
-				// The transaction may have committed, so do not repeat it. If it
-				// committed, the table "facts" has its events, and the final check
-				// expects them in the queue.
+				// Do not repeat the transaction, because it may have committed. The final
+				// check compares the queue with table "facts".
 				s.repeated.Add(1)
 				s.written.Add(int64(size))
 			case try > 2000:
@@ -294,9 +293,8 @@ func (s *crashTest) killRelay() {
 	s.startRelay(i)
 }
 
-// disturb makes *crashKills kills of relays and the given number of stops of the database
-// server, in random order. The events are divided into equal shares, and one kill or stop
-// comes near the end of each share. If srv is nil, stops must be 0.
+// disturb kills relays (*crashKills times) and stops the database server (parameter
+// stops), in random order, spread over the events. If srv is nil, stops must be 0.
 func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	var plan []bool // true for a stop of the server, false for a kill of a relay
 	for i := range *crashKills + stops {

@@ -116,7 +116,7 @@ func TestFaultyDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	broken, after, again := 0, 0, 0
-	// The test continues until at least one commit was made but reported as failed.
+	// continue until at least one commit succeeded and reported an error
 	for round := 0; round < *faultRounds || after == 0 && round < 100; round++ {
 		rng := rand.New(rand.NewPCG(seed, uint64(round)))
 		d := newSQLite(t)
@@ -149,7 +149,7 @@ func TestFaultyDatabase(t *testing.T) {
 					err = tx.Commit()
 				}
 				_ = tx.Rollback()
-				if err == nil || len(positions(t, db, name)) > 0 { // a commit reported as failed may have been made
+				if err == nil || len(positions(t, db, name)) > 0 { // after an error, the rows show whether the transaction committed
 					break
 				}
 			}
@@ -203,9 +203,9 @@ func TestFaultyDatabase(t *testing.T) {
 	assert.Positive(t, after)
 }
 
-// A commit that marks rows as possibly sent succeeds, but the database reports an error.
-// The relay does not send the rows, and removes the marks in a later commit. With the
-// marks, the rows would become late (too old for a resend) although they were never sent.
+// A commit marks rows as possibly sent, but the database reports an error. The relay does
+// not send the rows, and a later commit removes the marks. Otherwise the unsent rows
+// would become late (too old for a resend).
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
@@ -233,8 +233,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// unconfirmed makes connections whose Commit returns an error after a successful commit,
-// if a statement of the transaction contains the text in the field match.
+// unconfirmed makes connections whose Commit commits and then returns an error, for
+// transactions with a statement that contains match.
 type unconfirmed struct {
 	*faults
 	match string
@@ -280,9 +280,8 @@ func (x unconfirmedTx) Commit() error {
 	return nil
 }
 
-// Bell.Ring sends a PostgreSQL notification, and a listener on another connection (LISTEN)
-// calls Wake. The relay, which would otherwise poll only after a minute, then sends at
-// once.
+// Bell.Ring sends a PostgreSQL notification. A listener (LISTEN) calls Relay.Wake, and
+// the relay sends at once instead of polling after a minute.
 func TestNotify(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

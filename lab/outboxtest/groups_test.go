@@ -14,10 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Outbox.Groups returns for each group the number of messages and the age of the first
-// message. If the first message was sent without an answer, Groups also returns the time
-// of its first attempt. With a minimum age of ten minutes, Groups returns only the groups
-// with an older first message.
+// Outbox.Groups returns each group's number of messages, the age of its first message
+// and, if this message is unconfirmed, its first attempt. With a minimum age, younger
+// groups are omitted.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

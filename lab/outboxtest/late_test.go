@@ -16,9 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// lateOutbox returns an outbox after a crash, with two groups of five rows each. The first
-// two rows of group "late" are late: they were marked as possibly sent so long ago that SQS
-// may have forgotten a first attempt. The queue has the first of these rows.
+// lateOutbox returns an outbox after a crash, with two groups of five rows each. The
+// first two rows of group "late" are late: SQS may have forgotten an attempt to send
+// them. SQS stored only the first row.
 func lateOutbox(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
 	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.ArchiveSent })
 	q := newQueue(t)
@@ -110,8 +110,7 @@ func TestLateHold(t *testing.T) {
 	})
 }
 
-// With LateResend, the relay sends a late row again, and the time for its resends starts
-// again.
+// With LateResend, the relay resends a late row. ResendFor then counts from this resend.
 func TestLateResend(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, q := lateOutbox(t, d, outbox.LateResend)
@@ -153,9 +152,9 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// The relay ends a send when the time for resends of its row ends, even if the sender would
-// try for longer. The row is then late. Without this limit, a resend could outlast the
-// deduplication interval of the row's first attempt.
+// The relay ends a send when ResendFor is over, even if the sender would still retry, and
+// the row is then late. A later retry could outlast the deduplication interval of the
+// first attempt.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

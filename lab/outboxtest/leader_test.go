@@ -39,8 +39,7 @@ func TestOneOfManyWorks(t *testing.T) {
 	})
 }
 
-// A relay whose leadership has passed to another relay changes no rows, even if one of
-// its sends ends afterwards.
+// A relay that has lost the lead changes no rows, even if one of its sends ends later.
 func TestADeposedRelayWritesNothing(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -49,8 +48,8 @@ func TestADeposedRelayWritesNothing(t *testing.T) {
 		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			begun <- true
 			<-goOn
-			// SQS refuses the message. A leader would now remove the row's mark "possibly
-			// sent", but this relay does not lead any more.
+			// A leading relay would now remove the row's mark "possibly sent". This relay
+			// has lost the lead.
 			return sqsfifo.Receipt{}, refused(m)
 		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
 		<-begun

@@ -78,8 +78,8 @@ func TestRelaySendsInOrder(t *testing.T) {
 	})
 }
 
-// Before the relay sends a row, a commit marks the row as possibly sent. A commit marks
-// only the next few rows of a group, here at most 5.
+// A commit marks a row as possibly sent before its send, and at most the next 5 rows of
+// the group.
 func TestMarkedBeforeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -237,8 +237,8 @@ func TestNoGroupStarves(t *testing.T) {
 	})
 }
 
-// One commit marks only a limited number of message bytes as possibly sent. Here the
-// total size of the messages is above this limit, so several commits mark them.
+// One commit marks a limited number of message bytes as possibly sent. These messages
+// exceed the limit, so several commits mark them.
 func TestBigMessages(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -337,8 +337,8 @@ func TestGoroutinesAreBounded(t *testing.T) {
 	})
 }
 
-// holder is a Sender whose sends wait for the test. Each send puts a function into held;
-// the test calls the function to confirm the send.
+// holder is a Sender that delays answers. Each send puts a function into held, and the
+// test calls it to confirm the send.
 type holder struct{ held chan func() }
 
 func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
