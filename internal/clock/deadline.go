@@ -53,8 +53,8 @@ func (t *Timer) check() {
 	t.f()
 }
 
-// Over reports whether the timer's instant has been reached. The call of its function may
-// still be to come.
+// Over reports whether the timer's instant has been reached. The timer may not have
+// called its function yet.
 func (t *Timer) Over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,9 +13,9 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops is used if the Fate of the answer is Altered: something changed the event on
-	// its way to SQS, and SQS stored the changed message. Drops reports whether SQS would
-	// drop a resend of the event as a duplicate of the changed message.
+	// Drops has a meaning if the Fate of the answer is Altered: SQS stored a changed
+	// message in place of the event. Drops reports whether SQS would drop a resend of the
+	// event as a duplicate of the changed message.
 	Drops bool
 
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
@@ -31,8 +31,8 @@ type Ended struct {
 	Unrecorded bool
 }
 
-// Waiter is called when the store has recorded that SQS stored an event, or when it has
-// failed to record this.
+// Waiter is called when the store has recorded an event that SQS stored, or has failed to
+// record the event.
 type Waiter = store.Waiter
 
 // Attempted records the results of a request's attempts in the memory of this process and

@@ -24,11 +24,10 @@ const (
 	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
-	// Late: a new attempt must not start. One possible reason is that SQS may have
-	// forgotten an earlier attempt when the new attempt arrives, and would then store the
-	// event a second time. Another reason is that SQS stored a changed message in place of
-	// the event, and would drop the event as a duplicate. The third possible reason is
-	// that Conclude was called.
+	// Late: a new attempt must not start, for one of three reasons. SQS may forget an
+	// earlier attempt before the new attempt arrives, and would then store the event a
+	// second time. Or SQS stored a changed message in place of the event, and would drop
+	// the event as a duplicate. Or Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
@@ -55,8 +54,8 @@ type Judgement struct {
 	Kind Kind
 
 	// Collision describes the other event with the same key. It is always set if Kind is
-	// Collide. If Record.SendAnyway is set, a collision does not change Kind, so Collision
-	// may be set together with any Kind.
+	// Collide. With Record.SendAnyway, a collision does not change Kind, so Collision may
+	// be set with any Kind.
 	Collision Collision
 
 	// Again reports that the event was sent before this submission. Again is set only if

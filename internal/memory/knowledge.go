@@ -184,8 +184,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome. The memory keeps another submission's
-// attempt in doubt for several minutes, so Refresh finds it.
+// minute while a submission waits for its outcome. The memory remembers another
+// submission's attempt in doubt for several minutes, so Refresh finds the attempt.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

@@ -191,8 +191,8 @@ func (r *Record) BodyHash() string {
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
-// Call WasSentElsewhere before the submission's first attempt, because a success of its
-// own attempt would count too.
+// Call WasSentElsewhere before the submission's first attempt, because this attempt's
+// success would count too.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }

@@ -1,10 +1,10 @@
 // Package sqscall makes one request to SQS and proves the meaning of its answer.
 //
 // It owns the request: form, time limit, progress, and the proof that each message was
-// stored, refused or altered. A [Caller] has no state between requests and may be used
-// by any number of goroutines. Groups, retries over time, deduplication and telemetry
-// belong to the caller: the caller decides on messages and times and handles the
-// answers. Of this module it imports only attempt, digest, foreign and window.
+// stored, refused or altered. A [Caller] has no state between requests and may be used by
+// any number of goroutines. Groups, retries over time, deduplication and telemetry belong
+// to the caller: the caller decides on messages and times and handles the answers. Of
+// this module, the package imports only attempt, digest, foreign and window.
 package sqscall
 
 import (
@@ -192,7 +192,6 @@ func (c *Caller) recoverInto(err *error) {
 	}
 }
 
-// spread sets all answers to a.
 func spread(answers []attempt.Answer, a attempt.Answer) {
 	for i := range answers {
 		answers[i] = a

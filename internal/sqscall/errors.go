@@ -42,9 +42,9 @@ var (
 // PanicError reports a panic of the client. SQS may have stored the messages, unless the
 // SDK's client panicked before it passed the request to its HTTP client.
 type PanicError struct {
-	// Text describes the value of the panic. For an error of the Go runtime, it is the
-	// full text. For any other error, it is the text without the parts that may quote a
-	// message (see package foreign). For any other value, it is only the type. With
+	// Text describes the value of the panic. For an error of the Go runtime, Text is the
+	// full text of the error. For other errors, it is the text without the parts that may
+	// quote a message (see package foreign). For other values, it is only the type. With
 	// Caller.ShowTexts, Text is the full text of every error, string and fmt.Stringer.
 	Text string
 }

@@ -17,5 +17,4 @@ const (
 	Unknown  = unknown
 )
 
-// Classify gives the external tests the function classify.
 var Classify = classify

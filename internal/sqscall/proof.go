@@ -120,9 +120,9 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 // refuse returns the answer for an entry in Failed, the batch's entries refused by SQS.
 //
 // A throttled entry was not stored. An entry with a fault of the sender was not stored
-// either, because SQS detects these faults before execution. All other entries are in
-// doubt, including an entry with a fault of the sender but without a code, or with a code
-// of a failure inside SQS.
+// either, because SQS detects these faults before execution. If such an entry has no
+// code, or a code of a failure inside SQS, it is in doubt. All other entries are in
+// doubt, too.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -190,12 +190,12 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 // fake or a wrapper that drops the options.
 //
 // An API error with a known code counts as a refusal by SQS if its HTTP status is 4xx or
-// missing and its fault is not the server's. A throttle counts with status 5xx, too, and
-// whether or not its fault is the server's. A code of a failure inside SQS never counts.
+// missing and its fault is not the server's. A throttle also counts with a status 5xx or
+// a fault of the server. A code of a failure inside SQS never counts.
 //
-// An error that contains an HTTP request does not count either: the SDK made this request
-// without our options, so it may have retried. The last try's error proves nothing about
-// the earlier tries.
+// An error that contains an HTTP request never counts. The SDK made this request without
+// our options, so it may have retried. The last try's error proves nothing about the
+// earlier tries.
 //
 // After any other error the entries are in doubt. Even a failure to connect may come from
 // a retry, after a first request that arrived.

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// replaying is an HTTP client that sends the body again after a redirect: it sets each
-// request's GetBody, absent from the SDK's own requests.
+// replaying is an HTTP client that sends the body again after a redirect. For this, it
+// sets the field GetBody of each request.
 type replaying struct{ *http.Client }
 
 func (c replaying) Do(r *http.Request) (*http.Response, error) {

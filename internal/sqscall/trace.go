@@ -106,8 +106,8 @@ func (p *progress) wasSentOnce() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
 
-// noteCall counts a request's SDK calls and those still running. As the outermost
-// middleware, it covers all work of the SDK.
+// noteCall counts the SDK's calls for a request, and those still running. It is the
+// outermost middleware, so it covers all work of the SDK.
 var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 	func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if p, ok := ctx.Value(progressKey{}).(*progress); ok {

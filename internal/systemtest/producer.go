@@ -165,10 +165,9 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// If the number of sent events has changed, the event that paused the group may
-		// have been sent by the source's other producer process (see world.twoProducers).
-		// This producer would then refuse the later events of the group, so end the
-		// pause.
+		// If the number of sent events has changed, the source's other producer process
+		// may have sent the event that paused this group (see world.twoProducers).
+		// Without Resume, this producer would refuse the group's later events.
 		if from != last {
 			producer.Resume(group)
 			last = from

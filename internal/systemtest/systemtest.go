@@ -78,8 +78,8 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		producers = 2
 	}
 	var actors sync.WaitGroup
-	// The function restarted runs a process. When the process has died, it starts the
-	// process again, immediately or after some minutes.
+	// The function restarted runs a process, and starts the process again after its
+	// death, immediately or after some minutes.
 	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {

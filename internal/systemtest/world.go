@@ -141,7 +141,6 @@ func (w *world) connect() idempotency.Store {
 	return watched{s, w.witness}
 }
 
-// disconnect closes the connection.
 func (w *world) disconnect(s idempotency.Store) {
 	if v, ok := s.(watched); ok {
 		s = v.Store
@@ -261,7 +260,6 @@ func (w *world) report() {
 	}
 }
 
-// errDead is the error of a dead process.
 var errDead = errors.New("the process is dead")
 
 // process is a program that may be killed at any step. A dead process has no effect on

@@ -95,5 +95,4 @@ func (w *groupNumbers) grow() {
 	}
 }
 
-// clear drops all entries and frees their memory.
 func (w *groupNumbers) clear() { w.sets = nil }

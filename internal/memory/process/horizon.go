@@ -26,9 +26,9 @@ type horizon struct {
 // submission calls Refresh before its event is freed.
 const minAwake = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records, usually now.
-// After a suspension the result is now minus the suspension's length, so records live
-// longer. It becomes now again once the process has run for minAwake, or when no
+// freeUntil returns the instant up to which the memory may free records, normally the
+// parameter now. After a suspension, the result is earlier by the suspension's length, so
+// records live longer. This ends when the process has run for minAwake, or when no
 // submission waits. The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()

@@ -85,13 +85,12 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		// An attempt may end immediately after Since, so only Since is certain. Even with
-		// a later request under way the result stays the same, because SQS may refuse
-		// that request.
+		// The result counts from Since, because an attempt may end immediately after
+		// Since. A later request under way changes nothing: SQS may refuse that request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// The record lasts at least until this instant, even if the request ends now
-		// without proof. forgottenAt assumes an end window.Request from now.
+		// If the request ends now without proof, the record lasts until this instant. The
+		// field forgottenAt assumes that the request ends window.Request from now.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
@@ -110,9 +109,9 @@ const (
 	// Judgement.Known describes the earlier attempts.
 	LateInDoubt
 
-	// LateStored means that SQS certainly stored the event, and that an attempt now might
-	// reach SQS after SQS has forgotten the event. The submission is a duplicate, and no
-	// request is necessary.
+	// LateStored means that SQS certainly stored the event, and that it is too late for
+	// another attempt: SQS might have forgotten the event when the request arrives. The
+	// submission is a duplicate, and needs no request.
 	LateStored
 
 	// Conflict: this process sent another event with the same dedupe key and a different

@@ -275,8 +275,8 @@ type Result struct {
 	// Without a message ID, the answer proves nothing, and the attempt counts as InDoubt.
 	MessageID, Sequence string
 
-	// SQSAhead is at least the time by which SQS's clock is ahead of this machine's wall
-	// clock; it is negative if SQS's clock is behind. If SQSAhead is too small, a message
+	// SQSAhead is the time by which SQS's clock is ahead of this machine's wall clock, or
+	// more. It is negative if SQS's clock is behind. If SQSAhead is too small, a message
 	// that another process sent earlier may seem to be new. Zero means that the clocks
 	// agree.
 	SQSAhead time.Duration
@@ -306,7 +306,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == first.messageID():
 			accepted, when = first.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			accepted, when = now.Add(-window.Interval), earlierTime // SQS still knew the first copy, so it is at most this old
+			accepted, when = now.Add(-window.Interval), earlierTime // SQS still knew the first copy, which is therefore at most this old
 		}
 		own.store(now, sub, id, duplicate)
 		sub.storedIt = !duplicate

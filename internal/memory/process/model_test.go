@@ -157,10 +157,10 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns own, the event's history, and first, the history under its dedupe key,
-// which may belong to another event. made is the start of the submission. A history that
-// SQS forgets after made is returned until the memory may free its record, and a history
-// forgotten before is not.
+// find returns two histories: own is the event's, and first has the event's dedupe key,
+// but may belong to another event. made is the start of the submission. If SQS forgets a
+// history after made, find returns this history until the memory may free its record. If
+// SQS forgets the history before made, find does not return it.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -337,7 +337,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		switch {
 		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
 			// SQS answered with the message ID of the other event, so the stored message
-			// is the other event's and has its age.
+			// and its age are the other event's.
 			h.from = min(h.from, first.from)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
 			// The sequence number proves that SQS accepted the message before this

@@ -75,12 +75,12 @@ type record struct {
 	at     window.Place // position of key in the window
 
 	// firstStart is the start of the first attempt that SQS may have stored. If SQS
-	// refused all attempts, it is the start of the last attempt.
+	// refused all attempts, firstStart is the start of the last attempt.
 	//
 	// lastEnd is the end of the last attempt that SQS may have stored. After an attempt
-	// without proof, it is the latest instant at which the request can reach SQS,
-	// possibly in the future. It is zero while an attempt is under way, and if SQS cannot
-	// have stored any attempt.
+	// without proof, lastEnd is the latest instant at which the request can reach SQS,
+	// possibly in the future. lastEnd is zero while an attempt is under way, and if SQS
+	// cannot have stored any attempt.
 	firstStart, lastEnd Instant
 	value               remembered
 }
@@ -180,10 +180,10 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record under the key k. The parameter at is now, or an earlier
-// instant (see find). The record does not exist if SQS had forgotten the event at this
-// instant. For an altered event, the instant now counts too: once SQS has forgotten the
-// changed message, it stores a resend.
+// lookup returns the record under the key k. The parameter at is the present, or an
+// earlier instant (see find). The record counts as missing if SQS had forgotten the event
+// at this instant. An altered event's record also counts as missing if SQS has forgotten
+// the changed message by now: SQS then stores a resend.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -241,7 +241,7 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 		// SQS answered with the same message ID as before. A duplicate does not restart
 		// SQS's deduplication interval (F-020), so the record does not change.
 	case was != 0 && duplicate:
-		r.lastEnd = now // SQS may have stored the first copy before now; a later lastEnd only keeps the record for longer
+		r.lastEnd = now // the first copy may be older; a later lastEnd only keeps the record for longer
 	case was != 0 || !r.exists:
 		// SQS stored a new copy, or the memory has freed the event's record. The record's
 		// new start is firstCounted. For a duplicate, Record may then set firstStart to

@@ -49,9 +49,9 @@ type Submission struct {
 // The submission must not have begun an attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture copies the memory's current knowledge k to sub.Known. If sub.Known has attempts
-// in doubt that the memory may have forgotten, and k lacks them, sub.Known stays
-// unchanged. horizon is the result of Memory.freeUntil.
+// capture copies the memory's current knowledge k to sub.Known. But if sub.Known has
+// attempts that may have stored the event, and the memory may have forgotten them,
+// sub.Known stays unchanged. horizon is the result of Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
 	switch {

@@ -13,9 +13,9 @@ import (
 
 // LookUp reads the events' records from the store, in one call without claims, and sets
 // judgements[i] for claims[i] to None, Duplicate, Other or Conflict. Without an answer
-// from the store, the judgement is None. It is Wait if a record's bytes and hash do not
-// match (Unclaimed with FailOpen), or if the record has another message again after
-// maxAdoptions calls of Adopt.
+// from the store, the judgement is None. If a record's bytes and hash do not match, it is
+// Wait, or Unclaimed with FailOpen. After maxAdoptions calls of Adopt, it is Wait if the
+// record again has another message.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -284,12 +284,12 @@ const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies decides whether a claim and a record are for the same event, if their
-// fingerprints were computed by different methods (Fingerprint.Spec). It computes the
-// fingerprint of the record's body by the claim's method. If the result equals the
-// claim's fingerprint, the claim gets the record's fingerprint, and compareBodies returns
-// Undecided: the caller must claim again. If not, it returns Conflict. If the body has no
-// such fingerprint, it returns Unjudged.
+// compareBodies compares a claim with a record whose fingerprint was computed by another
+// method (Fingerprint.Spec). It computes the fingerprint of the record's body by the
+// claim's method. If this fingerprint equals the claim's, the claim gets the record's
+// fingerprint, and the result is Undecided: the caller must claim again. If not, the
+// result is Conflict. If the body has no fingerprint by the claim's method, the result is
+// Unjudged.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -373,8 +373,8 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce keeps Drift in the first judgement of a claim that has it, and counts
-// this drift. It sets Drift to false in all later judgements of the claim.
+// reportDriftOnce counts the first judgement of a claim with Drift. In the claim's later
+// judgements, it sets Drift to false.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
@@ -419,10 +419,10 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage returns the judgement for a claim if the store's record has other
-// bytes or another group. It is normally Other, and the caller can adopt the record's
-// message. It is Wait after maxAdoptions adoptions. If the bytes do not match the
-// record's hash, they must not be adopted, and the result is failed(errSeal).
+// judgeOtherMessage judges a claim if the store's record has other bytes or another
+// group. The judgement is Other, so that the caller adopts the record's message, or Wait
+// after maxAdoptions adoptions. If the record's bytes do not match its hash, they must
+// not be adopted, and the judgement is failed(errSeal).
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
@@ -449,10 +449,10 @@ func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the judgement Wait with a delay before the next request of the claim. The
-// delay doubles with each Wait in a row, up to maxWait, with a random part against
-// simultaneous store calls. It is at most the duration most, and at least a
-// millisecond.
+// wait returns the judgement Wait with a delay before the claim's next request. The delay
+// doubles with each Wait in a row, up to maxWait, and has a random part against
+// simultaneous store calls. The delay is at least a millisecond. The parameter most is
+// its maximum.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)

@@ -12,10 +12,11 @@
 // claimant keeps proven outcomes until the store takes them, for at most an hour and at
 // most [maxQueued] events.
 //
-// Limits: a process suspended between its last lease check and the network may send late,
-// after SQS has forgotten the event. With Options.FailOpen, an event may be sent without
-// a claim. The package knows neither requests nor message groups: the caller decides when
-// to call Ask, and keeps the events of a group in order.
+// Limits: a process suspended between its last lease check and the network may send after
+// the end of its lease; SQS drops a duplicate only within its deduplication interval. With
+// Options.FailOpen, an event may be sent without a claim. The package knows neither
+// requests nor message groups: the caller decides when to call Ask, and keeps the events
+// of a group in order.
 package store
 
 import (
@@ -60,12 +61,11 @@ type Options struct {
 	// store's text may quote messages. If Hide is nil, errors stay unchanged.
 	Hide func(err error) error
 
-	// Recompute computes the fingerprint of a recorded body by the spec of this
-	// claimant's claims. It is called for a record with a fingerprint of another spec,
-	// for example an older one, because fingerprints of different specs cannot be
-	// compared. The second result is false for a body without a fingerprint under this
-	// spec. Then, or with a nil Recompute, Ask returns Refused with an
-	// [*idempotency.UnjudgedError].
+	// Recompute computes the fingerprint of a recorded body by the spec (method) of this
+	// claimant's claims. It is called if the record's fingerprint has another spec, for
+	// example an older one, because such fingerprints cannot be compared. The second
+	// result is false if the body has no fingerprint by this spec. In this case, and if
+	// Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 

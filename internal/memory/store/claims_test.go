@@ -168,7 +168,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes: its claim is not used again
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes and does not use its claim again
 		time.Sleep(time.Hour)
 		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind)
 	})

@@ -142,10 +142,10 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each ending of a write; nil means success. errs has the
-// errors that the store returned, normally one for each ending. errorsFor then returns
-// errs, and passes each error through Options.Hide. If errs has another length, every
-// ending gets err, the error of the whole call, or errShort if err is nil.
+// errorsFor returns one error for each ending of a write; nil means success. If the store
+// returned one error for each ending (errs), the result has these errors, passed through
+// Options.Hide. Otherwise every ending gets err, the error of the whole call, or errShort
+// if err is nil.
 func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))

@@ -61,7 +61,7 @@ type finishQueue struct {
 	queue    []*queuedFinish
 	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
 	missing  recent[struct{}]                    // events stored by SQS that the store never gets
-	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
+	tokens   recent[idempotency.Token]           // queued endings with a waiter
 	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                         // timer that calls giveUpWaiting; nil before first use
 	watching bool                                // overdue is running
@@ -108,10 +108,10 @@ func (c *Claimant) pending(k *Claim) Judgement {
 }
 
 // AwaitRecord returns true if SQS stored the event, but the store does not have the
-// result now, for one of two reasons. Either the result is queued or being written:
-// AwaitRecord then adds w to its waiters, unless w is nil. Or the store never gets the
-// result, because the claimant dropped it, the store refused it, or the event was sent
-// without a claim. w is then unused.
+// result now. If the result is queued or being written, AwaitRecord adds w to the
+// result's waiters, unless w is nil. If the store never gets the result, w is unused: the
+// claimant dropped the result, the store refused it, or the event was sent without a
+// claim.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

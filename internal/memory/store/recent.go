@@ -32,8 +32,8 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r[0][id] = v
 }
 
-// setMissing notes for AwaitRecord whether the store will never get the result of an
-// event stored by SQS (missing is true) or has it (false).
+// setMissing notes for AwaitRecord whether the store has the result of an event stored by
+// SQS (missing is false) or will never get the result (true).
 func (c *Claimant) setMissing(k *Claim, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,10 +49,10 @@ func (l *finishQueue) noteMissing(k *Claim, missing bool) {
 	}
 }
 
-// resume gives the token of an earlier claim of the event to the claim k. It does so if
-// the earlier submission made no attempt, and it is unknown whether the store granted its
-// claim. The store then renews the earlier claim for k. With a new token, k would have to
-// wait for the end of the lease. The caller holds mu.
+// resume gives the claim k the token that keepToken kept for the event, if any. The
+// token's submission made no attempt, and the store may have granted its claim. The store
+// then renews that claim for k. With a new token, k would have to wait for the end of the
+// lease. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return
