@@ -175,9 +175,8 @@ var (
 	inExpr     = regexp.MustCompile(`\b(?:sqs_fifo|messaging|aws_sqs)_[a-z_]+\b`)
 )
 
-// metrics returns the names of metrics in Prometheus by the names of the OpenTelemetry
-// instruments, from the table in dedup-metrics.md. A test of package kfm compares this
-// table with the code.
+// metrics returns the Prometheus names of each OpenTelemetry instrument, from the table
+// in dedup-metrics.md. A test of package kfm compares this table with the code.
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/kfm/telemetry/dedup-metrics.md")

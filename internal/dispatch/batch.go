@@ -43,7 +43,6 @@ type batch[M any] struct {
 	began      time.Time
 }
 
-// newBatch returns an empty batch.
 func (d *Dispatcher[M]) newBatch() *batch[M] {
 	n := len(d.spareBatches)
 	if n == 0 {
@@ -88,10 +87,9 @@ func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	g.queued = true
 }
 
-// endStopped removes the items at the front of a group that must not be sent, for example
-// because the group is paused, and decides their outcomes. Function stopped says which
-// items these are. At the first item that may be sent, endStopped stops and returns true;
-// without such an item it returns false.
+// endStopped ends the items at the front of a group that must not be sent (see stopped),
+// for example because the group is paused. It returns true if it then finds an item that
+// may be sent.
 func (d *Dispatcher[M]) endStopped(g *groupQueue[M], now time.Time) bool {
 	for {
 		it := g.firstWaiting()
@@ -226,8 +224,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		// The item is not waiting, and no other request has items of this group: a call
-		// of Prepare has the item.
+		// The item is in a call of Prepare: it is not waiting, and no other request has
+		// items of this group.
 		if it.phase != waiting {
 			break
 		}

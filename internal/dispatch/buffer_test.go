@@ -26,7 +26,7 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter calls buffer.enter in a new goroutine. It returns as soon as this call has returned
+// enter calls buffer.enter in a new goroutine. It returns when that goroutine has ended
 // or waits for room.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
@@ -229,8 +229,8 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Every item keeps its room in the buffer until the end of its report, refused items
-// included.
+// Every item, even a refused item, keeps its room in the buffer until the end of its
+// report.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

@@ -111,9 +111,8 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	// The queues of all groups must be removed. An empty queue may remain only in the
-	// list of ready groups or in the heap of delayed groups (queued), because withdrawing
-	// its items does not remove it from there.
+	// Only empty queues may remain, in the list of ready groups or in the heap of delayed
+	// groups (queued): withdrawing the last item leaves the queue there.
 	for group, g := range d.groups {
 		assert.True(t, g.head == nil && g.outcomes.head == nil && g.queued && !g.busy && !g.reportQueued, group)
 	}

@@ -39,7 +39,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
 )
 
-// SQS accepts at most ten messages (F-054) and 1 MiB (F-057) in one request.
+// SQS accepts at most ten messages and 1 MiB in one request (F-054 and F-057 in
+// sqstest/FACTS.md).
 const (
 	maxEntries = 10
 	maxBytes   = 1 << 20
@@ -91,10 +92,10 @@ type Sender[M any] interface {
 	// The zero time means that the pause does not end by itself.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
-	// GiveUpAt returns the end of retries for a failed item, if earlier than the end of
-	// Options.RetryFor. The zero time sets no limit. GiveUpAt is not called for an item
-	// that SQS may have stored. It is called under the dispatcher's lock and must return
-	// quickly.
+	// GiveUpAt returns the time at which the retries of a failed item end, if this is
+	// earlier than the end of Options.RetryFor. The zero time sets no limit. GiveUpAt is
+	// not called for an item that SQS may have stored. It is called under the
+	// dispatcher's lock and must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during

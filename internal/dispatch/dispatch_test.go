@@ -70,8 +70,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// Waiting items are refreshed once a minute. Housekeeping goes on, even after Close, until
-// no item waits and Sweep answers that it need not be called again.
+// Waiting items are refreshed once a minute. Housekeeping goes on, even after Close,
+// until no item waits and Sweep returns false.
 func TestHousekeeping(t *testing.T) {
 	o := options()
 	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure

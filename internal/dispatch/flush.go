@@ -14,7 +14,7 @@ type epoch struct {
 	done   chan struct{} // closed when sealed is true and items is 0
 }
 
-// leaveEpoch counts an item out of its epoch after the report of its outcome.
+// leaveEpoch removes a reported item from the count of its epoch.
 func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	e := it.epoch
 	it.epoch = nil
@@ -23,8 +23,8 @@ func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	}
 }
 
-// signalIdle closes idle, for which Close waits, if the dispatcher is closed and has no
-// items and no goroutines.
+// signalIdle closes the channel idle, and so wakes Close, if the dispatcher is closed and
+// has no items, workers or reporters.
 func (d *Dispatcher[M]) signalIdle() {
 	if !d.closed || d.items > 0 || d.workers > 0 || d.reporters > 0 {
 		return
@@ -85,7 +85,7 @@ const Grace = time.Second
 //
 // If ctx ends first, Close withdraws the remaining items, calls abort to cancel the
 // requests, waits up to [Grace] for reports and requests, and returns the cause of ctx.
-// unreported is the number of items without a finished report by then, because a call of
+// unreported is the number of items that are not reported by then, because a call of
 // Report blocks. Close may be called more than once.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
@@ -101,7 +101,7 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 	case <-ctx.Done():
 	}
 	select {
-	case <-d.idle: // checked first, even if the context has ended too
+	case <-d.idle: // no error, even if the context has ended too
 		return 0, nil
 	default:
 	}

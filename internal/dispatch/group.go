@@ -10,8 +10,8 @@ import "time"
 // group.
 type groupQueue[M any] struct {
 	group string
-	// Items without an outcome, and items whose outcome may not be reported yet (see
-	// leave).
+	// The queue: items without an outcome, and decided items that may not be reported yet
+	// (see leave).
 	itemList[M]
 	outcomes  itemList[M] // outcomes that are not reported yet
 	reporting *Item[M]    // the item whose report is running
@@ -25,8 +25,7 @@ type groupQueue[M any] struct {
 	notBefore  time.Time // earliest time of the next attempt
 	readySince time.Time
 
-	// The next group in the list of ready groups (or spare queues), and in the list of
-	// groups to report. Index listKind.
+	// next[kind] is the next group in the list of this kind.
 	next [listKinds]*groupQueue[M]
 }
 
@@ -43,10 +42,10 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether SQS may have stored an item that follows stored in the queue
-// before stored. This is possible for an item of an earlier request without a clear answer.
-// The search ends at the first item without an attempt, because all items after it had no
-// attempt either.
+// inDoubtAfter reports whether a later item of the queue may have been stored before the
+// given item (parameter stored): the later item was in an earlier request without a clear
+// answer. The search ends at the first item without an attempt, because all items after
+// it had no attempt either.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayBeStoredBefore(stored) {
@@ -59,8 +58,8 @@ func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item has been in a request or already has an outcome.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayBeStoredBefore reports whether SQS may have stored this item in a request before the
-// last request of the other item (parameter stored).
+// mayBeStoredBefore reports whether SQS may have stored this item in an earlier request
+// than the given item (parameter stored).
 func (it *Item[M]) mayBeStoredBefore(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -89,7 +88,6 @@ func (q *itemList[M]) insert(it, before *Item[M]) {
 	before.prev = it
 }
 
-// pop removes and returns the first item, or returns nil.
 func (q *itemList[M]) pop() *Item[M] {
 	it := q.head
 	if it != nil {
@@ -151,7 +149,6 @@ func (q *groupList[M]) pushFront(g *groupQueue[M]) {
 	q.n++
 }
 
-// pop removes and returns the first group, or returns nil.
 func (q *groupList[M]) pop() *groupQueue[M] {
 	g := q.head
 	if g == nil {

@@ -28,9 +28,9 @@ type Item[M any] struct {
 	// this rule.
 	Call *Call
 
-	// Refused marks an item that will not be sent. Known marks an item already stored,
-	// without need of a send. Both wait for their turn, so the outcomes of a group are
-	// reported in order.
+	// Refused and Known mark items that are not sent. A Refused item must not be sent; a
+	// Known item is stored already. Both wait for their turn, so that the outcomes of a
+	// group are reported in order.
 	Refused, Known bool
 
 	// Outcome is set before the dispatcher calls Sender.Report.
@@ -60,7 +60,7 @@ type Item[M any] struct {
 	recording bool           // the outcome is reported only when the store has recorded it
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred  bool           // Admit has answered Later or Change; the time for retries counts from first
+	deferred  bool           // Admit has answered Later or Change; the time for retries counts from the first such answer
 	prepared  bool           // Prepare is running for the item, or has returned
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0
@@ -176,9 +176,9 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered means that the outcome is an answer, and not a withdrawal: the answer to
-	// the last attempt decided the outcome, or the time for retries ended. The time for
-	// retries may end without any attempt, if Admit always answers Later.
+	// Answered means that the answer to the last attempt decided the outcome, or that the
+	// time for retries ended. This time may end without an attempt, if Admit always
+	// answers Later.
 	Answered Reason = iota
 
 	// Refused: the item was not sent because of its content.
@@ -197,7 +197,7 @@ const (
 	// Overtaken: the item failed in a request that stored a later item of its group.
 	Overtaken
 
-	// Known: the item is known to be stored, without a request.
+	// Known: the item ended without a request, because its event is known to be stored.
 	Known
 )
 

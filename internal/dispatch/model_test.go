@@ -29,9 +29,9 @@ type item = Item[parcel]
 // event.
 const interval = 5 * time.Minute
 
-// modelSender is a sender with a simulated service. For each event, it knows whether the
-// service has stored the event and whether an answer proved this. For an event in doubt,
-// it also knows when the doubt began. It checks every call that the dispatcher makes.
+// modelSender is a sender with a simulated service. It knows whether the service has
+// stored an event, whether an answer proved this, and when a doubt about the event began.
+// It checks every call of the dispatcher.
 type modelSender struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
@@ -91,7 +91,6 @@ type record struct {
 	concluding                             attempt.Fate
 }
 
-// report is one call of Report.
 type report struct {
 	n  int
 	at time.Duration

@@ -132,8 +132,8 @@ func (d *Dispatcher[M]) ResumeAll() int {
 	return n
 }
 
-// Pauses returns one pause of each paused group. If several items of a group failed, this
-// is the pause whose failed item must be sent first. The caller owns the map.
+// Pauses returns the oldest pause of each paused group. If several items of a group
+// failed, the item of this pause must be sent first. The caller owns the map.
 func (d *Dispatcher[M]) Pauses() map[string]Pause {
 	d.mu.Lock()
 	defer d.mu.Unlock()

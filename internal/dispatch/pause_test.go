@@ -168,8 +168,8 @@ func TestAResendThatFails(t *testing.T) {
 }
 
 // Several items of a group fail in one request. A caller can resend them in order: the
-// pause permits only the first failed item, and then only the next. A new item waits
-// until all of them are stored.
+// pause permits only the first failed item, and then only the next. A new item is not
+// sent until all of them are stored.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()

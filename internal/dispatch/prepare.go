@@ -21,8 +21,8 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 		}
 	}
 	for {
-		// Choose one more item in each group with the fewest prepared items. If all
-		// groups have equally many, each later request can take an item from every group.
+		// Choose one more item in each group with the fewest prepared items. With equal
+		// numbers in all groups, each later request can take an item from every group.
 		fewest, groups := 0, 0
 		for _, it := range last {
 			switch n := it.queue.prepared; {

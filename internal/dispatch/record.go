@@ -288,10 +288,10 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the given request may have stored a later item of the group.
-// That item already has its outcome, so nothing more is learned about it. If a request
-// with a higher number stored this item, and it is not a duplicate, Outcome.Overtaken is
-// set. Until this item is stored, overtaker keeps the lowest such request number.
+// noteOvertaker is called if the given request may have stored a later item of the group,
+// and the later item already has its outcome. If this item was stored by a later request
+// and is not a duplicate, Outcome.Overtaken is set. If this item is not stored yet, its
+// field overtaker keeps the lowest such request number.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -338,8 +338,8 @@ func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 
 // withdraw decides the outcome of an item because its context ended, because the context
 // of a call of Close ended, or because its caller waits no more. The item moves from its
-// queue to the list of outcomes to report. The caller of withdraw must call leave
-// afterwards, because decided items that waited for this item may move now, too.
+// queue to the list of outcomes to report. The caller of withdraw must then call leave,
+// because decided items after this item may now be reported.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++

@@ -192,10 +192,9 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// freeBatch is the number of reported items after which a reporter gives their room back
-// to the buffer, in one step. It does so earlier if no outcomes wait. A step for each
-// item would wake a waiting caller of Reserve each time, which costs more than the
-// report.
+// A reporter gives the room of reported items back to the buffer after freeBatch items,
+// or earlier if no outcomes wait. Room for a single item would wake a waiting caller of
+// Reserve each time, which costs more than the report.
 const freeBatch = 64
 
 // returnRoom gives the room of reported items back to the buffer.
@@ -207,8 +206,8 @@ func (d *Dispatcher[M]) returnRoom() {
 }
 
 // free is called after a request, for each item whose outcome was decided during the
-// request. The request needs the message no more. If the outcome is reported, free drops
-// the message; otherwise countReported drops it after the report.
+// request. If the outcome was already reported, free drops the message. Otherwise
+// countReported drops the message after the report.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftQueue
 	if it.epoch == nil { // already reported

@@ -185,8 +185,8 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value returns nothing of the embedded context. With its values, package context would
-// recognise the embedded cancelable context and watch it directly, without a call of
+// Value hides the values of the embedded context. With these values, package context
+// would find the embedded cancelable context and watch it directly, without a call of
 // AfterFunc.
 func (c *counted) Value(any) any { return nil }
 

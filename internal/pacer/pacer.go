@@ -178,10 +178,10 @@ type Pacer struct {
 	tokens float64   // calls that may start now
 	at     time.Time // time at which tokens was last filled up
 
-	// The pacer holds a rate for some time, and then tries a higher rate. While it holds a
-	// rate, rate equals heldRate. During a trial of a higher rate, rate is above heldRate.
-	// heldRate is the last held rate. It is 0 without a limit, and from a cut to an eighth
-	// (searchKeep) until SQS throttles calls again.
+	// The pacer holds a rate for some time, and then tries a higher rate. While it holds
+	// a rate, rate equals heldRate. During a trial of a higher rate, rate is above
+	// heldRate. heldRate is 0 without a limit, and after a cut to an eighth (searchKeep)
+	// until SQS throttles calls again.
 	heldRate float64
 	rise     float64 // share by which the current or the next trial raises the rate; 0.25 means by 25 %
 
@@ -202,9 +202,9 @@ type Pacer struct {
 	troubles    evidence
 
 	// An alarm means that SQS throttled more calls than chance explains: a sign of a
-	// quota. The field keeps the alarm with the highest rate so far, and its share of
-	// throttled calls. An alarm with a share above heavyShare, the detection of stray
-	// throttles, and the end of the limit reset rate to 0.
+	// quota. This field has the alarm with the highest rate so far, and the share of
+	// throttled calls then. Three events reset rate to 0: an alarm with a share above
+	// heavyShare, the detection of stray throttles, and the end of the limit.
 	alarm struct {
 		rate, share float64
 		limited     bool // the pacer limited the rate when the alarm occurred
@@ -299,9 +299,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate restores the rate before the alarm, or removes the limit if there was
-// none. It is called when SQS throttles about the same share of calls at a much lower
-// rate. The cause is then not a quota, and a lower rate does not help.
+// restoreAlarmRate restores the rate from before the alarm. If there was no limit then,
+// it removes the limit. It is called when SQS throttles about the same share of calls at
+// a much lower rate: the cause is then not a quota, and a lower rate does not help.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
@@ -398,7 +398,6 @@ func (p *Pacer) recordPass(now time.Time) {
 	}
 }
 
-// beginTrial begins a trial of a higher rate.
 func (p *Pacer) beginTrial(now time.Time) {
 	p.rate = max(p.rate*(1+p.rise), lowestRate)
 	p.beginPeriod(now)

@@ -185,7 +185,6 @@ func (w *world) background(ctx context.Context) {
 
 var alertLine = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)
 
-// ruleNames returns the names of all alerts.
 func ruleNames() (names []string, err error) {
 	rules, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/sqsfifo.rules.yml"))
 	for _, m := range alertLine.FindAllStringSubmatch(string(rules), -1) {

@@ -70,8 +70,8 @@ func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempo
 }
 
 // storePart is the part of the demo with the alerts about a producer's store. The store
-// first refuses claims, and later refuses a result. Each fault makes an alert fire, which
-// ends some time after the fault.
+// first refuses claims, and later refuses a result. Each fault makes an alert fire. The
+// alert ends some time after the fault.
 func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	store := &failingStore{Store: new(idempotency.Memory)}
 	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
@@ -203,8 +203,8 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 }
 
 // cloudWatch has gauges with the names under which an exporter publishes CloudWatch's SQS
-// metrics. Their labels name the queues scenes.fifo and scenes-dead.fifo, which exist
-// only as labels. Method cloudWatch.part sets the values.
+// metrics. The labels name the queues scenes.fifo and scenes-dead.fifo, which do not
+// exist. Method part sets the values.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {
@@ -233,8 +233,8 @@ func (c cloudWatch) part() {
 	c.dead.Set(0)
 }
 
-// skewed is an HTTP client. While the field skew is set, the header Date of all answers is
-// half a minute ahead.
+// skewed is an HTTP client. If skew is true, the header Date of each answer is half a
+// minute ahead.
 type skewed struct{ skew atomic.Bool }
 
 func (s *skewed) Do(r *http.Request) (*http.Response, error) {

@@ -185,8 +185,8 @@ type killingServer struct {
 	hit   bool
 }
 
-// startChild starts a child that is killed during its send request number left, counted
-// from 1.
+// startChild starts a child that will be killed during one of its send requests. The
+// parameter left is the number of this request, counted from 1.
 func (d *killingServer) startChild(left int, when moment, delay time.Duration, child *exec.Cmd) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

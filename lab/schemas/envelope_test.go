@@ -133,9 +133,8 @@ func TestPublishedScenes(t *testing.T) {
 	t.Logf("%d scenes", len(files))
 }
 
-// beyondTheSchema lists the rules of package lint that the schema does not check, because a
-// JSON Schema cannot express them or because the schema leaves them to the code. All of
-// them are about the bytes of an envelope's text and not about its value.
+// beyondTheSchema lists the rules of package lint that the schema does not check. They
+// are about the bytes of an envelope's text and not about its value.
 var beyondTheSchema = map[string]bool{"SF030": true, "SF031": true, "SF032": true, "SF033": true, "SF050": true, "SF051": true}
 
 // TestSchemaAgreesWithTheRules makes 20,000 random envelopes. The schema accepts an

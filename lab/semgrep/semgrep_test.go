@@ -62,8 +62,8 @@ func rules(t *testing.T) []rule {
 
 var metavariable = regexp.MustCompile(`\$[A-Z]+`)
 
-// check checks that the item p of a rule has exactly one Semgrep operator, for example
-// pattern-not, and that brackets match. It returns the metavariables that p binds.
+// check checks that a pattern has exactly one Semgrep operator, for example pattern-not,
+// and that brackets match. It returns the metavariables that the pattern binds.
 func (p pattern) check(t *testing.T, id string) (bound []string) {
 	t.Helper()
 	operators := 0

@@ -35,8 +35,8 @@ type side struct {
 	took []float64 // ns per operation, one value per round
 }
 
-// target is the wanted lead over another library: its time must be at least min times the
-// time of package canonicaljson.
+// target is the wanted lead over another library: the other library's time must be at
+// least min times the time of canonicaljson.
 type target struct {
 	side string
 	min  float64
@@ -234,8 +234,8 @@ func rowsOf(data string) []*row {
 	return rows
 }
 
-// allocations prints the allocations per call of AppendStrict and AppendValue when the
-// slice dst has room for the result. It returns 1 if there are any.
+// allocations prints the allocations per call of AppendStrict and AppendValue with enough
+// room in dst. It returns 1 if there are any, otherwise 0.
 func allocations() int {
 	dst := make([]byte, 0, 4096)
 	text, err := json.Marshal(sampleEvent)

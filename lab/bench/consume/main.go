@@ -100,7 +100,6 @@ func median(f []figures) figures {
 	return f[len(f)/2]
 }
 
-// measure fills a queue and consumes it.
 func measure(s side, messages int, work time.Duration) figures {
 	q, err := sqstest.NewQueue(sqstest.Config{DiscardDeleted: true})
 	meter.Check(err)

@@ -29,7 +29,7 @@ type emulator struct {
 type figures struct {
 	rates     []float64 // messages per second
 	processor []float64 // processor time of the emulator in seconds per message
-	failure   error     // the error of the last failed round
+	failure   error
 }
 
 // startWithin is the longest time that a server may take to start. It suffices for a

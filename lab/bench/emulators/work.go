@@ -25,7 +25,8 @@ type load struct {
 const batchLen = 10 // SQS allows ten entries per request
 
 // workKinds lists the kinds of work in measuring order, all with one queue. The first and
-// the third kind send messages; the next kind receives and deletes them.
+// the third kind send messages. The second and the fourth receive and delete these
+// messages.
 var workKinds = []struct {
 	name string
 	do   func(l load, ctx context.Context, c *sqs.Client, queue string) error
@@ -36,7 +37,6 @@ var workKinds = []struct {
 	{"ReceiveMessage of ten, DeleteMessageBatch", load.receiveBatches},
 }
 
-// This is the load for a peer: small for a peer marked oneAtATime, otherwise l.
 func (l load) of(p peer) load {
 	if p.oneAtATime {
 		l.workers, l.messages = 1, min(l.messages, 100)

@@ -17,7 +17,7 @@ import (
 
 var keys = flag.Int("keys", 100_000, "remembered dedupe keys; 900000 are 3,000 events a second")
 
-// event has a body of about 250 bytes and the length of Text.
+// event has a body of about 250 bytes plus the length of Text.
 type event struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`

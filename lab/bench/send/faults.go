@@ -72,9 +72,8 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 
 // compare measures the conditions in turn and prints the rate of each, relative to the
 // first condition. A few events get their outcomes late, because several of their
-// attempts failed in a row. They make the measurement longer and its rate lower. The
-// column "ratio of the first 99 %" leaves them out: its rates are measured only until
-// 99 % of the events have an outcome.
+// attempts failed in a row, and this lowers the rate. So in the column "ratio of the
+// first 99 %" the measurement ends when 99 % of the events have an outcome.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {

@@ -110,10 +110,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the field bound. Each message of a group waits for the answer to the
-// previous one, so the number of groups and the latency limit the rate. At least 70 % of
-// this bound meets the target, however fast the hand-written loop is, because that loop
-// does not keep the order.
+// boundBy sets the highest rate that the order permits: each message of a group waits for
+// the answer to the previous one. 70 % of this rate meets the target, even if the
+// hand-written loop is faster, because the loop keeps no order.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -98,8 +98,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
 		// The primary key is made after all rows are written, which is faster. Autovacuum
-		// is off, because a vacuum would disturb the measurement. Without a vacuum, it is
-		// the first read of a row that marks the row as committed, so this read costs more.
+		// is off, because a vacuum would disturb the measurement. Without a vacuum, the
+		// first read of a row costs more, because it marks the row as committed.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			meter.Check(err)
