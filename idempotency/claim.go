@@ -60,7 +60,7 @@ func NewTokenOf(owner string, began time.Time) Token {
 
 // Succeeds reports whether t and the token in the parameter earlier belong to the same
 // owner (see [NewTokenOf]), and the process of t started later. When t claims a key, a
-// store then treats a lease of the other token as ended.
+// store then treats a lease of the earlier token as ended.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }

@@ -184,8 +184,8 @@ type Outcome struct {
 }
 
 // NewOutcome returns the outcome of the claim c, with the record r and the decision d. It
-// sets [Outcome.Drift] if the decision is neither New nor Conflict and both c and r have
-// a Seal (a hash of Body and Group), but not the same.
+// sets [Outcome.Drift] if c and r have different nonzero Seals (hashes of Body and
+// Group), except if the decision is New or Conflict.
 func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	drift := d != New && d != Conflict && r.Seal != (Seal{}) && c.Seal != (Seal{}) && r.Seal != c.Seal
 	return Outcome{Decision: d, Drift: drift, Record: r}

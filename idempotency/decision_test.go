@@ -57,8 +57,8 @@ func TestDecideAtInstants(t *testing.T) {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
 		}
 	}
-	// A released record has no token. Decide must not take a claim without a token for a
-	// repetition by the same claimant (Renewed).
+	// A released record has no token. Decide must not answer Renewed to a claim without a
+	// token.
 	released := running
 	released.Token = idempotency.Token{}
 	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
@@ -131,7 +131,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				tr = idempotency.Released()
 			case 2:
 				if effect && r.Prior.Status != idempotency.Running {
-					continue // ProvenForClaim would deny the effect of this claim
+					continue // this claim had the effect: ProvenForClaim would be wrong
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:

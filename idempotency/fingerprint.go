@@ -53,7 +53,7 @@ func (f Fingerprint) check() error {
 
 // Seal is a hash of a request's exact body and group: see [SealOf]. A request with the
 // same key, an equal [Fingerprint] and another seal is the same request in another
-// encoding, reported by stores as [Outcome.Drift]. The zero Seal stands for none, and is
+// encoding, reported by stores as [Outcome.Drift]. The zero Seal means no seal, and is
 // never reported as drift.
 type Seal [sha256.Size]byte
 

@@ -33,9 +33,9 @@ const (
 	// the outcome of the operation stays unknown.
 	NoProof Proof = iota
 
-	// ProvenForClaim: no attempt under this claim took effect. If the outcome of an
-	// earlier claim of the operation is unknown, the outcome of the operation stays
-	// unknown. Otherwise the operation has failed.
+	// ProvenForClaim: no attempt under this claim took effect. The operation has failed,
+	// unless the outcome of an earlier claim is unknown: the outcome of the operation
+	// then stays unknown.
 	ProvenForClaim
 
 	// ProvenForAll: no attempt took effect, neither under this claim nor under an earlier

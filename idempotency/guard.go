@@ -106,8 +106,8 @@ func NotDone(err error) error {
 type notDoneError struct{ err error }
 
 // withoutMarker returns err without NotDone's markers, with the same text and all other
-// wrapped errors. One call of Do may be part of another Do's operation, which may have
-// had other effects.
+// wrapped errors. The call of Do may be part of an outer operation, to which the markers
+// must not apply.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -276,8 +276,8 @@ func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 }
 
 // unclaimed is called if the store failed to answer the claim. It runs f without a claim
-// if the configured function FailOpen exists and returns nil (it permits the run), and
-// ctx has not ended. Otherwise f does not run.
+// if GuardConfig.FailOpen is set and returns nil, and ctx has not ended. Otherwise f does
+// not run.
 func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {

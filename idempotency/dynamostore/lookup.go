@@ -34,7 +34,6 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	return records, nil
 }
 
-// read returns the records with the given IDs.
 func (s *Store) read(ctx context.Context, ids []idempotency.KeyID) ([]idempotency.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -306,9 +306,8 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the stored record still has the expected version, which is the
-// parameter at. The zero version means that the table has not stored the record yet. put
-// reports whether it wrote.
+// put writes the item if the stored record still has the version at. If this version is
+// zero, the table must have no record yet. put reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {
@@ -329,9 +328,9 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 const bucketBits = 12
 
 // draw returns a new fence. Its upper bits are a number from the counter of the key's
-// bucket: the current time in milliseconds, or the counter plus 1 if the counter is not
-// below this time. Because the number follows the time, fences also grow after the table
-// was restored from a backup with an old counter.
+// bucket: the current time in milliseconds, or the counter plus 1 if that is larger.
+// Because the number follows the time, fences also grow after the table was restored from
+// a backup with an old counter.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

@@ -55,9 +55,9 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// By the claimant's clock and with a Config.Slack of 2 s, a client 2 s ahead takes over
-// no claim before the end of its lease, and a client 2 s behind reclaims no operation
-// after ResendFor.
+// Config.Slack is 2 s. A client whose clock is 2 s ahead takes over no claim before the
+// lease ends by the claimant's clock. A client whose clock is 2 s behind reclaims no
+// operation after ResendFor.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)

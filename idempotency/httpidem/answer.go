@@ -28,7 +28,7 @@ const maxHead = 32 << 10
 type answerHead struct {
 	Format   int                 `json:"format"`
 	Status   int                 `json:"status"`
-	Header   map[string][][]byte `json:"header,omitempty"` // base64: header values may be other than UTF-8
+	Header   map[string][][]byte `json:"header,omitempty"` // in base64, because header values need not be UTF-8
 	Length   int64               `json:"length"`
 	Retained bool                `json:"retained"`
 }

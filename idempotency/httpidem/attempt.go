@@ -49,8 +49,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 // Failed for an operation without effect, Running for an outcome in doubt. The judgement
 // v is about this run only.
 func (e *exchange) statusWithoutResult(claimed idempotency.Outcome, v judgement) idempotency.Status {
-	// A rollback removes this run's effect. With a Prior.Status of Running, an earlier
-	// run may have had an effect, so the operation's outcome stays unknown.
+	// A rollback removes the effect of this run. If Prior.Status is Running, an earlier
+	// run may have had an effect, so the outcome stays unknown.
 	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}

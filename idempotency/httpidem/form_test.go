@@ -83,9 +83,8 @@ func TestFormParsedOutside(t *testing.T) {
 	}
 }
 
-// If an outer handler has read the body before the middleware, the middleware refuses the
-// request. It cannot see the payload then, and could take two requests with different
-// payloads for the same.
+// If an outer handler has read the body, the middleware refuses the request: without the
+// payload, two different requests could look equal.
 func TestBodyReadOutside(t *testing.T) {
 	for name, first := range map[string]func(*http.Request){
 		"all":    func(r *http.Request) { _, _ = io.ReadAll(r.Body) },

@@ -56,8 +56,8 @@ const (
 	InProgress ProblemType = docs + "InProgress"
 
 	// OutcomeUnknown has status 409 if an earlier request with this key may have taken
-	// effect. No request runs under this key until an operator resolves the outcome; to
-	// see the effect, the client can read the resource that the request changes.
+	// effect. No request runs under this key until an operator resolves the outcome. The
+	// client can read the resource that the request changes, to see the effect.
 	// OutcomeUnknown has status 500 if this request took effect or may have taken effect,
 	// and its outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"

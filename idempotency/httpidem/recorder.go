@@ -31,8 +31,8 @@ func (w *recorder) Header() http.Header {
 	return w.header
 }
 
-// close ends the answer. If the handler started a goroutine that still writes, the write
-// returns errReturned and takes no memory.
+// close ends the answer. Later writes, by a goroutine that the handler started, return
+// errReturned and take no memory.
 func (w *recorder) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -109,7 +109,6 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// do sends the request and reads the answer.
 func do(s *httptest.Server, r *http.Request) (reply, error) {
 	resp, err := s.Client().Do(r)
 	if err != nil {

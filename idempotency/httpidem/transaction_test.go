@@ -160,8 +160,8 @@ func TestRunAgainByPolicy(t *testing.T) {
 	}
 }
 
-// A run takes longer than its lease, and another run takes over. The first run changes
-// no record, and its client gets no answer that differs from the stored answer.
+// A run takes longer than its lease, and another run takes over. The first run changes no
+// record, and its client gets an error.
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})

@@ -112,8 +112,8 @@ func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event of a key. Its Hash is the SHA-256 of the fields from At to Note. Its
-// [Seal] protects its Place, by a hash over a list of each entry's Place and Hash.
+// Entry is one event of a key. Its Hash is the SHA-256 of the fields from At to Note. The
+// Place is protected by the [Seal], which covers the Place and Hash of each entry.
 type Entry struct {
 	Place
 

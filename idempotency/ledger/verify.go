@@ -43,9 +43,8 @@ func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify], but checks only a ledger's part after one seal, for
-// example a second export. The parameter after is the seal's head. With the zero Head,
-// lines begin with the first seal.
+// VerifyAfter is like [Verify], but begins after the seal with the head given as after,
+// for example at a second export. With the zero Head, lines begin with the first seal.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })

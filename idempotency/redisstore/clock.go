@@ -34,10 +34,10 @@ func (c *clocks) seen(bucket int64) string {
 // saw keeps the time at, read from the bucket's server, if it is the largest so far.
 func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
 
-// watchClocks finds out whether one clock record (a Redis hash with the largest time)
-// serves all records, or each bucket needs a separate clock record. A cluster needs
-// separate clock records, because it refuses scripts with keys of several slots. A single
-// server of a cluster and a proxy for a cluster also refuse such scripts.
+// watchClocks finds out whether all records can share one clock record (a Redis hash with
+// the largest time). A cluster needs a clock record for each bucket, because it refuses
+// scripts with keys of several slots. A single server of a cluster and a proxy for a
+// cluster also refuse such scripts.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
@@ -83,5 +83,5 @@ type Stats struct {
 	ClockSteps int64
 }
 
-// Stats returns the counts.
+// Stats returns the counts since [Open].
 func (s *Store) Stats() Stats { return Stats{ClockSteps: s.clocks.steps.Load()} }

@@ -35,7 +35,6 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	return records, nil
 }
 
-// read returns the named records.
 func (s *Store) read(ctx context.Context, all []names) ([]idempotency.Record, error) {
 	return await(ctx, s, func() ([]idempotency.Record, error) {
 		records := make([]idempotency.Record, 0, len(all))

@@ -67,9 +67,9 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the number in a fence's upper bits. The lower bits must name this
-// record's bucket. For a fence from another bucket it returns "0", the number of no
-// fence, so the script finds no claim.
+// sequence returns the number in a fence's upper bits. If the lower bits name another
+// bucket than this record's, sequence returns "0". No fence has this number, so the
+// script finds no claim.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"

@@ -54,9 +54,9 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// The claim script begins without a flags line. Redis then checks its memory
-		// limit when the script writes, and not before it starts. A server with full
-		// memory therefore still answers claims that write nothing, such as duplicates.
+		// The claim script has no flags line, so Redis checks its memory limit when the
+		// script writes, and not before it starts. A server with full memory therefore
+		// still answers claims that write nothing, such as duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),

@@ -69,7 +69,6 @@ func (s *server) client() *redis.Client {
 	return redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), PoolSize: 32})
 }
 
-// kill kills the server process.
 func (s *server) kill() {
 	_ = s.process.Process.Kill()
 	<-s.exited

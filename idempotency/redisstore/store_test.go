@@ -123,8 +123,7 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-// A value at a record's key that redisstore did not write causes an error and stays
-// unchanged.
+// A foreign value at the Redis key of a record causes an error and stays unchanged.
 func TestForeignKeys(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()

@@ -40,10 +40,10 @@ const (
 	maxAllowances = 8192
 )
 
-// reserve takes operations out of a scope's allowance. It returns the number taken: want,
-// or fewer at the quota. It returns false without a valid and sufficient allowance; the
-// caller must then count the unfinished operations. The age is the time since the store
-// was opened.
+// reserve takes operations out of a scope's allowance and returns the number taken: want,
+// or fewer if the last count found the quota used up. It returns false without a valid
+// and sufficient allowance; the caller must then count the unfinished operations. The
+// parameter age is the time since the store was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +81,9 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted adds 1 to a scope's allowance, if any, for each of its operations
-// completed by this store, up to a sixteenth of the quota.
+// addCompleted adds 1 to the allowance of a scope, if there is one, for each operation of
+// the scope that this store completed. The allowance grows to at most a sixteenth of the
+// quota.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +99,6 @@ func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64)
 	}
 }
 
-// remove drops the allowance of a scope.
 func (t *allowances) remove(scope string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -113,7 +113,6 @@ func TestAllowanceOfFullScope(t *testing.T) {
 	}
 }
 
-// The number of allowances is limited.
 func TestAllowancesLimit(t *testing.T) {
 	var a allowances
 	for i := range 3 * maxAllowances {

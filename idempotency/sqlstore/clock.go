@@ -9,11 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock compares a transaction's time with the largest time seen by the store. If
+// watchClock compares a transaction's time with the largest time seen by the store. After
 // the clock was set back, it is unknown how long ago the operations in progress began.
 // revokeResends() then changes their records so that only an operator can permit a second
-// run. Operations with ResendFor Forever are not changed. Leases keep their remaining
-// length.
+// run, except for operations with ResendFor Forever. Leases keep their remaining length.
 //
 // If own is true, the store began the transaction; otherwise a caller did. About once a
 // second, a transaction begun by the store records the time in the database.

@@ -86,9 +86,8 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 }
 
 // returnedEntries executes a statement that changes records and returns a row for each:
-// its time, and then the columns listed in summaryColumns. It makes a ledger entry from
-// each row, and passes the entry to the function complete, which sets the remaining
-// fields.
+// the time of the change, and then the columns of summaryColumns. It makes a ledger entry
+// from each row, and calls complete(entry) to set the remaining fields.
 func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)

@@ -23,10 +23,8 @@ const maxGroupBytes = 4 << 20
 type item struct {
 	claims   []claimOf // nil for a call of Finish or Extend
 	outcomes []idempotency.Outcome
-	// renewals are the claims to repeat: their claimant has the key, but another
-	// transaction had locked it; see renew()
-	indexes  []int
-	renewals []int // claims to repeat: current claimant, but key locked; see renew()
+	indexes  []int // index of each claim in the caller's batch; see renew()
+	renewals []int // claims to repeat, because another transaction had the key's lock; see renew()
 	granted  bool  // a claim was granted and committed
 
 	ending *endingOf // call of Finish or Extend; nil for claims
@@ -166,8 +164,8 @@ func (s *Store) commit() {
 				delete(s.inFlight, id)
 			}
 		}
-		// This group's keys are free again for queued items, possibly too many for one
-		// transaction: let another goroutine help.
+		// Queued items may have waited for this group's keys, possibly too many items for
+		// one transaction: let another goroutine help.
 		s.start()
 		s.mu.Unlock()
 		for _, it := range waiting {
@@ -177,10 +175,10 @@ func (s *Store) commit() {
 }
 
 // takeGroup removes the next transaction's items from the queue, in order: up to maxGroup
-// and maxGroupBytes, and at most one ending (a call of Finish or Extend) per key. While
-// another goroutine writes one of an item's keys, the item and later items with a shared
-// key stay in the queue. Otherwise an item with many keys might never find all of them
-// free. The caller holds s.mu.
+// and maxGroupBytes, and at most one ending (a call of Finish or Extend) per key. An item
+// stays in the queue while another goroutine writes one of its keys. Later items with a
+// key of a waiting item stay, too: otherwise an item with many keys might never find all
+// of them free. The caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}

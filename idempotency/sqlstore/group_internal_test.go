@@ -20,7 +20,7 @@ func endingOfKey(value string) *item {
 }
 
 // takeGroup returns the items that fit, in order. It leaves items whose keys are being
-// written, and later items with the same keys: they do not overtake a waiting item.
+// written, and later items with the same keys, which must not overtake a waiting item.
 func TestTake(t *testing.T) {
 	many := make([]string, maxGroup-1)
 	for i := range many {

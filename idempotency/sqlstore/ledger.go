@@ -68,9 +68,9 @@ func (s *Store) Ledger() *Ledger {
 }
 
 // openLedger prepares the database for the store's [Config.Ledger]. With a ledger it
-// records this in the database, and with hidesKeys also that keys are hidden. Without
-// hidesKeys, it returns an error for a ledger with hidden keys. Otherwise, on PostgreSQL,
-// it calls beginEpoch.
+// records in the database that there is one, and with hidesKeys that its keys are hidden.
+// Without hidesKeys, it returns an error for a ledger with hidden keys. On PostgreSQL it
+// then calls beginEpoch.
 //
 // Without [Config.Ledger], openLedger records nothing, and returns an error for a
 // database with a ledger.
@@ -103,9 +103,9 @@ func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	return nil
 }
 
-// Append adds all remarks in a separate transaction. After an error no remark is stored,
-// except possibly after an error of the commit; adding stored remarks again stores them
-// twice.
+// Append adds all remarks in a separate transaction. Only an error of the commit leaves
+// open whether the remarks are stored; after any other error none is stored. Adding
+// stored remarks again stores them twice.
 func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -190,8 +190,8 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	// After an error, the output's last seal may have incomplete entries. last is this
-	// seal's head; complete is the head of the seal before.
+	// last is the head of the output's last seal. After an error, entries of this seal
+	// may be missing, so complete is the head of the seal before.
 	complete, last := after, after
 	write := func(line ledger.Line, b []byte) ([]byte, error) {
 		b, err := line.Append(b[:0])

@@ -8,7 +8,7 @@ import (
 
 // missing holds keys that [Store.Lookup] did not find and that were not claimed since.
 // Such a key is very likely new, so its claim skips the read before the write. If the key
-// has a row by now, the claim's transaction finds the row.
+// does have a row, the claim's transaction finds the row.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}

@@ -17,10 +17,10 @@ import (
 // obvious:
 //
 //   - Each claim or ending tries to take an advisory transaction lock of its key. If
-//     another transaction has the lock, it does not wait: a claim is InProgress, and an
-//     ending is tried again later. A caller's transaction with the lock therefore delays
-//     no other transaction, and groups with the same keys in different orders cannot
-//     deadlock.
+//     another transaction has the lock, the statement does not wait: the claim is
+//     InProgress, and the ending is tried again later. A caller's transaction with the
+//     lock therefore delays no other transaction, and groups with the same keys in
+//     different orders cannot deadlock.
 //   - A statement cannot see rows committed after its start. The claim statement returns
 //     the rows of the granted claims. For all other claims, a second statement of the same
 //     transaction reads the rows.
@@ -198,8 +198,8 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		// The record was read after the claim statement. If it allows a claim not granted
-		// by the statement, another transaction had the key's lock.
+		// The claim statement did not grant the claim, but the record, read later, allows
+		// the claim. So another transaction had the key's lock.
 		if d.Granted() {
 			d = idempotency.InProgress
 		}

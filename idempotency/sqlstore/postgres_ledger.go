@@ -52,7 +52,7 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit)
 }
 
-// unsealed returns nothing, because on PostgreSQL every new row waits for its seal: a row
+// unsealed returns nothing: on PostgreSQL every new row waits for its seal, so a row
 // without a seal is not a fault.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
@@ -117,8 +117,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	}
 	// A seal covers rows of a single epoch. If ledger.MaxSealed rows of the epoch were
 	// found, more may follow, so the seal ends directly after the last row found.
-	// Otherwise the seal of an earlier epoch ends at the end of this epoch, and the seal
-	// of the current epoch ends at the horizon.
+	// Otherwise the seal ends where its epoch ends; the seal of the current epoch ends at
+	// the horizon.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

@@ -52,8 +52,8 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 	}
 	query := fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id IN (SELECT key_id FROM idempotency_keys WHERE expires_at <= ?1 AND status <> 'in_progress' LIMIT %d)`, limit)
 	if s.config.Dialect == PostgreSQL {
-		// Concurrent purges skip each other's rows, and rows being claimed. With ARRAY,
-		// the subquery runs once. With IN, PostgreSQL might run it several times, and
+		// Concurrent purges skip each other's rows, and rows being claimed. ARRAY makes
+		// the subquery run once. With IN, PostgreSQL might run it several times and
 		// delete more rows than LIMIT.
 		query = fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id = ANY (ARRAY(SELECT key_id FROM idempotency_keys WHERE expires_at <= $1 AND status <> 'in_progress' LIMIT %d FOR UPDATE SKIP LOCKED))`, limit)
 	}

@@ -27,8 +27,8 @@ type SealerConfig struct {
 	// means 1 s.
 	Interval time.Duration
 
-	// Lease is the wait of other sealers after this sealer's death: longer than Interval.
-	// Zero means the longer of 10 s and three Intervals.
+	// Lease is the time for which other sealers wait after this sealer died. It must be
+	// longer than Interval. Zero means the longer of 10 s and three Intervals.
 	Lease time.Duration
 
 	// Sink stores a head of the ledger (the number and hash of its last seal) in a place
@@ -114,8 +114,8 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// exportHead passes head to SealerConfig.Sink, unless head equals exported, the last head
-// that Sink stored before. It returns head, or exported if Sink failed.
+// exportHead passes the parameter head to SealerConfig.Sink, unless Sink has already
+// stored this head (the parameter exported). It returns head, or exported if Sink failed.
 func (k *Sealer) exportHead(ctx context.Context, head, exported ledger.Head) ledger.Head {
 	if head == exported {
 		return exported

@@ -41,9 +41,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most keys of new events have no row, so ask first whether any row exists, with
-		// a query of one column. It takes a third of the time of the full query, because
-		// drivers prepare each column of a result, even of an empty one.
+		// Most keys of new events have no row. First ask whether any row exists, with a
+		// query of one column. This query takes a third of the time of the full query,
+		// because drivers prepare each column of a result, even of an empty one.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64

@@ -135,7 +135,7 @@ type engine interface {
 	// position to, excluded. They may be of several epochs.
 	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit ledger entries that should have a seal and have none.
+	// unsealed returns up to limit ledger entries whose seal is missing.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.
@@ -267,7 +267,7 @@ type Stats struct {
 	ClockSteps int64
 }
 
-// Stats returns the counts.
+// Stats returns the counts since [Open].
 func (s *Store) Stats() Stats {
 	return Stats{
 		Groups: s.stats.groups.Load(), Claims: s.stats.claims.Load(),
@@ -356,10 +356,10 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.renewals. Each of them is a current claimant's
-// renewal that failed because another transaction had the key's lock. renew repeats them
-// until the lock is free or ctx ends. A current claimant therefore never gets InProgress
-// for its own operation.
+// renew repeats the claims listed in it.renewals: renewals by current claimants that
+// failed because another transaction had the key's lock. renew repeats them until the
+// lock is free or ctx ends. A current claimant therefore never gets InProgress for its
+// own operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.renewals) > 0; wait = min(2*wait, 100*time.Millisecond) {

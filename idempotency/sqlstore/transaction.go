@@ -79,7 +79,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		c := o.claims[o.i]
 		r, made := byID[c.id]
 		if !made {
-			continue // admit() refused it: decideClaims() will set its outcome
+			continue // admit() refused the claim; decideClaims() sets the outcome later
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true

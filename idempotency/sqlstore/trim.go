@@ -22,8 +22,8 @@ func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64,
 	if err != nil {
 		return 0, err
 	}
-	// This row permits the deletions below: the triggers of the two tables allow
-	// deletions only up to the seal with the number in row "trimmed".
+	// Row "trimmed" permits the deletions below: the triggers of the two tables allow
+	// deletions up to the seal with this number.
 	if _, err := l.db.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'trimmed' AND value < %[1]d`, exported.N)); err != nil {
 		return 0, fmt.Errorf("sqlstore: ledger: trim: %w", err)
 	}
