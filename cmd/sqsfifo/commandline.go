@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// helpAsked ends the parser after a help text: the parser panics with a helpAsked, and
-// parse recovers it.
+// helpAsked ends the parser after a help text: the parser panics with a helpAsked value,
+// and parse recovers from this panic.
 type helpAsked struct{ code int }
 
 // parse returns the subcommand of a command line with its flags, and the subcommand's

@@ -37,8 +37,8 @@ type servedProducer struct {
 	program  *producerProgram // nil before the first event and after its end
 }
 
-// send implements the field Send of compliance.Suite: it sends one event by the program
-// under test.
+// send implements the field Send of compliance.Suite. It sends one event through the
+// program under test.
 func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL string, event json.RawMessage) error {
 	if queueURL != p.queueURL {
 		if err := p.close(); err != nil {
@@ -64,8 +64,8 @@ func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL 
 		}
 		var ended *programEndedError
 		if errors.As(err, &ended) && ended.err == nil && answered > 0 {
-			// The program under test ended by itself after an earlier event. Start it
-			// again for this event.
+			// The program under test ended by itself between two events. Start it again
+			// for this event.
 			continue
 		}
 		return err
@@ -82,8 +82,8 @@ func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
 	queue := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
 		Transport: clientTransport{client.Options().HTTPClient},
-		// A fault of the fake queue may close the connection without an answer. The server
-		// then closes the program's connection in the same way.
+		// The fake queue may close the connection without an answer (an injected fault).
+		// The server then closes the connection to the program, too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ErrorLog:     log.New(io.Discard, "", 0),
 	}
@@ -117,8 +117,8 @@ type clientTransport struct{ client sqs.HTTPClient }
 
 func (t clientTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t.client.Do(r) }
 
-// producerEnvironment returns the environment of a producer's program: this process's
-// environment with the addresses of the server and the queue.
+// producerEnvironment returns the environment of the program under test: the environment
+// of this process, and the addresses of the server and the queue.
 func producerEnvironment(base, queueURL string) []string {
 	name := queueURL
 	if u, err := url.Parse(queueURL); err == nil {
@@ -182,7 +182,7 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 		for lines.Scan() {
 			p.answers <- lines.Text()
 		}
-		_, _ = io.Copy(io.Discard, out) // a too long line ends Scan: discard the remaining output
+		_, _ = io.Copy(io.Discard, out) // a line that is too long ends Scan: discard the remaining output
 	}()
 	p.ended = sync.OnceValue(func() error {
 		for range p.answers { // reads all output, as Wait requires
@@ -196,8 +196,7 @@ func startProducer(ctx context.Context, command, environment []string) (*produce
 // line, its answer to the event.
 func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
 	line := append(bytes.Clone(event), '\n')
-	// The goroutine ignores the error: when the program ends, its output ends too, and
-	// p.answers is closed.
+	// Ignore the error of Write: when the program ends, p.answers is closed.
 	go func() { _, _ = p.in.Write(line) }()
 	late := time.NewTimer(timeout)
 	defer late.Stop()

@@ -103,8 +103,8 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 }
 
 // config returns the consumer's configuration. Without a COMMAND argument, messages are
-// printed, and the number of attempts is unlimited: printing fails only if standard output
-// fails, and then the command sqsfifo ends.
+// printed, with an unlimited number of attempts: printing fails only if standard output
+// fails, and that ends the command.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
@@ -145,9 +145,9 @@ type consuming struct {
 	progress *progress
 }
 
-// newLogger returns a logger whose records are printed above the progress bar, as JSON with
-// --json and otherwise as text. The text records omit the time and the attribute queue,
-// which people at a terminal know.
+// newLogger returns a logger that prints records above the progress bar: as JSON with
+// --json, otherwise as text. The text omits the time and the queue, which people at a
+// terminal know.
 func (w *consuming) newLogger() *slog.Logger {
 	if w.cmd.JSON {
 		return slog.New(slog.NewJSONHandler(noteWriter{w.progress}, nil))

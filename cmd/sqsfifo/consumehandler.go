@@ -88,8 +88,8 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 }
 
 const (
-	// exitPermanent is the exit code of a program for a message that it can never handle:
-	// EX_DATAERR ("data format error") of the C header sysexits.h.
+	// exitPermanent is the exit code by which a program says that it can never handle the
+	// message: EX_DATAERR ("data format error") of the C header sysexits.h.
 	exitPermanent = 65
 
 	// startAgain is the pause before the next attempt if the program could not be started.
@@ -104,11 +104,11 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// The program must end before its message's visibility timeout ends and another
-	// consumer may receive the message. Usually the consumer extends the timeout. If
-	// extending fails, the consumer cancels the handler with a tenth of the timeout left,
-	// and the program gets SIGTERM. A program still running a twentieth of the timeout
-	// later gets SIGKILL.
+	// The program must end before the visibility timeout of its message, because another
+	// consumer may then receive the message. Usually the consumer extends the timeout. If
+	// it cannot, it cancels the handler with a tenth of the timeout left, and the program
+	// gets SIGTERM. The program gets SIGKILL if it still runs a twentieth of the timeout
+	// later.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

@@ -163,9 +163,9 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs one line of the document, from a code block marked "sh". The exit code must
-// be 0. The output is not compared. If the line begins with a key of the map elsewhere,
-// the line is not run, and used[key] becomes true.
+// command runs one line of the document, from a code block marked "sh". The exit code
+// must be 0; the output is not compared. A line that begins with a key of the map
+// elsewhere is not run; used[key] becomes true.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
 	for beginning, by := range elsewhere {
@@ -230,7 +230,7 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
 	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
-	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of a message, and the spaces after it in a table
+	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of a message, with the spaces after it in a table
 	regexp.MustCompile(`(AGE) +`),
 	regexp.MustCompile(`("id":")[0-9]+`), // the ID of a fault: usually 1, but 2 was seen after a slow call
 }

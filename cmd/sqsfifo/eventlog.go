@@ -168,8 +168,8 @@ type source struct {
 	rest   *lineReader
 	shift  time.Duration
 	replay int32
-	// If the next messages of two sources have the same time, the source with the lower
-	// order comes first.
+	// If two sources have messages of the same time, the source with the lower order
+	// comes first.
 	order int
 
 	batches chan batch

@@ -72,7 +72,7 @@ type ruleLine struct {
 	Limits []string   `json:"limits,omitempty"`
 }
 
-// ruleFact is a fact about SQS that is a reason for a rule, in --json output.
+// ruleFact is a fact about SQS that explains why a rule exists, in --json output.
 type ruleFact struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// loopbackOnly refuses requests whose header Host does not name this machine, and
-// requests from web pages of other machines. Without these checks, a page whose host
-// name resolves to 127.0.0.1 could read messages, and a page of another origin could
-// send messages.
+// loopbackOnly refuses requests with another host than this machine in the header Host,
+// and requests from web pages of other machines. Without the first check, a page could
+// read messages if its host name resolves to 127.0.0.1. Without the second check, a page
+// of another origin could send messages.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := ""
@@ -32,8 +32,8 @@ func loopbackOnly(next http.Handler) http.Handler {
 	})
 }
 
-// onLoopback reports whether host, with or without a port, is localhost, in 127.0.0.0/8
-// or ::1.
+// onLoopback reports whether host (with or without a port) is localhost, ::1 or an
+// address in 127.0.0.0/8.
 func onLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

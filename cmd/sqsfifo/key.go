@@ -143,8 +143,8 @@ func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) e
 }
 
 // plainKey shortens an error about a part of the dataset, such as its source_uri, to
-// "FIELD: RULE". It replaces the name QueryParameters of a Go field by the names that a
-// user knows: the JSON member query_parameters and the flag --query-parameter.
+// "FIELD: RULE". The Go field QueryParameters gets the names that a user knows: the JSON
+// member query_parameters and the flag --query-parameter.
 func plainKey(err error) error {
 	var key *sdk.InvalidError
 	if errors.As(err, &key) {

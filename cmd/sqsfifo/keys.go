@@ -71,8 +71,8 @@ func recordLine(r idempotency.Record) keyRecord {
 	}
 }
 
-// These are the states of a key without an outcome. A key with an outcome has its
-// idempotency.Status as its state.
+// These are the states of a key without an outcome. The state of a key with an outcome is
+// its idempotency.Status.
 const (
 	stateRunning    = "running"
 	stateInDoubt    = "in_doubt"

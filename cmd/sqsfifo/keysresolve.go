@@ -59,10 +59,10 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve. fence and attempts are values of the key's record when
-// the command read it first. Each claim of the key increases fence, and each attempt
-// increases attempts. If the command finds other values later, a process has tried the key
-// again, and the command does not resolve the key.
+// keyTarget is a key to resolve, with two counters from the first read of its record:
+// fence grows with each claim of the key, attempts with each attempt. If the counters
+// have changed later, a process has tried the key again, and the command does not resolve
+// the key.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -76,11 +76,11 @@ type resolvedKey struct {
 	Scope      string `json:"scope"`
 	Value      string `json:"value"`
 	State      string `json:"state"`
-	Result     string `json:"result"` // resolved, would_resolve, already or skipped
+	Result     string `json:"result"` // resolved, would_resolve (without --yes), already or skipped
 	Resolution string `json:"resolution,omitempty"`
 	Why        string `json:"why,omitempty"`
 
-	err error // an error of the store; the command ends with it
+	err error // error of the store; it ends the command
 }
 
 // These are the values of resolvedKey.Result.
@@ -128,8 +128,8 @@ func (c *keysResolveCmd) run(ctx context.Context, std stdio) error {
 	})
 }
 
-// ending returns the outcome that the flags describe, for example a completed send with
-// the message ID of --message-id. The command records this outcome for the keys.
+// ending returns the outcome that the flags describe, such as a completed send with the
+// message ID of --message-id. The command records this outcome for each key.
 func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	if c.As == string(idempotency.ResolutionNoEffect) {
 		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil

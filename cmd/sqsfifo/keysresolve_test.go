@@ -46,8 +46,7 @@ func TestKeysResolveContinues(t *testing.T) {
 	assert.Equal(t, "86 keys: 86 resolved, 0 already, 0 skipped\n", summary.String())
 }
 
-// The command resolves a key only if the key has had no further attempt since the command
-// first read it.
+// The command reads a key, and resolves the key only if no new attempt has begun since.
 func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "keys.db")
 	require.NoError(t, makeKeys(t.Context(), source, "unresolved:a", "unresolved:b", "unresolved:c"))
@@ -66,7 +65,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, Resend: true,
 			}
 			switch target.key.Value {
-			case "a": // this attempt ends without an outcome too
+			case "a": // the new attempt of key a ends without an outcome, too
 			case "b":
 				again.Terms.Lease = time.Hour
 			default:

@@ -31,9 +31,9 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify checks the ledger in the file, and compares it with the heads (number and hash of a
-// seal) that the user kept earlier. The error is a [*ledger.TamperError] for an altered
-// file.
+// verify checks the ledger in the file. It also compares the ledger with keptHeads: heads
+// (number and hash of a seal) that the user kept earlier. The error is a
+// [*ledger.TamperError] for an altered file.
 func (f ledgerFile) verify(std stdio, keptHeads ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
@@ -109,7 +109,7 @@ type verifiedLine struct {
 	Head      ledger.Head `json:"head"`
 	Seals     int64       `json:"seals"`
 	Entries   int64       `json:"entries"`
-	Confirmed int64       `json:"confirmed"` // highest number of a seal confirmed by --head (same hash); 0 if none
+	Confirmed int64       `json:"confirmed"` // highest number of a seal with the hash given by --head; 0 if none
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`

@@ -102,7 +102,7 @@ func (c *lintCmd) run(_ context.Context, std stdio) error {
 func (c *lintCmd) checker() func(messageline.Line) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
 	return func(l messageline.Line) []lint.Finding {
-		if l.At.After(last) { // the times for a lint.Stream must not decrease
+		if l.At.After(last) { // a lint.Stream accepts no decreasing times
 			last = l.At
 		}
 		m := lint.Message{

@@ -23,8 +23,8 @@ type provenanceLine struct {
 }
 
 // outboxLine is a row exported from an outbox: the time of the first attempt to send, and
-// the message as JSON. A row from the archive of package outbox lacks first_attempt; its
-// member left_at is the time of recording the outcome, in microseconds.
+// the message as JSON. A row from the archive of package outbox has no first_attempt; it
+// has left_at, the time of recording the outcome, in microseconds.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
@@ -64,9 +64,8 @@ func newLineReader(name string, file int32, r io.Reader, prepare preparer) *line
 	return &lineReader{name: name, file: file, lines: messageline.NewReader(r, 64<<10), prepare: prepare}
 }
 
-// next returns the next message of the file. It skips lines about messages that were never
-// sent, for example because the producer refused them. At the end of the file the error is
-// io.EOF.
+// next returns the next message of the file, or io.EOF at the end. It skips messages that
+// were never sent, for example because the producer refused them.
 func (l *lineReader) next() (message, error) {
 	for {
 		t, err := l.lines.Next()
@@ -87,8 +86,8 @@ func (l *lineReader) next() (message, error) {
 	}
 }
 
-// parseLine parses a line of any of three kinds: a message with the time of its send, a
-// provenance record, or a row of an outbox.
+// parseLine parses a message with the time of its send, a provenance record, or a row of
+// an outbox.
 func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	l, err := messageline.Parse(text)
 	if err != nil {

@@ -71,8 +71,8 @@ type resolvedMessage struct {
 	As       string `json:"resolution"`
 }
 
-// find returns the group of the flag --group. A first message at another position than
-// --position is an error.
+// find returns the message group of the flag --group. It returns an error if the first
+// message of the group is not at the position of --position.
 func (c *outboxResolveCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {

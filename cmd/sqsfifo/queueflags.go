@@ -124,8 +124,8 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// The producer sends the hash of the body as deduplication ID. SQS treats this ID
-		// like a hash computed by SQS (F-014 in sqstest/FACTS.md).
+		// The producer computes the deduplication ID itself, as the hash of the body. SQS
+		// treats this ID like a hash computed by SQS (fact F-014 in sqstest/FACTS.md).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil
@@ -194,8 +194,8 @@ func inFlags[E error](err error, flags map[string]string, parts func(E) (field, 
 	return errors.Join(errs...)
 }
 
-// split returns the errors that errors.Join combined into err. If one of these errors is a
-// joined error too, split also divides this error.
+// split returns the errors that errors.Join combined into err. It also divides joined
+// errors among these.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

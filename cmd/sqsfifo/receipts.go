@@ -61,9 +61,10 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// setOutcome sets the event's outcome from its producer's receipt and error. journal is
-// true for a command with a journal, where an event may be stored without a request of
-// this run: an earlier run sent it, or an earlier line had the same event.
+// setOutcome sets the event's outcome from the producer's receipt and error. The
+// parameter journal is true for a command with a journal. An event may then be stored
+// without a request of this run, because an earlier run or an earlier line sent the same
+// event.
 func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	l.MessageID, l.SequenceNumber, l.Attempts, l.Overtaken = r.MessageID, r.SequenceNumber, r.Attempts, r.Overtaken
 	l.Drift = slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "SF061" })
@@ -121,7 +122,7 @@ type receipts struct {
 
 	flushed time.Time
 
-	room chan struct{} // semaphore: one element for each event in the map groups
+	room chan struct{} // semaphore with one element for each event in the map groups
 }
 
 // mostWaiting is the largest number of events whose receipts are not printed yet.

@@ -130,8 +130,8 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stops(c.Action) }))
 }
 
-// stops reports whether an action stops a message group. A run does not send an item with
-// such an action, and stops the item's group there.
+// stops reports whether a run stops a message group at an item with this action. The run
+// does not send the item or later items of the group.
 func stops(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }
@@ -212,8 +212,8 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing calls close in a defer statement, at the end of a command. If close fails, its
-// error becomes the result of the command, unless the command failed before.
+// closing calls close at the end of a command, in a defer statement. A failure of close
+// becomes the result of the command, unless the command has already failed.
 func closing(close func() error, err *error) {
 	if closeErr := close(); closeErr != nil && (*err == nil || errors.Is(*err, errFindings)) {
 		*err = closeErr

@@ -186,8 +186,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	w.progress.finish()
 	var wrong *replay.ReportError
 	var field *sqsfifo.InvalidError
-	// If the error is one of these, replay.Run has returned an empty report, so do not
-	// print the report.
+	// With one of these errors, the report of replay.Run is empty, so do not print it.
 	if errors.As(err, &wrong) || errors.As(err, &field) {
 		return flagWords(err)
 	}
@@ -210,7 +209,7 @@ func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, pla
 	return unfinished(report)
 }
 
-// sendable returns the number of plan items whose action is not to skip the item.
+// sendable returns the number of plan items that are not skipped.
 func sendable(plan *replay.Plan) int {
 	n := 0
 	for i := range plan.Items {

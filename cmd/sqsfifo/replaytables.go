@@ -25,9 +25,9 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 }
 
 // writeReportTable writes the number of items for each outcome, for each reason to skip,
-// and for each pair of labels (see replay.Label). An item has a label from the plan and
-// one from its send. They differ, for example "inside" and "outside", if the item's
-// deduplication window ended between plan and send.
+// and for each pair of labels: the item's label in the plan, and at the send (see
+// replay.Label). The labels differ, for example "inside" and "outside", if the
+// deduplication window of the item ended between plan and send.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -218,10 +218,10 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// interpreters returns the paths of the installed interpreters of other languages, by the
-// names of the script conditions: "python" and "node". The python3 in PATH may be a version
-// manager's wrapper, which needs the home folder. Scripts have no home folder, so the
-// function asks Python for the path of its program.
+// interpreters returns the paths of the installed interpreters, by the names of the
+// script conditions: "python" and "node". The python3 in PATH may be a version manager's
+// wrapper, which needs the home folder. Scripts have no home folder, so interpreters asks
+// Python for the path of the real program.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
@@ -233,8 +233,8 @@ var interpreters = sync.OnceValue(func() map[string]string {
 	return found
 })
 
-// scriptCondition implements the conditions of the scripts. "postgres" means that a
-// server answers; "python" and "node" mean that the interpreter is installed.
+// scriptCondition implements the conditions of the scripts: "postgres" is true if a
+// server answers, "python" and "node" if the interpreter is installed.
 func scriptCondition(name string) (bool, error) {
 	if name == "python" || name == "node" {
 		return interpreters()[name] != "", nil

@@ -19,11 +19,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkSend sends the same events three times to a fake queue over a local socket:
+// BenchmarkSend sends the same events to a fake queue over a local socket, in three ways:
 // with one request per message, like a loop in a shell; with the command send; and with
-// the command send and a journal. It prints events per second and the ratios to the
-// loop. SQSFIFO_SEND_EVENTS sets the number of events, by default 20,000 in 1,000
-// groups.
+// the command send and a journal. It prints events per second, and the ratios to the
+// loop. SQSFIFO_SEND_EVENTS sets the number of events, by default 20,000 in 1,000 groups.
 //
 // The first queue answers immediately. The second queue answers after 10 ms, like AWS in
 // the same region, and gets a twentieth of the events.

@@ -72,9 +72,8 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	return cmd, &out, &errs
 }
 
-// numbered writes a file of events with the numbers 0, 1, 2 and so on. It assigns the
-// events to g0, g1 and so on in turn, and after the last group begins with g0 again. It
-// returns the file's name.
+// numbered writes a file of events with the numbers 0, 1, 2 and so on, assigned in turn
+// to the groups g0, g1 and so on. It returns the file's name.
 func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
@@ -107,9 +106,10 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
 // The command is killed repeatedly while sending, and restarted with the same journal. At
-// the end each event is in the queue once, in group order. Another --time in each run
-// gives the same event other bytes, but the command sends the bytes in the journal, which
-// SQS recognises. After six minutes only the journal recognises the messages.
+// the end each event is in the queue once, in group order. Each run has another --time,
+// which would change the body of an event. But the command resends the body in the
+// journal, so SQS recognises the duplicate. After six minutes only the journal recognises
+// the events.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -235,8 +235,8 @@ func TestSendKilledReceipts(t *testing.T) {
 		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 		cmd, out, _ := child(t, args...)
 		require.NoError(t, cmd.Start())
-		// Kill the command after this number of requests to the queue: at least 2,
-		// because the first precedes the journal's creation.
+		// Kill the command after this number of requests to the queue. At the first
+		// request the journal does not exist, so the number is at least 2.
 		kill := 2 + rand.Int64N(int64(events/15))
 		for s.requests.Load() < kill {
 			time.Sleep(time.Millisecond)
@@ -284,7 +284,7 @@ func TestSendKilledReceipts(t *testing.T) {
 }
 
 // sendAgain sends the same events by a library producer with the journal as its store.
-// All must be duplicates, without a request to the queue.
+// All must be duplicates, and the queue must get no request.
 func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 	t.Helper()
 	j, err := openJournal(t.Context(), journal)
@@ -294,7 +294,7 @@ func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
 		Group string `json:"group"`
 	}
 	// The command "sqsfifo send" used another URL of the same queue. The journal must
-	// recognise the events in spite of the different URL.
+	// recognise the events all the same.
 	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
 		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
 		Identify: func(e event) (sqsfifo.Identity, error) {

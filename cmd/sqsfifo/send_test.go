@@ -42,11 +42,11 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An earlier run was killed before SQS answered for an event. The deduplication interval
-// has passed since, so SQS may deliver the event twice if it is sent again. The command
-// reports the event as unresolved, holds back the later events of its group, and resends
-// the event only with --resend-unresolved. With --on-failure skip the later events are
-// sent.
+// An earlier run was killed before SQS answered for an event, more than a deduplication
+// interval ago. If the event is sent again, SQS may deliver it twice. The command
+// therefore reports the event as unresolved, and holds back the later events of the
+// group. It resends the event only with --resend-unresolved. With --on-failure skip it
+// sends the later events.
 func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -123,8 +123,8 @@ func TestSendJournalInUse(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 2)
 }
 
-// After a signal the command reads no more lines. Events read before get their outcomes.
-// The command does not wait for the end of standard input.
+// After a signal the command reads no more lines, and does not wait for the end of
+// standard input. Events already read get their outcomes.
 func TestSendInterrupted(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -164,8 +164,8 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
-// The file has more events than the buffer holds: when the signal comes, the command is
-// waiting for room. It ends as in TestSendGrace, and a second run sends the remaining
+// The file has more events than fit into the buffer, so at the signal the command waits
+// for room. The command ends as in TestSendGrace, and a second run sends the remaining
 // events.
 func TestSendGraceWithAFullBuffer(t *testing.T) {
 	s := startServed(t, sqstest.Config{})

@@ -39,7 +39,7 @@ type sending struct {
 	close func() error            // closes the queue at the first call; all calls return the same error
 
 	mu      sync.Mutex
-	failure error // the first error of the journal, which could not record an event
+	failure error // first error of the journal: it could not record an event
 
 	bad atomic.Int64 // number of skipped lines
 }
@@ -76,9 +76,9 @@ func (s *sending) run(ctx context.Context) error {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// A signal closes the queue from another goroutine than sendAll. While SQS does not
-	// answer, sendAll may wait for room in the producer's buffer; only closing the queue
-	// ends this wait.
+	// A signal closes the queue from another goroutine than sendAll. If SQS does not
+	// answer, sendAll may wait for room in the producer's buffer, and only closing the
+	// queue ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)
@@ -91,9 +91,9 @@ func (s *sending) run(ctx context.Context) error {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerTimeout limits the time for which waitForReader waits for the goroutine that
-// reads the input. This goroutine may be blocked on standard input for any time, and the
-// command must be able to end without more input.
+// readerTimeout limits the time for which waitForReader waits. The goroutine that reads
+// the input may be blocked on standard input for any time, and the command must be able
+// to end without more input.
 const readerTimeout = 100 * time.Millisecond
 
 // waitForReader waits until the goroutine of method read has ended, and returns its error.
@@ -108,8 +108,8 @@ func waitForReader(read <-chan error) error {
 }
 
 // finish waits for the submitted events, and prints the remaining receipts and the
-// summary. It returns all errors, joined into one. If there are no errors, but an event
-// failed or a line was skipped, it returns errFindings.
+// summary. It returns all errors, joined into one. Without errors it returns errFindings
+// if an event failed or a line was skipped.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{waitForReader(read), err, s.failure, s.receipts.finish()}
@@ -144,9 +144,9 @@ func joined(errs []error) error {
 	return errors.Join(out...)
 }
 
-// limit returns the context for Queue.Close: Close waits for the submitted events until
-// this context ends. A signal ends ctx; the returned context ends later than ctx by the
-// time of the flag --grace.
+// limit returns the context for Queue.Close, which waits for submitted events until this
+// context ends. A signal ends ctx; the returned context ends later, after the time of the
+// flag --grace.
 func (s *sending) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopWatching := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace, cancel) })
@@ -199,8 +199,8 @@ func (s *sending) sendAll(ctx, readContext context.Context, events <-chan event)
 			if err != nil { // the event was not submitted
 				return err
 			}
-			// A signal does not cancel submitted events: closing the queue withdraws them
-			// after the time --grace.
+			// A signal does not cancel submitted events. When the time of --grace has
+			// passed, closing the queue withdraws them.
 			s.producer.SendMessageAsync(context.WithoutCancel(ctx), e.message, func(r sqsfifo.Receipt, err error) { s.report(slot, r, err) })
 		case <-readContext.Done():
 			return context.Cause(readContext)

@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation marks the keys of journals by an earlier version of the command. That
-// version did not use the journal as the producer's store, so openSendJournal refuses its
-// journals.
+// oldOperation marks the keys in a journal of an earlier version of the command. That
+// version did not use the journal as the producer's store, so openSendJournal refuses
+// such a journal.
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens the journal at the path and returns it as a producer's store. The

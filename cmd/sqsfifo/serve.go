@@ -118,8 +118,8 @@ func checkAddr(addr string, remote bool) error {
 // the whole request, and writing the response.
 type timeouts struct{ header, request, response time.Duration }
 
-// The response limit exceeds a long poll (up to 20 s) plus a fault's delay (up to a
-// minute).
+// The limit for a response is longer than a long poll (up to 20 s) together with an
+// injected delay (up to a minute).
 var defaultTimeouts = timeouts{header: 5 * time.Second, request: 30 * time.Second, response: 2 * time.Minute}
 
 func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Handler, limit timeouts) error {

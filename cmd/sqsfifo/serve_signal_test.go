@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SIGINT ends the command while clients wait in long polls, long before the polls would
-// end. The polls get no answer.
+// SIGINT ends the command immediately, although clients wait in long polls. The polls get
+// no answer.
 func TestInterruptEndsServe(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGINT that a test can send")

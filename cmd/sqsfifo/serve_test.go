@@ -249,7 +249,7 @@ func TestServeCancelsRequests(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Clients that wait in long polls do not delay the end of the server.
+// Clients that wait in long polls do not delay the stop of the server.
 func TestServeEndsWithPollers(t *testing.T) {
 	address, stop := startServe(t)
 	const polls = 50

@@ -36,8 +36,7 @@ func (g *generatedLog) Read(p []byte) (int, error) {
 			at := time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC).Add(time.Duration(g.next) * time.Second / 3000)
 			g.buffer = append(g.buffer, `{"at":"`...)
 			g.buffer = at.AppendFormat(g.buffer, "2006-01-02T15:04:05.000Z07:00")
-			// The code does not use fmt, because fmt would take as long as the measured
-			// work.
+			// Do not use fmt here: it would take as long as the measured work.
 			number := strconv.Itoa(event)
 			for _, part := range []string{
 				`","group":"p`, strconv.Itoa(event % 500), `r29","body":{"dedupe_key":"landsat/p32r29/`, number,

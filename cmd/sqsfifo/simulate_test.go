@@ -51,8 +51,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	}
 	lines := longLog(maxSortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
-		// The test computes the expected outcomes by package sqstest, with all messages in
-		// memory.
+		// Package sqstest computes the expected outcomes, with all messages in memory.
 		var parsed []sqstest.TimedMessage
 		var log []message
 		for i, line := range lines {

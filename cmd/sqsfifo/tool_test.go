@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// asCommand is an environment variable. If set, this test binary runs as the command
-// sqsfifo, for tests of the command as another process.
+// asCommand is an environment variable. If it is set, this test binary runs as the
+// command sqsfifo. Tests use this to start the command as another process.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
 // This test binary acts as the command sqsfifo if the go command, a script or a test starts

@@ -216,8 +216,7 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether out is a terminal with colours. The environment variable TERM
-// is unset for consoles that cannot show colours.
+// coloured reports whether out is a terminal with colours, and NO_COLOR is not set.
 func coloured(out any) bool { return os.Getenv("NO_COLOR") == "" && terminal(out) }
 
 // disabled reports whether --disable names the rule. The command calls it for SF020 (a
@@ -230,10 +229,9 @@ func (r ruleSet) disabled(id string) bool {
 }
 
 // forTool returns the given flags of the analyzer as flags of "go vet". To check the
-// values, it sets the analyzer's own flags; a wrong value is an error. First it resets
-// each flag to its default, because an earlier call in this process may have set it. The
-// result omits flags with default values: the go command caches results by flags, and the
-// result without the flag is the same.
+// values, it sets the analyzer's own flags; a wrong value is an error. It first resets
+// each flag, because an earlier call in this process may have set it. Flags with default
+// values are left out: they change nothing, but the go command caches results by flags.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

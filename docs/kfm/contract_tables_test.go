@@ -19,7 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// scene is the event of the examples: one product of a Landsat scene.
+// scene is the event of the examples: a Landsat product.
 type scene struct {
 	ID         string    `json:"scene_id"`
 	Tile       string    `json:"tile"`
@@ -53,7 +53,7 @@ func newQueue(t *testing.T) *sqstest.Queue {
 	return q
 }
 
-// body returns the body of a producer's message about s.
+// body returns the body of the message that a producer sends for scene s.
 func body(t *testing.T, s scene) string {
 	t.Helper()
 	q := newQueue(t)
@@ -106,8 +106,8 @@ func ruleLink(r lint.Rule) string {
 	return fmt.Sprintf("[%s](../../rules.md#%s)", r.ID, strings.ToLower(r.ID))
 }
 
-// casesTable lists the cases of the compliance suite. With names it lists only the named
-// cases; "_" in a name stands for a space.
+// casesTable lists the cases of the compliance suite: the named cases, or all without
+// names. "_" in a name stands for a space.
 func casesTable(t *testing.T, names []string) string {
 	rows := [][]string{{"case", "what it asserts", "source"}}
 	cases := complianceCases(t)
@@ -239,8 +239,8 @@ func hashTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// windowTable simulates a queue that gets two events several times, within the
-// deduplication interval and after it. The table has SQS's result for each send.
+// windowTable simulates two events that are sent several times, within the deduplication
+// interval and after it. The table has the result of SQS for each send.
 func windowTable(t *testing.T, _ []string) string {
 	other := landsat
 	other.ID = "LC08_L2SP_047027_20201204_20210313_02_T2"

@@ -22,19 +22,21 @@ import (
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
 // denials lists statements in the documents that a feature does not exist. Keys are parts
-// of the lines; values are regular expressions for the feature's exported names.
-// TestDenials adds more such statements to these: the reasons why a requirement has no
-// test (requirement.unmet).
+// of document lines; values are regular expressions for the feature's exported names.
+// TestDenials adds more such statements: the reasons why a requirement has no test
+// (requirement.unmet).
 var denials = map[string]string{
-	// This heading in sqstest/FACTS.md begins a table of features missing from the fake
-	// queue. One is the metric NumberOfDeduplicatedSentMessages; the pattern would
-	// match its exported name. TestFacts of package sqstest checks the table's rows.
+	// This heading in sqstest/FACTS.md begins a table of missing features of the fake
+	// queue. The pattern would match an exported name for one of them, the metric
+	// NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the table's
+	// rows.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// TestDenials checks each document line that denies a feature. The line must contain a
-// key of denials or the reason of a requirement without a test, and the module must not
-// export the feature. Listed statements missing from all documents are errors, too.
+// TestDenials checks each document line that says that a feature does not exist. The line
+// must contain a key of denials, or the reason of a requirement without a test. The
+// module must not export the feature. Listed statements that are in no document are
+// errors, too.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -58,10 +60,10 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded checks each line of text that denies a feature. Such a line must contain a
-// key of known, and the module must not export a name that matches the key's value;
-// otherwise the result has an error for the line. For each key found it sets seen[key] to
-// true.
+// unfounded checks each line of text that says that a feature does not exist. Such a line
+// must contain a key of the map known, and the module must not export a name that matches
+// the key's value. The result has an error for each other line. For each key found,
+// seen[key] becomes true.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {
@@ -83,8 +85,8 @@ func unfounded(text string, known map[string]string, seen map[string]bool) (faul
 	return faults
 }
 
-// The result of unfounded has an error for the line "The append-only ledger is not built"
-// if the map known lacks this statement, or if the ledger exists.
+// For the line "The append-only ledger is not built", unfounded returns an error if the
+// statement is not in the map known, or if the ledger exists.
 func TestFalseDenialsAreFound(t *testing.T) {
 	const statement = "The append-only ledger is not built"
 	seen := map[string]bool{}
@@ -93,8 +95,8 @@ func TestFalseDenialsAreFound(t *testing.T) {
 	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, seen))
 }
 
-// stale returns an error if the reason u is out of date: the module exports a name that
-// matches u.missing, so the feature exists.
+// stale returns an error if the module exports a name that matches u.missing. The feature
+// then exists, so the reason u is out of date.
 func stale(u unmet) error {
 	names, err := exportedNames()
 	if err != nil {

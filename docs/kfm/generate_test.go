@@ -1,5 +1,5 @@
 // Package kfm has the documents that the KFM contract v11.2.3 requires of a producer of
-// FIFO messages. Their tables are generated from the code by
+// FIFO messages. Tables in these documents are generated from the code by
 //
 //	go test ./docs/kfm -update
 //

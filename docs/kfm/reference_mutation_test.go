@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// mutations maps the file of a reference implementation to its file of mutations. A
-// mutation breaks one rule: it replaces a piece of the reference's source text. Each rule
-// has one mutation.
+// mutations maps the source file of a reference implementation to a file of mutations. A
+// mutation replaces a piece of the source text, and so breaks one rule. Each rule has one
+// mutation.
 var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
 
 // A mutation makes a reference implementation break one rule. A test vector of this rule

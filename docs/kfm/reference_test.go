@@ -164,8 +164,8 @@ func differs(t *testing.T, v vector, line string) bool {
 	return got.Refused != "" || !reflect.DeepEqual(want, got.Out)
 }
 
-// plainOf converts an output of this module to the form that encoding/json decodes, for a
-// comparison with a reference's output. A value of type text becomes a string.
+// plainOf converts an output of this module to the form that encoding/json decodes, to
+// compare the output with a reference's. A value of type text becomes a string.
 func plainOf(t *testing.T, out any) any {
 	t.Helper()
 	if s, ok := out.(text); ok {

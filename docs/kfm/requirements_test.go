@@ -14,8 +14,8 @@ type requirement struct {
 // and the reason is out of date.
 type unmet struct{ reason, missing string }
 
-// held is a test of a requirement: its package's folder and its test function. row is
-// empty, or a string in the test file for one row of a table-driven test.
+// held is a test of a requirement: the package's folder and the test function. row is
+// empty, or names one row of a table-driven test by a string in the test file.
 type held struct{ folder, test, row string }
 
 // contract lists the requirements of the KFM (Kansas Frontier Matrix) contract v11.2.3 on

@@ -61,7 +61,8 @@ func produce(t *testing.T) telemetry {
 	t.Helper()
 	o := telemetry{instruments: map[string]metric.Instrument{}, attributes: map[string][]string{}}
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	// A view sees each instrument at its creation, even an instrument without data.
+	// The SDK calls a view when it creates an instrument, so seen also gets instruments
+	// without data.
 	seen := func(i metric.Instrument) (metric.Stream, bool) {
 		o.instruments[i.Name] = i
 		return metric.Stream{}, false
@@ -158,7 +159,7 @@ func produce(t *testing.T) telemetry {
 		synctest.Wait()
 		require.NoError(t, shared.Close(t.Context()))
 		require.NoError(t, remembers.Close(t.Context()))
-		_ = p.Close(t.Context()) // returns an error for the records refused by the sink
+		_ = p.Close(t.Context()) // returns an error, because the sink refused records
 		collect()
 	})
 	o.spans = spans.Ended()
@@ -205,10 +206,10 @@ func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// instrumentsTable lists the instruments selected by its argument. "required" selects the
-// producer's instruments required by the contract, and "other" the producer's other
-// instruments. "consumer" selects the instruments of a consumer. The name of a folder
-// selects the instruments in the folder's telemetry.go.
+// instrumentsTable lists metric instruments. The argument "required" selects the
+// producer's instruments that the contract requires, "other" the producer's other
+// instruments, "consumer" the instruments of a consumer. A folder name selects the
+// instruments in the folder's telemetry.go.
 func instrumentsTable(t *testing.T, args []string) string {
 	o := observe(t)
 	for _, name := range required {

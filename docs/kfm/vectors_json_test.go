@@ -20,8 +20,8 @@ var classRule = map[string]string{
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",
 }
 
-// jsonCases returns the vectors of package canonicaljson for strict parsing, and further
-// cases for rules that these vectors do not cover.
+// jsonCases returns the vectors of package canonicaljson for strict parsing, with further
+// cases for rules without such a vector.
 func jsonCases(t testing.TB) []vector {
 	t.Helper()
 	var out []vector

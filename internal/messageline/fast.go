@@ -80,9 +80,9 @@ func (s *scan) member(l *Line, m Members) bool {
 	return ok && l.setText(m, string(value)) == nil
 }
 
-// body reads a body. For a string with escapes, it uses encoding/json, which replaces
-// invalid characters by U+FFFD. If the result contains U+FFFD, the text may be invalid, so
-// body returns false and parseSlow reads the line.
+// body reads a message body. For a string with escapes it uses encoding/json, which
+// replaces invalid characters by U+FFFD. If the result contains U+FFFD, body therefore
+// returns false, and parseSlow reads the line.
 func (s *scan) body(l *Line) bool {
 	s.space()
 	begin := s.at
@@ -105,9 +105,9 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads a JSON object such as {"a":"b"}, in which all values are strings and no
-// string has an escape. It calls visit with the name and the value of every member. It
-// returns false for any other text, or as soon as visit returns false.
+// object reads a JSON object with string values only and without escapes, such as
+// {"a":"b"}. It calls visit with the name and the value of every member. It returns false
+// for any other text, or if visit returns false.
 func (s *scan) object(visit func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false

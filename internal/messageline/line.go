@@ -3,9 +3,9 @@
 //
 // A line is one JSON object. Its members are the members of [sqsfifo.Message] and facts
 // about the message: time of the send, deduplication ID, and result. Member names are
-// exact. Repeated names, unknown names and text after the object are errors. A member
-// with the value null counts as absent, except body. The member body is a string, or an
-// object: then the message body is the object's canonical JSON.
+// case-sensitive. Repeated names, unknown names and text after the object are errors. A
+// member with the value null counts as absent, except body. The member body is a string,
+// or an object: then the message body is the object's canonical JSON.
 package messageline
 
 import (
@@ -68,7 +68,7 @@ type Line struct {
 	At              time.Time // time of the send
 	DeduplicationID string
 	BodyHash        string
-	Status          string // member of lines in replay files; Parse does not check the text
+	Status          string // only in replay files; Parse does not check the text
 	SentFrom        time.Time
 	SentTo          time.Time
 	MessageID       string
@@ -76,8 +76,8 @@ type Line struct {
 	Has Members
 }
 
-// Only returns an error if the line has members that are not in the set allowed. The error
-// names them.
+// Only returns an error if the line has members that are not in the set allowed. The
+// error names these members.
 func (l *Line) Only(allowed Members) error {
 	var extra []string
 	for i, name := range names {
@@ -95,7 +95,7 @@ func (l *Line) Only(allowed Members) error {
 var ErrNotObject = errors.New("the line is not a JSON object")
 
 // Parse reads a line. The result does not refer to the memory of text. An error names the
-// invalid member, or the position in text, and the broken rule.
+// broken rule, and the invalid member or the position in text.
 func Parse(text []byte) (Line, error) {
 	if l, ok := parseFast(text); ok {
 		return l, nil
@@ -261,8 +261,7 @@ func (e *plainError) Unwrap() error { return e.err }
 func Reword(text string, err error) error { return &plainError{text, err} }
 
 // Plain removes the prefix "canonicaljson: " from an error of package canonicaljson,
-// because users of a command have not called the package. It returns other errors
-// unchanged.
+// because users of a command do not know this package. It returns other errors unchanged.
 func Plain(err error) error {
 	if err == nil {
 		return nil

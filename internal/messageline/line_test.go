@@ -124,8 +124,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Canonical JSON allows 10,000 levels. The line itself is an object, so a body may be an
-// object of 9,999 levels.
+// Canonical JSON allows 10,000 levels. The line is an object and counts as one level, so
+// its body may have 9,999.
 func TestDepth(t *testing.T) {
 	for depth, good := range map[int]bool{9_999: true, 10_000: false} {
 		text := `{"body":` + strings.Repeat(`{"a":`, depth) + `1` + strings.Repeat(`}`, depth) + `}`

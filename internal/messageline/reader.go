@@ -27,7 +27,7 @@ type Text struct {
 // most one line in memory.
 type Reader struct {
 	r      *bufio.Reader
-	long   []byte // the parts so far of a line that is longer than the buffer
+	long   []byte // beginning of a line that is longer than the buffer
 	number int
 	offset int64
 }
@@ -39,9 +39,9 @@ func NewReader(r io.Reader, size int) *Reader { return &Reader{r: bufio.NewReade
 // Offset returns the offset after the last line returned by Next.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Next returns the next non-blank line, or io.EOF. For an overlong line it returns
-// [ErrTooLong] with the line's number and offset, and the next call returns the following
-// line. Other errors are from the underlying reader.
+// Next returns the next line that is not blank, or io.EOF. For a line that is too long it
+// returns [ErrTooLong], with the line's number and offset; the next call returns the
+// following line. Other errors are from the underlying reader.
 func (r *Reader) Next() (Text, error) {
 	for {
 		t, err := r.line()

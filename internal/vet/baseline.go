@@ -183,9 +183,9 @@ func (r *Report) decides(base, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// WriteBaseline writes a baseline that accepts all findings of the report to a file.
-// If the file exists, its entries about files that were not checked stay.
-// WriteBaseline returns the number of findings in the report.
+// WriteBaseline writes a baseline to a file. The baseline accepts all findings of the
+// report. If the file exists, its entries about unchecked files stay. WriteBaseline
+// returns the number of findings in the report.
 func (r *Report) WriteBaseline(file string) (int, error) {
 	base, err := baseDir(file)
 	if err != nil {

@@ -31,9 +31,9 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found creates a temporary folder and in it the file shop/sender.go, with the Go code in
-// the constant sender. It returns the folder and a report with the findings. found sets
-// the file's path in each finding.
+// found writes the Go code of the constant sender to shop/sender.go in a temporary
+// folder. It returns the folder, and a report with the findings. It sets the file's path
+// in each finding.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()

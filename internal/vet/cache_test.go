@@ -39,7 +39,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 			}
 		}
 		slices.Sort(lines)
-		return slices.Compact(lines) // A package and its test variant report the same findings.
+		return slices.Compact(lines) // a package and its test variant report the same findings
 	}
 	viaRun := func(flags []string, pattern string) []string {
 		report, err := vet.Run(t.Context(), vet.Options{Dir: module, Patterns: []string{pattern}, Flags: flags, NoCompliance: true})

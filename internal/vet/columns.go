@@ -35,8 +35,9 @@ func (c columns) column(file string, line, inBytes int) int {
 	return utf8.RuneCount(lines[line-1][:inBytes-1]) + 1
 }
 
-// position returns the position of the byte at an offset, counted from 0, or of the
-// file's end. For an offset outside of the file, the second result is false.
+// position returns the position of the byte at an offset, counted from 0. The end of the
+// file also has a position. For an offset outside of the file, the second result is
+// false.
 func (c columns) position(file string, offset int) (token.Position, bool) {
 	for i, line := range c.lines(file) {
 		last := i == len(c.lines(file))-1

@@ -16,10 +16,10 @@ import (
 // noComplianceTest is the ID of the rule about packages without a compliance test.
 const noComplianceTest = "SF020"
 
-// sdkPath, fakePath and suitePath are import paths of packages in this module. Rule SF020
-// (no compliance test) recognises a function by the import path of its package, because a
-// checked program may use any version of this module, or none. docs is the address of the
-// page that explains the rules.
+// sdkPath, fakePath and suitePath are import paths of packages in this module. SF020 (no
+// compliance test) recognises functions by import path, because a checked program may use
+// any version of this module, or none. docs is the address of the page that explains the
+// rules.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
 	fakePath  = sdkPath + "/sqstest"
@@ -46,9 +46,9 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// Skip the copies of a package that the loader returns with test files;
-			// suiteOf reads the test files. Also skip a package of single files from the
-			// command line, because its other files, perhaps tests, are unknown.
+			// Skip the test variants of a package; suiteOf reads the test files. Also
+			// skip single files named on the command line: other files of the package,
+			// perhaps tests, are unknown.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)
@@ -88,7 +88,7 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 }
 
 // suiteOf finds calls of the compliance suite (compliance.TestProducer and CheckProducer)
-// in the tests of package p: in its internal tests and in its external test package.
+// in the internal and external tests of package p.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {
@@ -248,8 +248,8 @@ func unreachable(info *types.Info, path []ast.Node) bool {
 	return false
 }
 
-// ends reports whether s always returns from the function or always skips the test
-// function, so that the statements after s never run.
+// ends reports whether the statements after s never run, because s always returns from
+// the function or skips the test.
 func ends(info *types.Info, s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:

@@ -38,8 +38,8 @@ type Fixed struct {
 	// Files are the written files, sorted.
 	Files []string
 
-	// Left has a line for each fix not applied: the place as file:line:column, the rule
-	// and the reason. Fixes that would produce invalid Go code have one line for the
+	// Left has a line for each fix that was not applied: file:line:column, rule and
+	// reason. Fixes that would together produce invalid Go code have one line for the
 	// whole file.
 	Left []string
 }
@@ -130,7 +130,7 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 		}
 	}
 	// Two findings may have the same fix, for example if a file belongs to two packages.
-	// The edits are then applied once and count for both.
+	// The fix is applied once, and counts for both findings.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil

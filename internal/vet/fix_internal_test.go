@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes writes code to a file and returns a report about it. The report has one finding
-// with a fix for each element of replacements. An element has pairs of old text and new
-// text; each old text occurs once in code.
+// fixes writes code to a file and returns a report about the file. For each element of
+// replacements, the report has a finding with a fix. An element has pairs of old text and
+// new text; each old text occurs once in code.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")
@@ -132,8 +132,8 @@ func TestFixLeavesOtherFilesAlone(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Whatever the fixes are, the fixed file is formatted Go source. If Fix changes the file,
-// it counts each finding exactly once, as fixed or as not fixed (Left).
+// For any fixes, the fixed file is formatted Go source. If Fix changes the file, it
+// counts each finding exactly once: as fixed, or as not fixed (Left).
 func TestFixWritesGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -17,8 +17,8 @@ import (
 type Format string
 
 const (
-	// Text has one line for each finding: file:line:column: rule: severity: message. A
-	// related place on another source line follows on its own line, after a tab. At the
+	// Text has one line for each finding: file:line:column: rule: severity: message. If a
+	// related place is on another source line, it has its own line, after a tab. At the
 	// end, after an empty line, each reported rule has a line with the address of its
 	// explanation.
 	Text Format = "text"
@@ -100,8 +100,8 @@ func within(dir, file string) string {
 	return file
 }
 
-// repository returns the folder at or above dir with a .git, which is a file in a
-// linked work tree. Without a .git it returns dir.
+// repository returns the nearest folder with a .git, at dir or above. Without such a
+// folder it returns dir. In a linked work tree, .git is a file.
 func repository(dir string) string {
 	for at := dir; ; {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
@@ -151,8 +151,8 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// These replacers escape the characters that end a part of a workflow command:
-// commandData in messages, commandProperty in properties.
+// These replacers escape characters that would end the message of a workflow command
+// (commandData) or one of its properties (commandProperty).
 var (
 	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

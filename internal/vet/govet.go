@@ -48,8 +48,8 @@ type unitDiagnostics struct {
 
 // goVet runs the analyzers on the packages by "go vet". The go command takes the
 // diagnostics of a package from its cache if the package, its dependencies, the flags and
-// the tool's binary have not changed. goVet passes the number try as a flag, so a second
-// try does not get the cached diagnostics of the first.
+// the tool's binary have not changed. The number try is one of the flags, so a second try
+// does not get the cached diagnostics of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -182,8 +182,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// Diagnostics lack a field for the severity. If a finding's severity differs from the
-	// usual one of its rule, the analyzer writes it before the text, as in "info: text".
+	// A diagnostic has no field for the severity. If the severity differs from the usual
+	// one of the rule, the analyzer writes it before the text, as in "info: text".
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -247,8 +247,8 @@ func Sorted(findings []Finding) []Finding {
 			strings.Compare(a.Message, b.Message),
 		)
 	})
-	// A package and its variant with tests have files in common, and each reports the
-	// findings in them.
+	// A package and its test variant have files in common, and both report the findings
+	// in these files.
 	return slices.CompactFunc(findings, func(a, b Finding) bool {
 		return a.Start == b.Start && a.Rule == b.Rule && a.Message == b.Message
 	})

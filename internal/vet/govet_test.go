@@ -74,10 +74,9 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// Run, which uses "go vet" and its cache, finds the same as an analysis of all packages
-// from source. The test module has packages with internal tests and an external test
-// package, packages that need facts about other packages, directives, and generated
-// files.
+// Run uses "go vet" with its cache. It has the same findings as an analysis of all
+// packages from source. The test module has internal and external tests, packages that
+// need facts about other packages, directives, and generated files.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -193,7 +192,7 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 
 // If the go command is killed while it stores the result of a package, later runs of "go
 // vet" print nothing about the package. Run then calls "go vet" again with another cache
-// key. If no call prints a result for the package, Run returns an error.
+// key. If the result is still missing, Run returns an error.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)

@@ -42,7 +42,7 @@ func ignoresOf(code *code) ignores {
 // compliance tests. The result ours is true for a directive of this project and false for
 // one of another tool.
 func ignoresCompliance(comment string) (ours, ok bool) {
-	d, _ := directive.Parse(comment) // the analyzer reports faults of the comment
+	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {
 		return false, false
 	}

@@ -55,8 +55,9 @@ func list(ctx context.Context, o Options) ([]*packages.Package, error) {
 	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest|packages.NeedModule)
 }
 
-// diagnose loads the packages and their imports from source. If packages do not compile,
-// its error names them. It takes far longer than an analysis with the go command's cache.
+// diagnose loads the packages and their imports from source. Its error names the packages
+// that do not compile. diagnose takes far longer than an analysis with the go command's
+// cache.
 func diagnose(ctx context.Context, o Options) error {
 	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest|packages.NeedModule)
 	if err != nil {
@@ -86,7 +87,7 @@ func loadErrors(loaded []*packages.Package) error {
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		path := cmp.Or(p.ForTest, p.PkgPath, p.ID)
 		for _, e := range p.Errors {
-			// Equal errors in two variants of a package count once.
+			// Two variants of a package may have the same error: count it once.
 			if text := e.Error(); !slices.Contains(byPath[path], text) {
 				byPath[path] = append(byPath[path], text)
 			}
@@ -103,8 +104,8 @@ func loadErrors(loaded []*packages.Package) error {
 	return e
 }
 
-// count returns the number of packages. A package, its variants and its external test
-// package together count as one.
+// count returns the number of packages. A package, its test variants and its external
+// test package count as one.
 func count(listed []*packages.Package) int {
 	paths := map[string]bool{}
 	for _, p := range listed {

@@ -117,10 +117,9 @@ var directiveRules = []lint.Rule{
 	},
 }
 
-// Rules returns every rule that a finding may name. These are first the rules of
-// [lint.Rules] that check source code, and then two rules about //sqsfifo:ignore
-// directives. The ID of these two is a name, such as "bad-ignore", and not a number such
-// as SF020.
+// Rules returns every rule that a finding may name: first the rules of [lint.Rules] that
+// check source code, then two rules about //sqsfifo:ignore directives. The IDs of these
+// two are names, such as "bad-ignore", and not numbers such as SF020.
 func Rules() []lint.Rule {
 	onSource := slices.DeleteFunc(lint.Rules(), func(r lint.Rule) bool { return !r.Passes.Has(lint.OnSource) })
 	return append(onSource, directiveRules...)

@@ -105,9 +105,9 @@ func (s Skeleton) Write() (string, error) {
 	return path, f.Close()
 }
 
-// skeletonText is the template of the compliance test. The test is in the package
-// itself, because the types of events are often unexported, and because an external
-// test cannot import a command.
+// skeletonText is the template of the compliance test. The test is in the package itself,
+// because types of events are often unexported, and because external tests cannot import
+// a main package.
 var skeletonText = template.Must(template.New("").Parse(`package {{.Package}}
 
 import (
@@ -192,7 +192,7 @@ func (s Skeleton) skeleton() ([]byte, error) {
 }
 
 // free returns name if the package does not declare it and no import in taken uses it.
-// Otherwise it returns name with the smallest number for which this is true.
+// Otherwise it adds the smallest number that makes the name free.
 func (s Skeleton) free(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
@@ -241,8 +241,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
 	// t is a type parameter, or a type without a name such as struct{ ID string }. The
-	// skeleton has a placeholder in place of t: the user writes a type with a name there,
-	// which makes the test easier to read.
+	// skeleton has a placeholder there, and the user declares a type with a name: this
+	// makes the test easier to read.
 	return false
 }
 

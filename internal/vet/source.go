@@ -86,13 +86,14 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		DisableUnusedImportCheck: true,
 		Error:                    func(error) {}, // ignores errors, because imports are not loaded
 	}
-	// The returned error is the first of the ignored type errors.
+	// The returned error is a type error, which config.Error ignores, too.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }
 
-// known is a types.Importer that reads no files. A package of interest to SF020 gets only
-// the names that the rule looks for, such as NewProducer. Any other package is empty.
+// known is a types.Importer that reads no files. A package that matters for SF020 (no
+// compliance test) gets only the names that the rule looks for, such as NewProducer. Any
+// other package is empty.
 type known map[string]*types.Package
 
 func (k known) Import(name string) (*types.Package, error) {

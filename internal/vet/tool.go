@@ -13,21 +13,20 @@ import (
 )
 
 // dependenciesFlag is the name of a flag of the tool, the binary that "go vet" runs on
-// each package. [Run] sets the flag. With it, the tool reports the diagnostics of every
-// package, even of a package that is only imported. It also adds one diagnostic to each
-// analyzed package (see marker).
+// each package. [Run] sets the flag. With the flag, the tool reports the diagnostics of
+// every package, even of a package that is only imported. It also adds one diagnostic to
+// each analyzed package (see marker).
 //
 // The flag works around two faults of the go command (1.26), which lose findings:
 //
 // For an imported package, the go command may ask the tool only for facts. It caches a
-// result without diagnostics. A later run that needs the diagnostics gets this cached
+// result without diagnostics, and a later run that needs the diagnostics gets this
 // result. With the flag, every result has the diagnostics.
 //
 // The go command stores the facts of a package before the result. If it is killed between
-// the two, later runs print nothing about the package. Run notices this because the added
-// diagnostic is missing, and tries again with another value of the flag. The tool ignores
-// the value. But the go command caches results by flags, so a new value makes it analyze
-// the package again.
+// the two, later runs print nothing about the package. Run then misses the added
+// diagnostic, and tries again with another value of the flag. The tool ignores the value,
+// but the go command caches results by flags. It therefore analyzes the package again.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of the diagnostic that the tool adds to every package. The
@@ -80,8 +79,8 @@ func isSet(args []string, name string) bool {
 	})
 }
 
-// withMarker returns an analyzer that works as a and also reports one diagnostic for each
-// package, of the category marker.
+// withMarker returns a copy of analyzer a that also reports one diagnostic for each
+// package, with the category marker.
 func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -93,16 +92,16 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 }
 
 // withDiagnostics decides whether the analysis of a package reports diagnostics. The go
-// command describes the package in the named file. For an imported package the
-// description may ask for facts without diagnostics. If diagnostics are needed anyway,
-// withDiagnostics writes a changed copy of the file to the same folder and returns the
-// copy's name; the go command removes the folder later. Otherwise it returns file.
+// command describes the package in the named file. For an imported package, the
+// description may ask for facts without diagnostics. If diagnostics are needed all the
+// same, withDiagnostics writes a changed copy of the file to the same folder and returns
+// the copy's name; the go command removes the folder later. Otherwise it returns file.
 //
 // If all is true, as in a call by [Run], every package needs diagnostics.
 //
-// If all is false, only packages of the main module need diagnostics; packages with a
+// If all is false, only packages of the main module need diagnostics. Packages with a
 // module version belong to other modules. Imported packages of the main module need them
-// too: the go command caches the result, and a later call may name the package. Only with
+// because the go command caches the result, and a later call may name the package. With
 // the flag -fix (fix is true) imported packages do not need them, because the go command
 // then uses no cached results for named packages.
 func withDiagnostics(file string, all, fix bool) (string, error) {

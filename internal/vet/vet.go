@@ -103,8 +103,7 @@ type Report struct {
 	Packages int
 
 	// files are the checked files, by absolute path. fixable are the files that Fix may
-	// change: the checked files of the main module, and files that the user named in place
-	// of a package.
+	// change: the checked files of the main module, and single files that the user named.
 	files, fixable map[string]bool
 
 	began time.Time
@@ -161,8 +160,8 @@ func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// explained returns the error that Run returns for err, an error of goVet. If the cause
-// is that packages do not compile, the error names the packages.
+// explained turns an error of goVet into the error that Run returns. If packages do not
+// compile, the error names these packages.
 func explained(ctx context.Context, o Options, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -169,7 +169,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		pattern string
-		paths   []string // Path of each package in the LoadError; nil: not checked
+		paths   []string // Path of each package in the LoadError; nil if not checked
 		says    []string
 	}{
 		"type error":          {"./types", []string{"example.com/broken/types"}, []string{"types.go:3:22: ", "\n\tand 1 more"}},

@@ -60,8 +60,8 @@ func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, erro
 }
 
 // fromSource loads the packages with their imports, without tests, and analyzes them in
-// this process. It neither builds nor runs any code of the module. The reason is that the
-// code is not trusted: it may come from a git repository that no module proxy serves.
+// this process. It builds and runs no code of the module, because the code is not
+// trusted: it may come from a git repository that no module proxy serves.
 func (m module) fromSource(ctx context.Context, dir string, repos *repositories) ([]vet.Finding, error) {
 	if err := m.completeGoMod(dir, repos); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func firstFault(action *checker.Action) string {
 	return ""
 }
 
-// outsideWorkspaces makes the go command ignore workspaces and complete the go.sum of a
-// module, because the go.sum may lack the imports of the module's tests.
+// outsideWorkspaces makes the go command ignore workspaces. It also lets the go command
+// complete a module's go.sum, which may lack the imports of the module's tests.
 func outsideWorkspaces() error {
 	return errors.Join(os.Setenv("GOWORK", "off"), os.Setenv("GOFLAGS", "-mod=mod"))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The go command runs this test binary as the -vettool.
+// The go command runs this test binary as the tool of "go vet -vettool".
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)

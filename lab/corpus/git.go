@@ -59,8 +59,8 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	}
 	// The new repository gets two files. objects/info/alternates lists the object folders
 	// of the found repositories. info/attributes makes "git archive" include all files of
-	// a commit unchanged, even files that the attributes in the commit exclude or change.
-	// The go command does the same when it packs a module.
+	// a commit unchanged, as the go command does when it packs a module. Attributes in
+	// the commit could exclude or change files.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

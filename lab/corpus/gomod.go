@@ -11,10 +11,10 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// completeGoMod writes the go.mod for this run. If a replace directive points to another
-// folder of the repository, completeGoMod copies that folder into dir and changes the
-// directive to the copy. If repos is nil, it leaves replace directives unchanged. A module
-// without go.mod gets a new one, with the requirements listed in modules.go.
+// completeGoMod writes the go.mod for this run. A replace directive may point to another
+// folder of the repository: completeGoMod copies this folder into dir and points the
+// directive to the copy. If repos is nil, it leaves replace directives unchanged. A
+// module without go.mod gets a new one, with the requirements listed in modules.go.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go

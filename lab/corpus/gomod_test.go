@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A module without go.mod gets a new go.mod. If a replace directive points to another
-// folder of the repository, completeGoMod copies the folder and changes the directive to
-// the copy.
+// A module without go.mod gets a new one. A replace directive may point to another folder
+// of the repository: completeGoMod copies this folder and points the directive to the
+// copy.
 func TestCompleteGoMod(t *testing.T) {
 	dir := t.TempDir()
 	m := module{path: "example.com/old", requires: []string{"example.com/a@v1.2.3"}}

@@ -1,6 +1,6 @@
-// Command corpus runs the analyzer of package fifovet, with its default flags, over public
-// modules and compares the findings with findings.txt. A person labelled each finding in
-// findings.txt after reading the code.
+// Command corpus runs the analyzer of package fifovet, with its default flags, over
+// public modules and compares the findings with findings.txt. A person labelled each
+// finding in findings.txt after reading the code.
 //
 //	go run .                     # every module
 //	go run . alertmanager        # modules with any of the words in their path
@@ -12,18 +12,18 @@
 // command first copies each module, because the module cache is read-only.
 //
 // A proxy may refuse the modules with "git: true" in modules.go. With the flag -git, the
-// command reads such a module from a git repository with the version's commit, if it finds
-// one. The module must have the same sum as from a proxy. The command only reads the
-// source of these modules and builds no part of them. If neither the proxy nor a
-// repository has the module, the command prints the name and skips the module; the summary
-// counts the skipped modules. The packages that a module imports from other modules always
-// come from the proxy.
+// command looks for a git repository with the version's commit, and reads the module from
+// there. The sum must be the same as from a proxy. The command only reads the source of
+// these modules and builds no part of them. If neither the proxy nor a repository has the
+// module, the command prints the name and skips the module; the summary counts the
+// skipped modules. The packages that a module imports from other modules always come from
+// the proxy.
 //
 // The run fails for a new finding, a missing finding, and a finding without a label. It
 // fails for a finding with the label false if the severity is error; a warning is only
 // printed. A control is a module that uses only standard queues. Any finding in a control
-// also fails the run, except SF015 (unread batch failures): this rule applies to standard
-// queues too.
+// also fails the run, except of rule SF015 (unread batch failures), which applies to
+// standard queues too.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// sumError reports a module whose sum is not the sum in modules.go.
+// sumError reports a module with another checksum than in modules.go.
 type sumError struct{ got, want string }
 
 func (e *sumError) Error() string {
@@ -30,8 +30,9 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return e.proxy }
 
-// obtain copies the module to a writable folder. It prefers a local repository for a module
-// marked git, if the repository has the commit. Otherwise the files come from the proxy.
+// obtain copies the module to a writable folder. The files of a module marked git come
+// from a local repository that has the commit, if there is one. Otherwise the files come
+// from the proxy.
 func (m module) obtain(ctx context.Context, repos *repositories) (string, error) {
 	if m.git && repos != nil && repos.has(ctx, m) {
 		return repos.checkOut(m)

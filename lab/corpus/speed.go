@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// speed compares the time and memory of sqsfifo vet and of go vet -vettool on all packages
-// of a module. It measures each once without cached analysis, then three times with cached
-// analysis. Compiled and downloaded packages are already in the cache.
+// speed compares the time and memory of "sqsfifo vet" and "go vet -vettool" on all
+// packages of a module. It measures each command once without cached analysis, then three
+// times with cached analysis. Compiled and downloaded packages are already in the cache.
 func speed(ctx context.Context, path string) error {
 	var m module
 	for _, c := range corpus {
@@ -41,9 +41,9 @@ func speed(ctx context.Context, path string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// The first run must be cold, but the go command caches results by flags. So the flag
-	// nondet has a new value each time this program starts: the name of a nonexistent
-	// function, which changes no findings.
+	// The first run must not use cached results. The go command caches results by flags,
+	// so the flag nondet has a new value each time this program starts: the name of a
+	// function that does not exist.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string
@@ -66,7 +66,7 @@ func speed(ctx context.Context, path string) error {
 
 type measurement struct {
 	wall, cpu time.Duration
-	peak      int64 // highest sum of the resident bytes of all processes
+	peak      int64 // highest sum of the resident memory of all processes, in bytes
 }
 
 func measure(ctx context.Context, dir string, args []string) (measurement, error) {
@@ -106,8 +106,8 @@ func measure(ctx context.Context, dir string, args []string) (measurement, error
 	return m, err
 }
 
-// resident returns the memory of a process and its descendants as Linux counts it. A page
-// that processes share counts once for each process. On other systems, resident returns 0.
+// resident returns the memory of a process and its descendants on Linux, and 0 on other
+// systems. Memory shared by processes counts once for each process.
 func resident(root int) int64 {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// These are the judgements on a finding, as findings.txt has them. The flag -update writes
-// "unlabelled" for a new finding. A person reads the code and replaces it by "true" or
-// "false".
+// These are the judgements on a finding in findings.txt. For a new finding, the flag
+// -update writes "unlabelled". A person reads the code and writes "true" or "false"
+// instead.
 const (
 	isTrue     = "true"
 	isFalse    = "false"
@@ -28,7 +28,8 @@ func key(m module, f vet.Finding) string {
 	return fmt.Sprintf("%s %s:%d:%d %s", m.path, strings.ReplaceAll(f.Start.Filename, " ", "%20"), f.Start.Line, f.Start.Column, f.Rule)
 }
 
-// parse reads labels. Each line has the module, file:line:column, rule, judgement and reason.
+// parse reads the text of findings.txt. Each line has the module, file:line:column, rule,
+// judgement and reason.
 func parse(text string) (map[string]label, error) {
 	known := map[string]label{}
 	n := 0
@@ -92,8 +93,8 @@ func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 			t.fault("%s has no label; look at it", k)
 		case l.judgement == isFalse && f.Severity == lint.Error:
 			t.fault("%s is a false error: %s", k, l.reason)
-		// A control module uses only standard queues. Only SF015 (unread batch failures)
-		// applies to standard queues, too.
+		// Only SF015 (unread batch failures) also applies to standard queues, the only
+		// queues of a control module.
 		case m.control && f.Rule != "SF015":
 			t.fault("%s is in a control", k)
 		}
@@ -138,8 +139,9 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the new text of findings.txt. A module analyzed in this run has its
-// labelled findings in the text; all other modules keep their labels from the map known.
+// file returns the new text of findings.txt. For a module analyzed in this run, the text
+// has the labelled findings of the run. For other modules it has the labels in the map
+// known.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

@@ -27,9 +27,8 @@ func parse(t *testing.T, dir, text string) released {
 	return released{file.Module.Mod.Path, dir, file}
 }
 
-// Every folder with a go.mod is in go.work and is released, except lab and the tools;
-// .github/dependabot.yml lists them all. In the order of releases a module comes after
-// the modules that it requires.
+// Every folder with a go.mod is in go.work, is released (except lab and the tools), and
+// is in .github/dependabot.yml. Modules are released after the modules that they require.
 func TestReleasedModules(t *testing.T) {
 	root, err := rootFolder()
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func newUser(t *testing.T) user {
 		"GOPROXY":     "file://" + proxy + ",file://" + downloaded + "," + goEnv("GOPROXY"),
 		"GONOSUMDB":   modules[0].path, // no checksum database for modules with this path prefix; all others are verified
 		"GOCACHE":     goEnv("GOCACHE"),
-		"GOFLAGS":     "-modcacherw -trimpath", // -trimpath: a compiled package does not depend on the folder of its cache
+		"GOFLAGS":     "-modcacherw -trimpath", // -trimpath: the folder of the module cache has no effect on compiled packages
 		"GOTOOLCHAIN": "local",
 	} {
 		u.env = append(u.env, name+"="+value)

@@ -27,8 +27,8 @@ func (m released) tag(version string) string {
 }
 
 // releasedModules returns the modules of go.work, without lab and without the modules
-// below internal. They are in the order of publication: a module comes after the modules
-// that it requires.
+// below internal. Each module comes after the modules that it requires: this is the order
+// of publication.
 func releasedModules(root string) ([]released, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- a file of this repository
 	if err != nil {

@@ -31,7 +31,7 @@ type Tab struct {
 	t   testing.TB
 	ctx context.Context
 
-	touches bool // Touch has put fingers on the screen and not lifted them
+	touches bool // fingers are on the screen
 
 	reported sync.Mutex
 	errors   []string
@@ -162,8 +162,8 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the mouse wheel while the pointer is at x, y. The parameter distance is in
-// CSS pixels. If it is negative, the wheel turns away from the user.
+// Wheel turns the mouse wheel with the pointer at x, y. The parameter distance is in CSS
+// pixels; a negative distance turns the wheel away from the user.
 func (b *Tab) Wheel(x, y, distance float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
@@ -172,8 +172,8 @@ func (b *Tab) Wheel(x, y, distance float64) {
 }
 
 // Touch simulates fingers on the screen, one for each place: x and y in CSS pixels of the
-// viewport. Fingers that are already down move to the places; otherwise they are put down.
-// A call without places lifts all fingers.
+// viewport. If fingers are already down, they move to the places. A call without places
+// lifts all fingers.
 func (b *Tab) Touch(places ...[]float64) {
 	b.t.Helper()
 	kind := input.DispatchTouchEventTypeTouchMove

@@ -20,8 +20,7 @@ import (
 type Kind string
 
 const (
-	// Auto means that the builder recognises the kind of the first line, and then expects
-	// the same kind of all lines.
+	// Auto means that the first line decides the kind of all lines.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and
@@ -123,8 +122,8 @@ func (b *Builder) checkSource(source string) error {
 	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require checks that the flags fit the kind of the lines. Missing flags, and flags
-// without a meaning for this kind, are errors.
+// require checks that the flags fit the kind of the lines. It returns an error for
+// missing flags, and for flags that this kind does not use.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
@@ -237,8 +236,8 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.setGroupAndAttributes(m, event); err != nil {
 		return nil, err
 	}
-	// Check the rules first: a finding names the rule and the place of the fault, and an
-	// error of json.Unmarshal does not.
+	// Check the rules first, because a finding names the rule and the place of the fault.
+	// An error of json.Unmarshal does not.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)

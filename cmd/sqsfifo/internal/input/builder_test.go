@@ -44,7 +44,8 @@ func TestKindsAgree(t *testing.T) {
 	assert.Equal(t, m, same)
 }
 
-// Lines that are equal as JSON give equal bytes, in every run and however they are written.
+// Lines that are equal as JSON give equal bodies, in every run, also with other spaces or
+// escapes.
 func TestSpellings(t *testing.T) {
 	first := ""
 	for _, text := range []string{payload, strings.ReplaceAll(payload, " ", ""), `{"n":1,"at":"2025-12-04T12:00:00+01:00","g":"g","id":"1\u007c2"}`} {
@@ -76,8 +77,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// With Auto, the first line may be an error because it does not fit the flags. Build then
-// accepts more lines, and the next one decides the kind of all lines.
+// With Auto, the first good line decides the kind of all lines. A line that does not fit
+// the flags is an error and decides nothing.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)

@@ -1,8 +1,9 @@
 // Package input converts lines of JSON to messages.
 //
-// Problem: a line is a payload whose members identify the event, a complete envelope, or a
-// message built earlier. SQS recognises duplicates by the bytes of the body. Each line
-// must therefore become exactly the right bytes, or an error with the line number.
+// Problem: a line is a payload whose members identify the event, a complete envelope, or
+// a message built earlier. SQS recognises duplicates by the bytes of the body. Equal
+// events must therefore give equal bytes, and an invalid line an error with the line
+// number.
 //
 // Guarantee: a line gives the same message on every machine and every day. Input is never
 // repaired: invalid JSON, repeated members, integers beyond 2^53, missing identity, and

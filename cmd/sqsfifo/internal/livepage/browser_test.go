@@ -109,7 +109,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Click("#clock-minute")
 	assert.Eventually(t, func() bool { return q.Now().Sub(at) >= time.Minute }, 10*time.Second, 10*time.Millisecond)
 
-	// The page shows requests while its log is open.
+	// The page shows requests while its section "log" is open.
 	tab.Click("#log summary")
 	assert.Eventually(t, h.requests.wanted, 10*time.Second, 10*time.Millisecond)
 	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})

@@ -3,19 +3,20 @@
 // with the reason), and the blocked message groups. It has switches for the clock and for
 // faults.
 //
-// Problem: a suppressed send returns success, so a program tried against the fake shows
+// Problem: a suppressed send returns success, so a program that uses the fake SQS shows
 // no error.
 //
 // Guarantee: a GET of / that accepts HTML returns the page. The handler also answers the
-// page's requests for its stream, request log and icon. It refuses a request under
-// /_sqsfifo/ from a web page of another origin, so such a page can neither read nor change
-// state. Every other request reaches the server unchanged. The page updates by server-sent
-// events. An open page is a reader, and there are at most [MaxReaders] readers. The
-// net/http goroutine of a reader ends with its request, or if the page receives too slowly.
+// page's requests for its stream, request log and icon. It refuses requests under
+// /_sqsfifo/ from web pages of other origins, so these pages can neither read nor change
+// state. All other requests reach the server unchanged. The page updates by server-sent
+// events. At most [MaxReaders] pages can be open. The goroutine of an open page ends with
+// its request, or if the page receives too slowly.
 //
-// Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
-// [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.
-// The state of a queue is computed only while a page shows the queue.
+// Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, its
+// newest [MaxSuppressed] suppressed sends, and the [MaxBlocked] groups that are blocked
+// for the longest time. The state of a queue is computed only while a page shows the
+// queue.
 package livepage
 
 import (
@@ -125,8 +126,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign returns the reason to refuse a browser's request from a page of another origin,
-// or "". It checks only browsers' headers, and never refuses other programs.
+// foreign returns the reason to refuse a request from a web page of another origin, or
+// "". It checks only headers that browsers send, so it never refuses other programs.
 func foreign(r *http.Request) string {
 	// For methods other than GET and HEAD, the check uses Sec-Fetch-Site, or Origin and
 	// Host in older browsers.

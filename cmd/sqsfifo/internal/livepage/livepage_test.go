@@ -60,7 +60,7 @@ func answer(h http.Handler, method, path, body string, header ...string) *httpte
 
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// Only browsers get the page. Programs get the same answers as without the page.
+// Only browsers get the page. The answers to programs are those of the fake SQS.
 func TestWhoGetsThePage(t *testing.T) {
 	h := newHandler(t, newQueue(t, sqstest.Config{}))
 	w := answer(h, http.MethodGet, "/", "", "Accept", browserAccepts)
@@ -229,8 +229,8 @@ func TestBlockedGroups(t *testing.T) {
 	})
 }
 
-// The page compares a suppressed message with the original stored earlier. Without the
-// original's text in the queue, it shows no difference.
+// A suppressed message is compared with the original. If the queue no longer has the text
+// of the original, the page shows no difference.
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)
@@ -317,8 +317,8 @@ func ask(t *testing.T, c net.Conn, path string) {
 func (h *Handler) open() int { return len(h.readers) }
 
 // An open page receives each change of its queue, even after the WriteTimeout of the
-// server. When the page closes its connection, the goroutine of its request ends: without
-// this, synctest.Test would not return.
+// server. When the page closes the connection, the goroutine of the request ends;
+// otherwise synctest.Test would not return.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// stateWire is the page's data as JSON. No value changes with time alone, so the page
-// gets new data only after a change.
+// stateWire is the page's data as JSON. It has no values that change with time alone, so
+// equal states give equal JSON.
 type stateWire struct {
 	Queues      []string          `json:"queues"`
 	Queue       string            `json:"queue"` // the shown queue
@@ -98,8 +98,8 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	out, err := q.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
-	// An error means that the queue was deleted after this call began. Then the page shows
-	// no attributes.
+	// An error means that the queue was deleted during this call. The page then shows no
+	// attributes.
 	if err == nil {
 		s.Attributes = out.Attributes
 	}
@@ -126,9 +126,9 @@ func (s *stateWire) add(q *sqstest.Queue) {
 
 // lostOf compares a suppressed send with its original, the earlier message that the queue
 // stored. It returns the names of the parts that differ: "attributes", "group" or "body".
-// These parts of the suppressed send are lost, because the queue has only the original.
-// Attributes such as trace IDs are not compared. If the queue no longer has the text of
-// the original, lostOf returns nil and false.
+// The queue has only the original, so these parts of the send are lost. lostOf does not
+// compare attributes such as trace IDs. If the queue no longer has the text of the
+// original, lostOf returns nil and false.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

@@ -70,7 +70,7 @@ type states struct {
 type state struct {
 	mu   sync.Mutex
 	text []byte
-	next time.Time // the queue is not read again before this time
+	next time.Time // earliest time for the next read of the queue
 }
 
 // state returns the state of the named queue as JSON, and the time until the next read of
@@ -97,10 +97,9 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue, and adds an empty state if there is none. The
-// parameter queues is the number of existing queues. States of deleted queues stay in the
-// cache. So if the cache has more states than there are queues, get clears the whole cache
-// before it adds a state.
+// get returns the cached state of a queue, or adds an empty one. The parameter queues is
+// the number of existing queues. States of deleted queues stay in the cache; if the cache
+// has more states than queues, get clears the whole cache before it adds a state.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

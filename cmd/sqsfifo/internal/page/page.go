@@ -1,10 +1,10 @@
 // Package page writes the command's HTML pages, each as one self-contained file.
 //
-// Problem: a page about a log is opened from a disk, mailed and kept, and strangers wrote
-// the log's content.
+// Problem: users keep and mail a page about a log, and open it from a disk. The log's
+// content may come from strangers.
 //
 // Guarantee: a page loads no other resource. Its Content-Security-Policy allows only the
-// page's script and style, by their hashes. A script in the content of a log therefore
+// page's style and script, by their hashes. A script in the content of a log therefore
 // cannot run, even if it got into the page's HTML. [Document].Data is stored as JSON in a
 // script element without executable code; the JSON cannot end the element.
 //

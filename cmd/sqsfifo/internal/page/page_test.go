@@ -79,7 +79,7 @@ func TestDiffer(t *testing.T) {
 		{"abc", "ab", page.Difference{Byte: 2, Common: "ab", Own: "c"}},
 		{"", "b", page.Difference{Byte: 0, Other: "b"}},
 		{"abc", "abc", page.Difference{Byte: -1, Common: "abc"}},
-		// The characters differ only in their second byte.
+		// "ä" and "ö" have the same first byte.
 		{"xä", "xö", page.Difference{Byte: 2, Common: "x", Own: "ä", Other: "ö"}},
 		{"xä", "x\u00c3", page.Difference{Byte: 2, Common: "x", Own: "ä", Other: "Ã"}},
 		{long + "1", long + "2", page.Difference{Byte: 1000, Common: "…" + long[:72], Own: "1", Other: "2"}},

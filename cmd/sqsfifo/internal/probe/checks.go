@@ -106,8 +106,8 @@ func (p *prober) twice(ctx context.Context, a, b message) (first, second stored,
 	return first, second, err
 }
 
-// ownHash sends a body first without a deduplication ID, then with the body's SHA-256 as
-// the ID. The second send must be suppressed.
+// ownHash sends a body twice: first without a deduplication ID, then with the body's
+// SHA-256 as the ID. The queue must suppress the second message.
 func (p *prober) ownHash(ctx context.Context) error {
 	if !p.hashing {
 		p.add("body-hash", NotTried, "the queue does not hash bodies")
@@ -148,8 +148,8 @@ func (p *prober) otherBody(ctx context.Context) error {
 	return nil
 }
 
-// attributeOnly sends two messages that differ only in an attribute. SQS suppresses the
-// second one.
+// attributeOnly sends two messages that differ only in an attribute, and expects that SQS
+// suppresses the second.
 func (p *prober) attributeOnly(ctx context.Context) error {
 	attributes := map[string]types.MessageAttributeValue{"unique_key": {DataType: aws.String("String"), StringValue: aws.String("2")}}
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "a", attributes: attributes})
@@ -201,16 +201,16 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 
 // SQS recognises a duplicate for five minutes after the first send. The probe sends one
 // duplicate shortly before this time ends (stillKnown), which the queue must suppress,
-// and one shortly after (forgotten), which the queue must store. Both times differ from
-// five minutes by some seconds, because a message needs time to reach the queue.
+// and one shortly after (forgotten), which the queue must store. The seconds of
+// difference are the time that a message may need to the queue.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second
 )
 
 // window checks for how long the queue recognises a duplicate. It sends two messages. It
-// sends one of them again less than five minutes later (stillKnown), and the other one
-// again more than five minutes later (forgotten).
+// repeats one of them less than five minutes later (stillKnown), and the other more than
+// five minutes later (forgotten).
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {

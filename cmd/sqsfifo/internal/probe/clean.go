@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports that [Config.Clean] was refused, because receiving might move other
+// UncleanError reports that [Config.Clean] was refused: a receive might move other
 // senders' messages to a dead-letter queue. No message was received.
 type UncleanError struct{ Why string }
 
@@ -17,12 +17,12 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after maxEmpty empty answers in a row. SQS hides the messages of a lost
-// answer for hiddenFor seconds, and may return empty answers meanwhile. An empty answer
-// takes a second, so maxEmpty of them take longer than hiddenFor.
+// clean stops after maxEmpty empty answers in a row. If an answer is lost, SQS hides its
+// messages for hiddenFor seconds, and may return empty answers in this time. An empty
+// answer takes a second, so maxEmpty answers take longer than hiddenFor.
 //
-// clean also stops after maxForeign answers in a row with only other senders' messages:
-// SQS may return the same messages repeatedly.
+// clean also stops after maxForeign answers in a row with only other senders' messages,
+// because SQS may return the same messages repeatedly.
 const (
 	maxForeign = 3
 	maxEmpty   = hiddenFor + 2
@@ -55,8 +55,8 @@ func (p *prober) clean(ctx context.Context) error {
 			empty++
 			continue
 		}
-		// First make other senders' messages visible again, so that other receivers need
-		// not wait for them. Then delete the messages of this run.
+		// First make other senders' messages visible again, because other receivers wait
+		// for them. Then delete the messages of this run.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {

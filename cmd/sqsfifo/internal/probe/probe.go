@@ -67,9 +67,9 @@ type Report struct {
 	Groups []string
 	Checks []Check
 
-	// Sent counts the messages of this run that the queue stored, and Deleted the messages
-	// of this run that were deleted again. Returned counts the receives of other senders'
-	// messages; each such message was made visible again.
+	// Sent counts the messages of this run that the queue stored. Deleted counts the
+	// messages of this run that Clean deleted. Returned counts the receives of other
+	// senders' messages; each such message was made visible again.
 	Sent, Deleted, Returned int
 }
 
@@ -128,8 +128,8 @@ func (p *prober) add(name string, v Result, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 
-// body returns the body of a probe's message. It is an envelope, and its payload contains
-// the run's ID and the parameter name. Two messages with different names have different
+// body returns the body of a probe's message: an envelope with the run's ID and the
+// parameter name in the payload. Messages with different names therefore have different
 // bodies.
 func (p *prober) body(name string) (string, error) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

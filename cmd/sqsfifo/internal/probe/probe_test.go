@@ -117,9 +117,8 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// odd is a fake queue that deviates from SQS. Its field send is a function that changes
-// each message before the queue gets it. If deny is true, the queue refuses to return its
-// attributes.
+// odd is a fake queue that deviates from SQS. The function send changes each message
+// before the queue gets it. If deny is true, the queue refuses to return its attributes.
 type odd struct {
 	*sqstest.Queue
 	send func(*sqs.SendMessageInput)
@@ -257,8 +256,7 @@ type lossy struct {
 
 func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if l.receives++; l.receives == 1 {
-		// This answer is lost, so the SDK receives again: the return below is the second
-		// receive.
+		// This first answer is lost. The SDK receives again: see the return below.
 		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil {
 			return nil, err
 		}
@@ -267,7 +265,7 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 }
 
 // Messages in a lost answer stay hidden until their visibility timeout ends. Clean waits
-// for this time, then deletes those of the run.
+// for this time, then deletes the messages of the run.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -280,7 +278,7 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 }
 
 // liar is a queue that returns this run's messages with the message group of another
-// sender. Clean must not delete them, although their message IDs are known.
+// sender. Clean must not delete these messages, although their IDs are known.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
@@ -302,8 +300,9 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 	assert.NotZero(t, r.Returned)
 }
 
-// Clean is refused for a queue with a dead-letter queue: SQS moves a message there after a
-// number of receives, and Clean would receive other senders' messages.
+// Clean is refused for a queue with a dead-letter queue. Clean also receives other
+// senders' messages, and SQS moves a message to the dead-letter queue after a number of
+// receives.
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

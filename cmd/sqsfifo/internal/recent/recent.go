@@ -4,15 +4,15 @@ package recent
 
 import "time"
 
-// Kept is the time for which [Messages] keeps a message: the deduplication interval,
-// during which a later message can be a duplicate, plus one minute.
+// Kept is the time for which [Messages] keeps a message: the deduplication interval of
+// SQS (five minutes), and one minute more.
 const Kept = 6 * time.Minute
 
 const inChunk = 4096
 
-// Messages holds a value for each recent message. A value remains for at least [Kept]
-// after its Add. Messages are numbered from 1 in the order of [Messages.Add]. The zero
-// value is ready for use. Messages is not safe for concurrent use.
+// Messages holds a value for each recent message, at least for the time [Kept] after the
+// call of [Messages.Add]. Messages are numbered from 1 in the order of these calls. The
+// zero value is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
 	forgotten int // messages dropped so far; the next message is the first in chunks[0]
 	chunks    []chunk[T]

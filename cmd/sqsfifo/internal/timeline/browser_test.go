@@ -144,7 +144,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#card button") // goes to message 4
 	assert.Equal(t, "4", attribute(tab, "selected"))
 
-	// A tile at the top filters the list by kind, a chip by cause.
+	// Buttons filter the list of findings: a tile at the top by kind, a chip by cause.
 	tab.Click(`#tiles [data-kind="lost"]`)
 	assert.Equal(t, fmt.Sprint(r.kinds[Lost]), attribute(tab, "listed"))
 	assert.Equal(t, "true", browsertest.Value[string](tab, `document.querySelector('#tiles [data-kind="lost"]').getAttribute("aria-pressed")`))
@@ -198,7 +198,7 @@ func TestPageInBrowser(t *testing.T) {
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
 	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
-	tab.Until("document.getElementById('card').hidden") // a card under the pointer would receive the wheel's events
+	tab.Until("document.getElementById('card').hidden") // otherwise a card under the pointer gets the wheel's events
 	tab.Wheel(at.X, at.Y, -240)
 	tab.Until("sqsfifoPage.view.to - sqsfifoPage.view.from < " + fmt.Sprint(whole*0.9))
 	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")

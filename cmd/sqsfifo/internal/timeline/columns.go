@@ -19,23 +19,23 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has values only for stored messages: the first 8 bytes of a SHA-256
-	// deduplication ID, or for another ID the index of its text in names.
+	// id has values only for stored messages. The value for a SHA-256 deduplication ID is
+	// its first 8 bytes. The value for another ID is the index of its text in names.
 	id        []byte
 	original  []byte // only for suppressed messages: row.number minus the number of the original
-	collision []byte // only for rows with flagCollides: how many rows earlier the other message is
-	errors    []byte // only for refused messages: index in texts of the error's text
+	collision []byte // only for rows with flagCollides: number of rows back to the other message
+	errors    []byte // only for refused messages: index of the error's text in texts
 	source    []byte // for each row, an index in sourceList: the file or replay with the row's message
 	line      []byte // for each row, its line number minus that of the previous row from the same source
 
 	names, texts index
-	sources      map[Place]int // index in sourceList of each source; Line is 0 in the keys, because a source is a whole file
+	sources      map[Place]int // index of each source in sourceList; Line is 0 in the keys, because a source is a whole file
 	sourceList   []source
 	lines        []int32 // line of the last row of each source
 }
 
-// source is the origin of rows: a log file, or a replay of it. Replay counts from 1; it
-// is 0 for the file itself.
+// source is the origin of rows: a log file (Replay is 0), or a replay of this file
+// (Replay is 1 for the first replay).
 type source struct {
 	File   int32 `json:"file"`
 	Replay int32 `json:"replay"`
@@ -45,8 +45,8 @@ func newColumns() *columns {
 	return &columns{names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
 }
 
-// namedMost is the number of bytes of a deduplication ID that the page shows, if the ID is
-// not a hash.
+// namedMost limits the bytes that the page shows of a deduplication ID. The limit is only
+// for IDs that are not hashes.
 const namedMost = 48
 
 func (c *columns) add(m row) {
@@ -66,7 +66,7 @@ func (c *columns) add(m row) {
 		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
 	default:
 		var head [8]byte
-		// The row of a related message can lack the ID (m.id is ""). Then the 8 bytes stay
+		// The row of a related message may have no ID (m.id is ""); the 8 bytes are then
 		// zero.
 		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)]))
 		c.id = append(c.id, head[:]...)
@@ -144,8 +144,8 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.original), Other: b64(c.collision),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	// The rows of a complete page have the numbers 1, 2, 3 and so on, which the page does
-	// not need.
+	// The rows of a complete page have the numbers 1, 2, 3 and so on, so the page does
+	// not need the numbers.
 	if !complete {
 		p.Number = b64(c.number)
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// bins counts the messages of each kind in binCount intervals of time, which have equal
-// widths. When a message is later than the last interval, all widths double.
+// bins counts the messages of each kind in binCount time intervals of the same width. If
+// a message is later than the last interval, the width doubles.
 type bins struct {
 	start, width int64 // ms
 	counts       [kindCount][binCount]uint32

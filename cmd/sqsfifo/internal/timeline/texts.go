@@ -18,14 +18,14 @@ type text struct {
 	with       int // number of the related message; 0 for none
 }
 
-// lineOf returns p with Replay zero. A replayed message comes from a line of the log, and
-// has the text of this line.
+// lineOf returns p with Replay zero, because a replayed message has the text of the
+// original line.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the log lines that the caller must read again, because the page shows
-// their bodies and attributes. These are the lines of the findings (at most MaxTexts of
-// each kind, none of kind Again) and of their related messages, each once, sorted by file
-// and line number, with Replay zero. The caller passes the messages in [Options].Texts.
+// Wanted returns the log lines whose bodies and attributes the page shows: the lines of
+// findings (at most MaxTexts of each kind, none of kind Again) and of their related
+// messages. Each line is there once, sorted by file and line number, with Replay zero.
+// The caller reads these lines again and passes the messages in [Options].Texts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
@@ -71,8 +71,8 @@ func causeOf(k Kind, m Message) cause {
 	case Lost:
 		return cause{k, "other " + strings.Join(m.Outcome.Lost, " and ")}
 	case Refused:
-		// The text before the first colon is the same for all errors of one sort; the rest
-		// has values.
+		// Errors of one sort have the same text before the first colon. The text after it
+		// has values, such as names.
 		name, _, _ := strings.Cut(m.Outcome.Err.Error(), ":")
 		if runes := []rune(name); len(runes) > 40 {
 			name = string(runes[:40])

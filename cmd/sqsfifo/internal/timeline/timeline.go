@@ -47,15 +47,15 @@ type Message struct {
 	Outcome sqstest.Outcome
 }
 
-// Kind is the kind of a message's outcome. Smaller kinds are worse, and a message of
-// several kinds has the smallest of them.
+// Kind is the kind of a message's outcome. Smaller kinds are worse. If several kinds fit,
+// a message has the smallest.
 type Kind int
 
 // These are the kinds, the worst first.
 const (
 	Lost      Kind = iota // suppressed although it differs from the original
 	Bodies                // same dedupe_key as an earlier message, and another body
-	Again                 // sent again by a replay, and delivered again
+	Again                 // sent again by a replay of the log, and delivered again
 	Refused               // refused by SQS
 	Duplicate             // suppressed, and equal to the original
 	Delivered
@@ -63,8 +63,7 @@ const (
 	kindCount
 )
 
-// isFinding reports whether messages of the kind are findings. The HTML page has a list
-// of all findings.
+// isFinding reports whether messages of the kind are in the page's list of findings.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
 // KindOf returns the kind of a message with outcome o. The parameter replayed is true if
@@ -113,7 +112,7 @@ type Recorder struct {
 	bins        bins
 	texts       map[int]text
 	textsOf     [kindCount]int
-	maxMessages int // length limit of the slice Recorder.all: MaxMessages, or less in tests
+	maxMessages int // maximum length of the slice Recorder.all: MaxMessages, or less in tests
 }
 
 // NewRecorder returns a recorder without messages.

@@ -116,7 +116,7 @@ func someMessages(seed uint64, n int) []Message {
 	return out
 }
 
-// Decoding the columns returns the recorded messages, for random messages.
+// For random messages, the decoded columns equal the recorded messages.
 func TestColumns(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
@@ -172,8 +172,9 @@ func TestSize(t *testing.T) {
 	assert.Less(t, len(size)/len(messages), 24)
 }
 
-// Beyond MaxMessages (1,000 in this test), the page has only the counts of all messages,
-// the findings and their related messages, and the recorder's memory stops growing.
+// For more than MaxMessages messages (1,000 in this test), the page has only the counts
+// of all messages, and the findings with their related messages. The recorder's memory
+// stops growing.
 func TestBeyondTheBound(t *testing.T) {
 	messages := someMessages(2, 20_000)
 	r := NewRecorder()
@@ -313,8 +314,8 @@ func TestTexts(t *testing.T) {
 	assert.NotContains(t, text, "secret")
 }
 
-// A log may contain hostile texts. The page shows such a text as text: it cannot end its
-// HTML element or add a script.
+// A log may contain hostile texts. The page shows markup as text, so a hostile text
+// cannot end an HTML element or add a script.
 func TestHostileLog(t *testing.T) {
 	const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 	r := NewRecorder()

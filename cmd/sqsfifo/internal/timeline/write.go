@@ -38,7 +38,7 @@ type contents struct {
 	IntervalMS  int64        `json:"interval_ms"`
 	ReplaysMS   []int64      `json:"replays_ms"`
 	Messages    int          `json:"messages"`
-	Complete    bool         `json:"complete"` // whether the rows are all messages of the log
+	Complete    bool         `json:"complete"` // the rows are all messages of the log
 	First       int64        `json:"first"`    // ms since 1970
 	Last        int64        `json:"last"`
 	Kinds       []int        `json:"kinds"` // number of messages of each kind
