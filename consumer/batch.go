@@ -12,10 +12,10 @@ func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
-// admit starts a batch: the messages of one group from one receive. The consumer may
-// still have an older batch of this group. SQS delivers a group again only when the
-// visibility timeout of a message in the older batch has ended. So admit makes the older
-// batch end early, and the new batch waits for that. The caller holds e.mu.
+// admit starts a batch: the messages of one group from one receive. If an older batch of
+// the group exists, a visibility timeout in it has ended, because SQS delivers the group
+// again. So admit makes the older batch end early, and the new batch waits for its end.
+// The caller holds e.mu.
 func (e *engine) admit(b *groupBatch) {
 	e.batches[b] = struct{}{}
 	e.count[stateQueued]++
@@ -59,9 +59,9 @@ func (e *engine) headOf(b *groupBatch) *item {
 	return b.items[0]
 }
 
-// handleHead handles the first message of a batch. It returns true for a message to
-// delete: handled, duplicate, parked or skipped. It returns false if the batch must end
-// without the delete.
+// handleHead handles the first message of a batch. It returns true if the message may be
+// deleted: handled, duplicate, parked or skipped. It returns false if the batch must end
+// first.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
 		if deletable, again := e.giveUp(b, it, e.rules.Then, errDeliveries); !again {
@@ -180,9 +180,9 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch must end,
-// because SQS did not confirm the delete, or because a newer receive contains messages of
-// the group. A message without a confirmed delete may come back before later messages.
+// remove deletes the first message of a batch. It returns false if the batch must end:
+// SQS did not confirm the delete, or a newer receive has messages of the group. An
+// unconfirmed message may return before later ones.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
 	e.setState(b, stateDeleting)

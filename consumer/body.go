@@ -9,11 +9,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// JSON returns a [Config].Decode for bodies without an envelope. The body is the JSON text
-// of a T, decoded as encoding/json does. key returns the identity of the event, which
-// becomes DedupeKey; an empty identity is an error. With a nil key, the MessageId
-// identifies the event, so an event that is sent twice has two identities. All fields of
-// the returned envelope except Payload and DedupeKey are zero.
+// JSON returns a [Config].Decode for bodies without an envelope. It decodes the body as
+// encoding/json decodes a T. key returns the identity of the event, which becomes
+// DedupeKey; an empty identity is an error. If key is nil, the identity is the MessageId,
+// so an event sent twice has two identities. Only Payload and DedupeKey of the returned
+// envelope are set.
 func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], error) {
 	return func(body string) (sqsfifo.Envelope[T], error) {
 		var e sqsfifo.Envelope[T]

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// callTimeout limits a call of SQS. For a receive, the time of the long poll is added.
+// callTimeout limits a call of SQS. A receive also gets the time of its long poll.
 const callTimeout = 10 * time.Second
 
 // withoutRetries turns the SDK's retries off. The consumer repeats calls itself, at its
@@ -59,9 +59,8 @@ func isExpired(code string, senderFault bool) bool {
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait before the next attempt. try counts the waits from 1. The
-// first wait is at most base. The limit doubles with each further wait, but does not
-// exceed most.
+// backoff returns a random wait before the next attempt, at most a limit. The limit is
+// base for the first wait (try = 1), and doubles with each further wait up to most.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

@@ -31,11 +31,11 @@ type Config[T any] struct {
 	// content to another Decode.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
-	// Key returns a text that identifies the effect of a message, at most 2,048 bytes.
-	// The text must be unique within the event source of the envelope or, without an
-	// event source, within the queue. The default is the dedupe key of the decoded
-	// envelope or, without a dedupe key, the MessageId. The deduplication ID of SQS is
-	// unsuitable, because a redrive replaces it (F-113).
+	// Key returns a text of at most 2,048 bytes that identifies the effect of a message,
+	// unique within the envelope's event source or, without one, within the queue. The
+	// default is the envelope's dedupe key or, without one, the MessageId. The
+	// deduplication ID of SQS is unsuitable, because a redrive replaces it
+	// (sqstest/FACTS.md, F-113).
 	Key func(Message[T]) string
 
 	// Handle is called for each message. Set Handle or HandleTx.
@@ -50,9 +50,9 @@ type Config[T any] struct {
 	// Store remembers handled keys. Without a Store each delivery is handled.
 	Store idempotency.Store
 
-	// Once selects whether a message is handled again if a consumer crashed while it
-	// handled the message. The store then has a claim of the message's key without an
-	// outcome. The default is AtLeastOnce.
+	// Once selects whether a message is handled again after a consumer crashed during its
+	// handling, and left a claim without an outcome in the store. The default is
+	// AtLeastOnce.
 	Once Once
 
 	// Effect is the name of the handler's effect in the store. Consumers that share a
@@ -70,11 +70,11 @@ type Config[T any] struct {
 	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
 	PerReceive int
 
-	// Messages and Bytes limit the number and the size of the received messages that the
-	// consumer still keeps. The defaults are 10 messages for each of Groups, at least
-	// 100, and 128 MiB. A receive reserves 1 MiB for each message that it asks for: Bytes
-	// must be at least PerReceive MiB, and the default of 128 MiB permits 12 concurrent
-	// receives of ten messages.
+	// Messages and Bytes limit the number and total size of received messages in the
+	// consumer. The default of Messages is 10 times Groups, at least 100; the default of
+	// Bytes is 128 MiB. A receive reserves 1 MiB for each requested message: Bytes must
+	// be at least PerReceive MiB, and 128 MiB permits 12 concurrent receives of ten
+	// messages.
 	Messages int
 	Bytes    int64
 
@@ -174,10 +174,10 @@ func (a Action) String() string {
 
 // Failure decides the fate of failed messages.
 type Failure struct {
-	// Then is the action for a message after a permanent failure or a failure of all
-	// attempts. Required, because no default suits every program. After parking or
-	// skipping, the group continues without the message, which breaks the group's order
-	// at this point. Blocking stops the group.
+	// Then is the action for a message after a permanent failure or after its last
+	// attempt. It is required, because no default suits every program. ActionPark and
+	// ActionSkip let the group continue without the message, which breaks its order.
+	// ActionBlock stops the group.
 	Then Action
 
 	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
@@ -192,10 +192,10 @@ type Failure struct {
 	Attempts int
 
 	// Deliveries is the largest receive count of a handled message. Above it, the action
-	// Then applies without a call of the handler, which ends the crash loop of a handler
-	// that kills its process. Only the first message of a group in a receive's answer is
-	// checked: a crash also raises the counts of later messages, without any call of
-	// their handler. The default is 8.
+	// Then applies without a handler call, which ends the crash loop of a handler that
+	// kills its process. Only the first message of a group in each receive is checked,
+	// because a crash also raises the counts of later, unhandled messages. The default is
+	// 8.
 	Deliveries int
 
 	// Base and Most limit the random wait before another attempt: at most Base after the
@@ -214,10 +214,9 @@ type Telemetry struct {
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 
-	// Logger receives log records for operators: failed attempts, blocked groups, parked
-	// and skipped messages, lost messages. The slog.Handler of Logger may be slow: at most
-	// 1,000 log records wait for the slog.Handler, and further log records are dropped. A
-	// nil Logger logs nothing.
+	// Logger receives log records for operators: failed attempts, blocked groups, parked,
+	// skipped and lost messages. Its slog.Handler may be slow: at most 1,000 records
+	// wait, and further ones are dropped. Nil disables logging.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds the key of the message ([Config].Key) to log records. Leave it

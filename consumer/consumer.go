@@ -62,16 +62,15 @@ func observed(s Stats) observe.ConsumerSnapshot {
 // Run receives and handles messages until ctx ends, and shuts down. It may be called
 // once; later calls return [ErrRunning].
 //
-// The shutdown takes up to Config.Shutdown. Run stops receiving and releases the messages
-// whose handling has not begun: it makes them visible to other consumers, in each group
-// the last message first. Run then waits for the running handlers, and deletes the
-// handled messages. After four fifths of the time the contexts of the remaining handlers
-// end with [ErrShutdown].
+// The shutdown takes up to Config.Shutdown. Run stops receiving and releases unhandled
+// messages: it makes them visible to other consumers, the last message of each group
+// first. Then Run waits for the running handlers and deletes the handled messages. After
+// four fifths of the time the contexts of the remaining handlers end with [ErrShutdown].
 //
 // Run returns nil after a complete shutdown: all handlers and calls have ended, and all
 // messages were deleted or released. Otherwise Run returns a [*ShutdownError], a
-// [*DeniedError] if SQS refuses to let the consumer work, or both, joined. Network errors,
-// throttles and outages of the store are retried.
+// [*DeniedError] if SQS permanently refuses a necessary call, or both, joined. Network
+// errors, throttles and outages of the store are retried.
 func (c *Consumer[T]) Run(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return ErrRunning
@@ -96,10 +95,9 @@ func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }
 
-// Retry calls the handler for the first message of a group immediately. The group is
-// sleeping (it waits for its next attempt) or blocked (it waits for an operator). For a
-// blocked group, the count of attempts starts again. Retry returns [ErrNotBlocked] if the
-// group is neither sleeping nor blocked in this process.
+// Retry immediately calls the handler for the first message of a group that waits for its
+// next attempt (sleeping) or for an operator (blocked). For a blocked group the count of
+// attempts starts again. Retry returns [ErrNotBlocked] if this process has no such group.
 func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 
 // ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]),

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// One of 1,000 messages in 100 groups makes the handler kill its process, and a supervisor
-// restarts each killed process after a second. After eight crashes the message is parked.
-// All other messages are handled, and the dead-letter queue stays empty.
+// One of 1,000 messages kills the process that handles it, and a supervisor restarts the
+// process after a second. After eight crashes the message is parked. All other messages
+// are handled, and the dead-letter queue stays empty.
 func TestCrashLoop(t *testing.T) {
 	for _, perReceive := range []int{1, 10} {
 		t.Run(fmt.Sprintf("%d per receive", perReceive), func(t *testing.T) {

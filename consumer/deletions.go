@@ -19,9 +19,9 @@ const (
 	linger = 10 * time.Millisecond
 )
 
-// deleteOne deletes a message and waits for SQS's confirmation. It retries until SQS
-// confirms the delete. It returns false if the consumer loses the message, SQS denies the
-// delete, or the time of the shutdown is over.
+// deleteOne deletes a message, with retries until SQS confirms the delete. It returns
+// false if the consumer loses the message, SQS denies the delete, or the time of the
+// shutdown is over.
 func (e *engine) deleteOne(it *item) bool {
 	d := &deletion{item: it, done: make(chan bool, 1)}
 	e.mu.Lock()
@@ -36,10 +36,9 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each ten waiting deletes. If now is true, it
-// also starts a call for the remaining deletes. It does the same when no handler or
-// delete call is running and no message waits for a handler, because then no further
-// delete is expected soon. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. For fewer than ten
+// it starts a call only if now is true, or if no further delete is expected soon: no
+// handler or delete call runs, and no message waits for a handler. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
@@ -54,9 +53,9 @@ func (e *engine) flush(now bool) {
 		}
 		return false
 	})
-	// With fewer than ten deletes, wait for more (unless now is true) while handlers run
-	// or wait, or a DeleteMessageBatch call is under way. After the call, the groups of
-	// its messages continue and soon delete more messages.
+	// With fewer than ten deletes, wait for more while handlers run or wait, or a delete
+	// call is under way. After this call its groups continue and soon need further
+	// deletes. Do not wait if now is true.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

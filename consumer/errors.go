@@ -17,8 +17,8 @@ var (
 	// allowed time.
 	ErrHeldTooLong = errors.New("consumer: the message was held for the longest allowed time")
 
-	// ErrShutdown: the consumer shuts down, and the time for handlers, four fifths of
-	// Config.Shutdown, has passed.
+	// ErrShutdown: the consumer shuts down, and four fifths of Config.Shutdown, the time
+	// for handlers, have passed.
 	ErrShutdown = errors.New("consumer: shutting down")
 )
 

@@ -31,7 +31,7 @@ type item struct {
 
 	// engine.mu guards the following fields.
 	visibleAt      time.Time // earliest end of the visibility timeout
-	extendAfter    time.Time // no extension before this time, because the last one failed
+	extendAfter    time.Time // extend only after this time, because the last extension failed
 	changing       bool      // a call that changes the visibility timeout is running
 	deleting       bool      // a call that deletes the message is running
 	visibilityLost bool
@@ -98,7 +98,7 @@ const (
 // outcome is the result of an attempt.
 type outcome struct {
 	kind kind
-	// wait before the next attempt, as set by Defer or by the store; 0 means a back-off
+	// wait before the next attempt, from Defer or the store; 0 means a back-off
 	after time.Duration
 	err   error
 }
@@ -122,7 +122,8 @@ type groupBatch struct {
 	superseded   bool      // a newer receive has the group's messages; this batch ends early
 }
 
-// operatorRequest is a call of Retry or ParkHead for a sleeping or blocked batch.
+// operatorRequest is a call of Retry or ParkHead for a batch that waits for its next
+// attempt or for an operator.
 type operatorRequest struct {
 	park bool // true for ParkHead, false for Retry
 	done chan error

@@ -33,7 +33,8 @@ type Message[T any] struct {
 	// Receives is SQS's approximate receive count, at least 1.
 	Receives int
 
-	// Repeated reports that an earlier call, possibly in another process, may have taken
-	// effect. Without a store it is true if Attempt > 1 or Receives > 1.
+	// Repeated reports that the handler was possibly called for the event before, in this
+	// or another process, and may have had its effect. Without a store it is true if
+	// Attempt > 1 or Receives > 1.
 	Repeated bool
 }

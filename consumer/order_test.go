@@ -194,9 +194,8 @@ func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	})
 }
 
-// At the end of Config.MaxHold the context of a handler ends with ErrHeldTooLong. The
-// consumer never extends a visibility timeout beyond SQS's limit of 12 hours, so
-// Stats.Lost stays 0.
+// At the end of Config.MaxHold the handler's context ends with ErrHeldTooLong. The
+// consumer keeps below SQS's limit of 12 hours, so no message is lost.
 func TestHeldTooLong(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1)

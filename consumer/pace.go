@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// pace waits until the next call of SQS may start. After throttles, the pacer p limits
-// the rate of calls. The result began is the start time of the call. The result ok is
-// false if ctx ended first.
+// pace waits until the next call of SQS may start. After throttles, p limits the rate of
+// calls. began is the start time of the call. If ctx ends first, ok is false.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()
@@ -30,8 +29,7 @@ func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok 
 	}
 }
 
-// paced reports to the pacer whether SQS throttled a call. The parameter began is the
-// start time of the call.
+// paced reports to the pacer p whether SQS throttled the call that started at began.
 func (e *engine) paced(p *pacer.Pacer, began time.Time, err error) {
 	load := attempt.Passed
 	if err != nil {

@@ -314,9 +314,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 		return outcome{kind: busy, err: err}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded despite the error. Kind busy leads to another
-		// attempt. If the store has recorded the success, the claim of that attempt finds
-		// it.
+		// Despite the error the commit may have succeeded. Kind busy leads to another
+		// attempt, which finds a recorded success in the store.
 		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)}
 	}
 	return outcome{kind: handled}

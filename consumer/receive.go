@@ -20,10 +20,9 @@ const (
 	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// startupRetry is the time for which a new consumer repeats its first receive if SQS
-	// denies access or the queue does not exist: the network and the credentials of a new
-	// pod may be late. After the first successful receive, the consumer repeats such
-	// receives without a limit.
+	// startupRetry is the time for which a new consumer repeats its first receive if
+	// access is denied or the queue is missing: network and credentials of a new pod may
+	// be late. After a successful receive, such receives are repeated without a limit.
 	startupRetry = 15 * time.Second
 )
 
@@ -60,9 +59,8 @@ func (e *engine) receiver() {
 }
 
 // reserve waits until another receive may start, and reserves room for its messages.
-// Config limits the messages and handlers. After messages with a high receive count,
-// receiveLimits limits the receives further. reserve returns the number of messages to
-// receive, or 0 when the consumer shuts down.
+// Config and, after messages with a high receive count, receiveLimits set the limits.
+// reserve returns the number of messages to receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,8 +127,8 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 }
 
 // poll receives at most n messages. It repeats the call until SQS answers or the consumer
-// shuts down. After network errors and throttles poll uses the same attempt ID again, so
-// that SQS returns the messages of a lost answer.
+// shuts down. After network errors and throttles it keeps the attempt ID, so SQS returns
+// the messages of a lost answer.
 func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	var id string
 	var since time.Time
@@ -219,8 +217,8 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 }
 
 // beCarefulAtStart limits each receive to one message, for one visibility timeout after
-// the start, unless SQS reports that no message is in flight. A message in flight may have
-// killed an earlier process.
+// the start: a message in flight may have killed an earlier process. If SQS
+// reports no message in flight, there is no limit.
 func (e *engine) beCarefulAtStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

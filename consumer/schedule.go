@@ -12,9 +12,9 @@ const (
 	// cautiousReceives: from this receive count, a message may have crashed a consumer.
 	cautiousReceives = 2
 
-	// aloneReceives is the receive count from which a message is handled while no other
-	// handler runs. Such a message may already have killed two consumers. The wait for
-	// the other handlers ends after two visibility timeouts.
+	// aloneReceives: from this receive count a message is handled alone, because it may
+	// have killed two consumers. It waits at most two visibility timeouts for other
+	// handlers.
 	aloneReceives = 3
 )
 
@@ -64,8 +64,8 @@ func (e *engine) acquire(b *groupBatch, it *item) bool {
 	return false
 }
 
-// yield is called after a batch's handler has returned. It sets the batch's state to
-// next, and lets other batches call their handlers.
+// yield sets the batch's state to next after its handler has returned, and lets other
+// batches call their handlers.
 func (e *engine) yield(b *groupBatch, next state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,8 +139,8 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt wakes the waiting receivers at the given time, when a limit on receives
-// (see limitReceives) ends.
+// wakeReceiversAt wakes the waiting receivers when a limit of limitReceives ends, at the
+// time at.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -149,9 +149,9 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// receiveLimits returns the number of messages to ask for in one receive, and the largest
-// number of concurrent receives. Both are lower after a message with a high receive count
-// (see limitReceives). If no receive may start now, both are 0. The caller holds e.mu.
+// receiveLimits returns the number of messages per receive and of concurrent receives,
+// both lower after a message with a high receive count (see limitReceives). If no receive
+// may start now, both are 0. The caller holds e.mu.
 func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingAlone) > 0 || e.alone != nil:
@@ -168,10 +168,9 @@ func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseBatch sets the state of a batch to s and waits for the duration d, or until an
-// operator calls Retry or ParkHead. If d is negative, pauseBatch waits without a time
-// limit. goOn is false if the batch has to end. park is the operator's request to park
-// the first message, or nil.
+// pauseBatch sets the batch's state to s and waits for d, without limit if d is negative,
+// or until an operator calls Retry or ParkHead. goOn is false if the batch has to end.
+// park is the operator's request to park the first message, or nil.
 func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
 	e.setState(b, s)

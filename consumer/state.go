@@ -40,16 +40,15 @@ type settings struct {
 // time remains, so its handler stops before another consumer receives the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
-// processor is the part of a consumer that depends on the type of the events. Each batch
-// of received messages has a goroutine, which calls process, abandon and describe for its
-// messages. Another goroutine calls renew. No caller holds engine.mu.
+// processor is the part of a consumer that depends on the event type. The goroutine of
+// each batch calls process, abandon and describe. Another goroutine calls renew. No
+// caller holds engine.mu.
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
 	// renew extends the lease of the item's claim in the store.
 	renew(ctx context.Context, it *item) error
-	// abandon ends the claim of an unhandled item. Another consumer can then claim the
-	// key.
+	// abandon ends the claim of an unhandled item, so another consumer can claim the key.
 	abandon(ctx context.Context, it *item, reason string)
 	// describe returns the key and the time of the event, empty if unknown.
 	describe(it *item) (key string, at time.Time)
@@ -81,7 +80,7 @@ type engine struct {
 	schedule
 	intake
 	deletions
-	receivePace, deletePace pacer.Pacer // SQS has a quota for each action
+	receivePace, deletePace pacer.Pacer // one pace per action, because SQS has a quota for each
 
 	failure error
 	failed  chan struct{} // closed when failure is set
@@ -229,9 +228,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// markLost marks a message whose visibility timeout has ended or ends soon. If the
-// message is the first of its batch, the context of its handler ends. Otherwise the batch
-// continues up to this message and then ends. The caller holds e.mu.
+// markLost marks a message whose visibility timeout has ended or ends soon. For the first
+// message of a batch, the handler's context ends. For a later message, the batch ends
+// when it reaches the message. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++

@@ -9,7 +9,7 @@ type Stats struct {
 	Failures          int64 // failed attempts
 	Deferred          int64 // attempts whose handler returned an error of Defer
 	// Waits counts attempts to repeat: the store, the database or Config.Probe gave no
-	// clear answer, or another consumer has claimed the event.
+	// clear answer, or another consumer has claimed the key.
 	Waits           int64
 	Parked, Skipped int64
 	Blockades       int64 // times that a group was blocked
@@ -22,9 +22,9 @@ type Stats struct {
 	// delete was confirmed.
 	Lost int64
 
-	// InHand is the number of received messages that the consumer still keeps, and Bytes
-	// is the size of these messages. Running is the number of running handlers. Sleeping
-	// groups wait for their next attempt, and Blocked groups for an operator.
+	// InHand and Bytes are the number and total size of received messages that the
+	// consumer still keeps. Running is the number of running handlers. Sleeping groups
+	// wait for their next attempt, Blocked groups for an operator.
 	InHand                     int
 	Bytes                      int64
 	Running, Sleeping, Blocked int

@@ -95,9 +95,9 @@ func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	return next
 }
 
-// renewClaim extends the lease of an item's claim in a separate goroutine if the
-// extension is due. If another consumer has claimed the key meanwhile, the context of the
-// handler ends. The caller holds e.mu.
+// renewClaim extends the lease of an item's claim in a separate goroutine, if due. If
+// another consumer has claimed the key, the handler's context ends. The caller holds
+// e.mu.
 func (e *engine) renewClaim(it *item, now time.Time) {
 	c := &it.claim
 	c.mu.Lock()

@@ -16,10 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// check returns an error if SQS would never accept m, or if the database cannot store m
-// unchanged. Such a message would stop its group for good, because the relay could not
-// send it. Every message from Build passes the check. Add checks no other rules of the
-// producer: the relay's producer checks them before the send.
+// check returns an error for a message that SQS never accepts or the database cannot
+// store unchanged: its group would stop for good. Every message from Build passes. The
+// relay's producer checks all other rules before the send.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
@@ -143,9 +142,8 @@ func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string,
 	return fmt.Errorf("fewer than %d rows were inserted", len(rows))
 }
 
-// {now} is the time of the database's clock. All times of an outbox come from this clock,
-// because times of two clocks are not comparable. Even on one machine they differ:
-// SQLite's clock counts only milliseconds, and Go's clock counts nanoseconds.
+// All times of an outbox come from the database's clock ({now}), because times of two
+// clocks are not comparable, even on one machine.
 var sqliteAdd = sqldb.SQLite.Render(`INSERT INTO outbox (message_group, position, message, body_hash, added_at) VALUES (?1, ?2, ?3, ?4, {now})`)
 
 func (o *Outbox) addSQLite(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) (err error) {

@@ -23,7 +23,7 @@ type Place struct {
 type Outcome string
 
 const (
-	OutcomeSent        Outcome = "sent"         // SQS stored the relay's last attempt
+	OutcomeSent        Outcome = "sent"         // SQS stored the message
 	OutcomeDuplicate   Outcome = "duplicate"    // SQS stored an earlier attempt
 	OutcomeAssumedSent Outcome = "assumed_sent" // assumed sent by a call of Resolve or by LateAssumeSent
 	OutcomeDiscarded   Outcome = "discarded"    // Resolve removed the message without a send
@@ -46,16 +46,16 @@ type ArchivedRow struct {
 	// answer.
 	MessageID, SequenceNumber string
 
-	// Added is the time of Add, and Left the time of leaving the outbox. If SQS accepted
-	// the message, it did so between these times.
+	// Added is the time of Add, and Left is the time at which the message left the
+	// outbox. If SQS accepted the message, it did so between these times.
 	Added, Left time.Time
 }
 
 // archivePage is the number of rows per read.
 const archivePage = 500
 
-// Archived yields the archived messages ordered by group and position. It reads page by
-// page and not in one snapshot, so it may miss messages archived or purged meanwhile.
+// Archived yields the archived messages ordered by group and position. It reads pages
+// without a common snapshot, so it may miss messages archived or purged meanwhile.
 // Archived stops after the first error.
 func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	return func(yield func(ArchivedRow, error) bool) {

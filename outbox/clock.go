@@ -36,10 +36,10 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds. A
-// backward step of the database's clock does not lengthen this time. After a step of more
-// than five seconds, shortenLease also moves the lease's end in the database back,
-// because other relays wait for this end.
+// shortenLease returns the remaining time of the leader's lease in microseconds, not
+// lengthened by a backward step of the database's clock. After a step of more than five
+// seconds it also shortens the lease in the database, because other relays wait for its
+// end.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -25,11 +25,10 @@ type groupRange struct {
 	To    int64  `json:"t"`
 }
 
-// commit makes one transaction of the leading relay, or returns errDeposed if another
-// relay leads. The transaction renews the lease and deletes the confirmed rows. It
-// removes the mark "possibly sent" from rows that certainly were not sent, and marks rows
-// to send next. It returns these rows. The caller may send them, because their marks are
-// durable now.
+// commit makes one transaction of the leading relay: it renews the lease, deletes
+// confirmed rows, removes the mark "possibly sent" from rows certainly not stored, and
+// marks the rows to send next. The caller may send the returned rows, because their marks
+// are durable. If another relay leads, commit returns errDeposed.
 func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatch, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -93,10 +92,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The commit may have succeeded despite the error, and may have marked new rows
-		// as possibly sent. The relay does not send these rows, and its next commit
-		// removes the marks. The connection may still be in the transaction; ErrBadConn
-		// makes package sql close it.
+		// Despite the error the commit may have succeeded and marked new rows as possibly
+		// sent. The relay does not send them; its next commit removes the marks. The
+		// connection may still be in the transaction; ErrBadConn makes package sql close
+		// it.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, b := range p.batches {
 			if b.untried {
@@ -117,9 +116,8 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	return p.batches, nil
 }
 
-// pick reads the first rows of up to n groups. It skips the groups returned by busy(). It
-// begins after the last group of the previous call (t.cursor), so that all groups are
-// read in turn. The result cursor is the value of t.cursor for the next call.
+// pick reads the first rows of up to n groups outside busy(). It starts after group
+// t.cursor, so all groups get their turn. cursor is the t.cursor for the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -177,8 +175,9 @@ type plans struct {
 	batches     []*rowBatch
 	toMark      []groupRange
 	completions []completion
-	late        []pickedRow // first rows of their groups that are too old for a resend; these groups stop
-	bytes       int         // total size of the messages in the field batches
+	// late has groups' first rows that are too old for a resend; these groups stop.
+	late  []pickedRow
+	bytes int // total size of the messages in the field batches
 }
 
 // plan decides for each group whether to send its rows, to remove them without a send, or

@@ -44,9 +44,9 @@ func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <=
 const groupsPage = 200
 
 // Groups returns the message groups whose first message was added at least age ago,
-// oldest first. With age 0 it returns all groups. With an age above the relay's usual
-// delay, it returns only the stuck groups. Groups reads the database and needs no relay.
-// The reasons of failures are in [RelayStats].Stopped of the leading relay.
+// oldest first. Age 0 selects all groups. An age above the relay's usual delay selects
+// the stuck groups. Groups reads the database and needs no relay. The leading relay's
+// [RelayStats].Stopped has the reasons of failures.
 func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, error) {
 	var out []GroupStats
 	for cursor, more := "", true; more; {

@@ -13,7 +13,7 @@ import (
 )
 
 // LateError reports a message that the relay does not send, because SQS may have stored
-// it so long ago that SQS would not recognise a resend. Later messages of the group wait
+// it so long ago that SQS may not recognise a resend. Later messages of the group wait
 // for a call of [Outbox.Resolve].
 type LateError struct {
 	Group        string
@@ -29,8 +29,7 @@ func (e *LateError) Error() string {
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
 }
 
-// LateRow is a message that SQS may have stored so long ago that it may not recognise
-// another attempt.
+// LateRow is a possibly sent message whose first attempt SQS may have forgotten.
 type LateRow struct {
 	Group        string
 	Position     int64
@@ -40,13 +39,12 @@ type LateRow struct {
 }
 
 // Late returns the late messages ordered by group and position: messages possibly sent so
-// long ago that SQS may not recognise another attempt. Each may be in the queue; only
-// [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the database and needs no
+// long ago that SQS may not recognise a resend. They may be in the queue; only
+// [Outbox.Resolve] or a [LatePolicy] resends them. Late reads the database and needs no
 // relay.
 //
-// One commit records several messages of a group as possibly sent, with one time, so all
-// of them become late together. Some may never have been sent: the database does not
-// record that.
+// One commit marks several messages of a group as possibly sent, with one time, so they
+// become late together, even those never sent.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.each(ctx, func(rows *sql.Rows) error {
@@ -80,8 +78,8 @@ var (
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
-// Resolve carries out an operator's decision about the first message of a group if the
-// relay cannot decide: the message is late, or was refused repeatedly.
+// Resolve carries out an operator's decision about the first message of a group, which is
+// late or was refused repeatedly.
 //
 //   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
 //     the outbox.
@@ -93,8 +91,8 @@ var (
 //   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
 //     outbox, and its group continues.
 //
-// After an error Resolve has changed nothing and may be repeated. The exception is an
-// error of the database's commit: the change may have been made.
+// After an error Resolve has changed nothing and may be repeated, except that after an
+// error of the database's commit the change may have been made.
 func (o *Outbox) Resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("outbox: %w", err)
@@ -111,7 +109,7 @@ func (o *Outbox) resolve(ctx context.Context, group string, position int64, r id
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The lock on the leader's row blocks the commits of relays until this commit.
+	// the lock on the leader's row blocks commits of relays until this transaction ends
 	if _, err := tx.ExecContext(ctx, `UPDATE outbox_leader SET fence = fence WHERE id = 1`); err != nil {
 		return err
 	}

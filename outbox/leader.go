@@ -35,9 +35,8 @@ func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.I
 	}
 }
 
-// takeOver makes this relay the leader if no other relay leads, and returns the fence of
-// the new leadership. If another relay leads, takeOver returns 0 and the remaining time of
-// that relay's lease.
+// takeOver makes this relay the leader if no relay leads, and returns the new fence.
+// Otherwise takeOver returns 0 and the remaining lease of the leader.
 func (r *Relay) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.Lease)
 	defer cancel()
@@ -56,7 +55,7 @@ func (r *Relay) takeOver(ctx context.Context) (fence int64, left time.Duration, 
 		return 0, time.Duration(us) * time.Microsecond, nil
 	}
 	err = db.QueryRowContext(ctx, texts.takeOver, r.token, r.config.Holder, r.config.Lease.Microseconds()).Scan(&fence)
-	if errors.Is(err, sql.ErrNoRows) { // another relay has become the leader meanwhile
+	if errors.Is(err, sql.ErrNoRows) { // another relay took over
 		return 0, 0, nil
 	}
 	return fence, 0, err

@@ -32,7 +32,7 @@ type leadership struct {
 	// sent, although SQS has certainly not stored them. The next commit removes these
 	// marks.
 	toUnmark    map[string]int64
-	cursor      string // last group that pick() read; the next pick() starts after it
+	cursor      string // last group that pick read; the next pick starts after it
 	moreWaiting bool   // the previous pick may have left waiting rows
 	failures    int    // consecutive database errors
 }
@@ -93,10 +93,9 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// pickedRow is a row read by pick(). In its group, the rows with positions from
-// markedFrom to markedTo (both included) were possibly sent, the first of them at the
-// time firstAttempt. If no rows were possibly sent, either all three fields are 0, or
-// markedTo is less than markedFrom.
+// pickedRow is a row read by pick. Rows of its group from markedFrom to markedTo
+// (inclusive) were possibly sent, the first one at the time firstAttempt. Without such
+// rows, all three fields are 0 or markedTo is less than markedFrom.
 type pickedRow struct {
 	group string
 	row

@@ -23,9 +23,8 @@ type Config struct {
 
 	Dialect Dialect
 
-	// ResendFor is the time after its first attempt in which a message may be sent again. A
-	// message without a confirmation is late when this time has passed. Zero means
-	// [DefaultResendFor], the maximum.
+	// ResendFor is the time after its first attempt in which a message may be sent again.
+	// Later an unconfirmed message is late. Zero means [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
 	// Late selects what the relay does with late messages. The zero value, LateHold, stops
@@ -78,8 +77,8 @@ type Outbox struct {
 }
 
 // Open returns the outbox of a database prepared by [Migrate]. It returns an
-// [*idempotency.InvalidError] for an invalid configuration. It also returns one if a
-// crash may undo commits with the settings of the database, unless AllowLoss is set.
+// [*idempotency.InvalidError] for an invalid configuration, and for database settings
+// with which a crash may undo commits, unless AllowLoss is set.
 func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.ResendFor == 0 {
 		c.ResendFor = DefaultResendFor

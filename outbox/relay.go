@@ -14,10 +14,10 @@ import (
 // processes, may run on one outbox: one relay leads and sends, the others wait for the
 // end of its lease.
 //
-// Each commit of the leader removes the messages confirmed since the previous commit. It
-// also records which messages the leader sends next. After a crash, another leader then
-// knows that these messages were possibly sent. Commits follow each other while messages
-// are in flight. Groups do not wait for each other.
+// Each commit of the leader removes messages confirmed since the previous commit, and
+// marks the messages that the leader sends next. After a crash, the next leader reads
+// from the marks which messages were possibly sent. The leader commits while messages are
+// in flight. Groups do not wait for each other.
 //
 // The leader has these instruments:
 //
@@ -40,10 +40,9 @@ type Relay struct {
 	running atomic.Bool
 	once    sync.Once
 
-	// confirmed lists the rows that the next commit deletes. Either SQS has confirmed
-	// their messages, or the messages are late (too old for a safe resend) and
-	// Config.Late is LateAssumeSent. The list remains when a leadership ends, because
-	// these rows need no send by any leader. Only the goroutine of Run uses confirmed.
+	// confirmed lists the rows that the next commit deletes: SQS confirmed the message,
+	// or the message is late and Config.Late is LateAssumeSent. The list survives the end
+	// of a leadership. Only the goroutine of Run uses it.
 	confirmed []completion
 
 	mu    sync.Mutex
@@ -109,10 +108,10 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends Run. The relay sends no more messages, but waits for the outcomes of
-// messages in flight until its lease ends. Another relay can lead immediately afterwards.
-// If ctx ends first, Close cancels the sends in flight, waits for the end of Run and
-// returns the cause of ctx. The producer stays open.
+// Close ends Run. The relay starts no more sends, and waits for the messages in flight at
+// most until its lease ends. Then another relay can lead immediately. If ctx ends first,
+// Close cancels the sends in flight, waits for the end of Run and returns the cause of
+// ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
 	if r.running.CompareAndSwap(false, true) { // Run was never called; a later Run returns at once

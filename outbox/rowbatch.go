@@ -19,8 +19,8 @@ type row struct {
 	hash     []byte
 }
 
-// rowBatch has consecutive rows of one group, for one or more sends. The relay sends the
-// rows one after another. The database has already marked the rows as possibly sent.
+// rowBatch has consecutive rows of one group, marked as possibly sent in the database.
+// The relay sends them one after another.
 type rowBatch struct {
 	group    string
 	rows     []row
@@ -132,7 +132,7 @@ func (b *rowBatch) completions() []completion {
 	return out
 }
 
-// mayBeStored returns the position of the last row whose message SQS has stored or may have
+// mayBeStored returns the position of the last row that SQS has stored or may have
 // stored.
 func (b *rowBatch) mayBeStored() int64 {
 	last := b.rows[0].position - 1 + int64(len(b.receipts))

@@ -48,12 +48,12 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 type RelayStats struct {
 	Holder  string
 	Leading bool
-	Fence   int64 // number of the takeover at which this relay last became the leader
+	Fence   int64 // number of this relay's last takeover
 	Terms   int64
 
-	// Sent counts messages for which the producer returned a receipt; the next commit
-	// removes their rows. Duplicates counts receipts which report that SQS stored an
-	// earlier attempt.
+	// Sent and Duplicates count messages for which the producer returned a receipt. The
+	// receipt of a message in Duplicates, and not in Sent, reports that SQS had stored an
+	// earlier attempt. The next commit removes the rows.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.

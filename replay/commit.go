@@ -18,7 +18,7 @@ type attempt struct {
 	queue    *groupQueue
 	item     int
 	label    Label
-	deadline time.Time // latest time for a resend of an item in doubt; zero for any other item
+	deadline time.Time // until this time an item in doubt may be resent; otherwise zero
 	message  *sqsfifo.Message
 	tagged   bool // the message has the replay attribute
 }
@@ -173,7 +173,7 @@ func (r *runner) save(ctx context.Context, attempts []*attempt) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	// Known outcomes are saved even if ctx has ended.
+	// save known outcomes even if ctx has ended
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
 	defer cancel()
 	if len(r.ledgerEntries) > 0 && r.config.Ledger != nil {
@@ -280,8 +280,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record sets the outcome m of a group's first item. The next save() writes m to the
-// journal. Then record moves the group to its next item, or stops the group.
+// record sets the outcome m of a group's first item, to be written by the next save. Then
+// record advances the group, or stops it.
 func (r *runner) record(l *groupQueue, m *journalEntry) {
 	m.Kind, m.At = entryEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

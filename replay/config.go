@@ -35,9 +35,9 @@ type Config struct {
 	// MessagesPerSecond limits the messages; 0 means no limit.
 	MessagesPerSecond float64
 
-	// CallsPerSecond limits the average rate of requests to SQS; for a short time a few
-	// requests, such as retries, may exceed the limit. 0 means no limit. Calls returns
-	// the number of requests so far. A limit requires Calls; see [CountCalls].
+	// CallsPerSecond limits the average rate of requests to SQS; retries may exceed the
+	// limit for a short time. 0 means no limit. Calls returns the number of requests so
+	// far, and is required with a limit; see [CountCalls].
 	CallsPerSecond float64
 	Calls          func() int64
 
@@ -52,10 +52,10 @@ type Config struct {
 	// Progress runs on the goroutine of Run and must return quickly.
 	Progress func(item *PlannedItem, outcome Outcome)
 
-	// Ledger, unless nil, records entries about the run. The entries must be durable when
-	// Ledger returns nil. An error ends the run, because each send must be in the ledger.
-	// Run calls Ledger before it writes the journal. After a crash between these two
-	// writes, another run repeats the entries.
+	// Ledger, unless nil, receives entries about the run. It must return nil only when
+	// the entries are durable. An error ends the run, because each send must be in the
+	// ledger. Run calls Ledger before it writes the journal, so a run after a crash may
+	// repeat entries.
 	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
 	// Logger records the start and end of the run, and each stopped group with the number

@@ -11,7 +11,7 @@ import (
 type decision struct {
 	action   Action
 	label    Label
-	deadline time.Time // latest time for a resend of an item in doubt; zero for any other item
+	deadline time.Time // until this time an item in doubt may be resent; otherwise zero
 	reason   string
 }
 
@@ -33,8 +33,7 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// decideNow returns the decision about an item without an attempt, from the options, the
-// item's record and the time.
+// decideNow decides about an item that was never attempted.
 func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.actionFor(o, d.label)

@@ -5,8 +5,8 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants finds different messages with the dedupe key of one event. distinct has, for
-// each event, the first item of each different message, as an index in the slice all.
+// variants finds different messages with one dedupe key. distinct maps an event to its
+// different messages, each as the index of the message's first item in all.
 type variants struct {
 	all      []PlannedItem
 	distinct map[eventKey][]int
@@ -30,8 +30,8 @@ func joinRecords(all []PlannedItem) variants {
 		k := eventKey{item.EventSource, item.DedupeKey}
 		v.distinct[k] = append(v.distinct[k], i)
 	}
-	// Items with reasonRepeated get the first item's status and times. So the plan's
-	// filter selects all items of a message, or none.
+	// Repeated items get the first item's status and times, so the plan's filter selects
+	// all items of a message or none.
 	for i := range all {
 		if item := &all[i]; item.Reason == reasonRepeated {
 			first := v.sameMessage(item)
@@ -74,8 +74,8 @@ func (p *PlannedItem) join(other *PlannedItem) {
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		// If the latest possible send time of one item is unknown (To is zero), the
-		// joined To is zero too. NewPlan then sets To to the time of the plan.
+		// A zero To means that the latest send time is unknown. Then the joined To is
+		// zero, and NewPlan sets it to the time of the plan.
 		if a.To.IsZero() || b.To.IsZero() {
 			p.Sent.To = time.Time{}
 		}

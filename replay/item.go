@@ -49,8 +49,8 @@ type Item struct {
 	Err     error
 
 	// Group, DedupeKey and BodyHash (in hexadecimal) come from a record separate from the
-	// message. An item whose message differs has drifted and is not sent. Empty fields
-	// are not compared.
+	// message. If the message differs from them, it has drifted and is not sent. Empty
+	// fields are not compared.
 	Group, DedupeKey, BodyHash string
 
 	Status Status

@@ -17,10 +17,9 @@ import (
 )
 
 // Journal is the file with the entries of all runs of one plan, one line with a checksum
-// each. Entries written together take one write and one fsync. After a crash,
-// [OpenJournal] removes an incomplete last write. Nothing was sent after it, because a
-// run sends a message only after a complete write. A Journal is for one goroutine at a
-// time.
+// each. After a crash, [OpenJournal] removes an incomplete last write. The messages of
+// this write were not sent, because a run sends only after a complete write. A Journal is
+// for one goroutine at a time.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only
@@ -147,8 +146,8 @@ func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 		j.err = err
 		return &FileError{j.path, 0, "write", err}
 	}
-	// After a failed sync the operating system may have dropped the written data, and a
-	// second sync could still succeed. The journal therefore accepts no more entries.
+	// After a failed sync the operating system may drop the data and report success for
+	// the next sync, so the journal accepts no more entries.
 	if err := j.file.Sync(); err != nil {
 		j.err = err
 		return &FileError{j.path, 0, "sync", err}
@@ -216,8 +215,7 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// FileError reports an unusable journal or plan. After the error was found, no message is
-// sent.
+// FileError reports an unusable journal or plan. No message is sent after this error.
 type FileError struct {
 	Path string // path of the journal, or "plan" for a plan
 	Line int    // from 1; 0 for the whole file

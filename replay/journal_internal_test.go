@@ -232,7 +232,7 @@ func TestTornJournal(t *testing.T) {
 	require.ErrorContains(t, err, "lines before it are missing")
 }
 
-// faulty is a disk with one failing sync.
+// faulty is a disk on which one sync fails.
 type faulty struct {
 	disk
 	fails error
@@ -244,8 +244,8 @@ func (f *faulty) Sync() error {
 	return err
 }
 
-// After a failed sync the journal accepts no further entries, because a second sync could
-// succeed although data of the first write are lost.
+// After a failed sync the journal accepts no more entries: a second sync could succeed
+// although data are lost.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	w := &world{t: t, life: -1}
 	f := &faulty{disk: w}

@@ -22,10 +22,9 @@ type journalEntry struct {
 	// have a Label.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports that certainly no attempt since the last entry of kind entryTry
-	// stored the item. NoResend forbids a resend although the outcome is unknown: SQS
-	// stored other content in place of the item, and might suppress a resend as a
-	// duplicate.
+	// Refuted reports that certainly no attempt since the last entryTry stored the item.
+	// NoResend forbids a resend of an item in doubt: SQS stored altered content, and
+	// might suppress a resend as a duplicate.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

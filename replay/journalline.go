@@ -155,8 +155,8 @@ func (r *journalReader) endOfJournal(line []byte) error {
 	}
 }
 
-// commitWithin returns the number of the first commit found in a line, or 0 if there is
-// none. It searches the whole line, because a damaged line break joins two lines.
+// commitWithin returns the first commit number in a line, or 0. It searches the whole
+// line, because a damaged line break joins two lines.
 func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {

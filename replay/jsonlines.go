@@ -28,9 +28,9 @@ type Line struct {
 }
 
 // JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
-// invalid line is an item with the action [ActionDrift]: a line cut off, a line with an
-// unknown member, or a line over 8 MiB. JSONLines is safe for concurrent use if its
-// io.ReaderAt is also safe, such as an *os.File.
+// invalid line is an item with [ActionDrift]: a line cut off, with an unknown member, or
+// over 8 MiB. JSONLines is safe for concurrent use if its io.ReaderAt is, for example an
+// *os.File.
 type JSONLines struct {
 	name string
 	r    io.ReaderAt

@@ -53,6 +53,6 @@ func (s Sent) label(now time.Time) Label {
 	}
 }
 
-// forgottenAt returns the time from which SQS has certainly forgotten the message, so
-// that it delivers a copy.
+// forgottenAt returns the time from which SQS has certainly forgotten the message and
+// delivers a copy.
 func (s Sent) forgottenAt() time.Time { return s.To.Add(Interval + Margin) }

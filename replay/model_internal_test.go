@@ -36,7 +36,7 @@ type world struct {
 
 	mu   sync.Mutex // guards the fields below; SendMessageAsync uses them in other goroutines
 	dead bool       // the running process has crashed
-	life int        // steps until the crash; negative for no crash
+	life int        // steps until the process crashes; negative for no crash
 
 	synced, pending []byte // bytes of the journal with and without a sync
 
@@ -117,7 +117,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 	if w.faults {
 		chance = w.rng.IntN(10)
 	}
-	survives := w.rng.IntN(2) == 0 // whether SQS stores the message if the sending process crashes now
+	survives := w.rng.IntN(2) == 0 // whether SQS stores the message when the sender crashes
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
@@ -207,8 +207,8 @@ func newFixed(groups, each int) *fixed {
 	return f
 }
 
-// A process crashes at any step, and the disk loses bytes without a sync. In every case
-// no message is stored twice, every group stays in order, and the report is correct.
+// A process may crash at any step, and the disk then loses unsynced bytes. No message is
+// stored twice, every group stays in order, and the report is correct.
 func TestModel(t *testing.T) {
 	first, n := *modelSeed, 1
 	if first == 0 {

@@ -20,9 +20,8 @@ type pace struct {
 	expectedCalls   int          // calls that the submitted messages still need, at ten messages a call
 }
 
-// newPace returns the pace for a configuration. After idle time, a burst may start
-// without a wait: as many messages and calls as the limit permits in a tenth of a
-// second, but at least one.
+// newPace returns the pace for a configuration. After idle time, the messages and calls
+// of a tenth of a second may start at once, but at least one.
 func newPace(c *Config) pace {
 	limiter := func(perSecond float64) *rate.Limiter {
 		if perSecond == 0 {
@@ -40,8 +39,8 @@ func newPace(c *Config) pace {
 // callMessages is the largest number of messages in one call of SendMessageBatch.
 const callMessages = 10
 
-// allows returns how many of n messages may be sent now, if inFlight messages are in
-// flight.
+// allows returns how many of n messages may be sent now. inFlight messages have no answer
+// yet.
 func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.messages != nil {
 		n = max(0, min(n, int(p.messages.TokensAt(now))))
@@ -54,8 +53,7 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if inFlight == 0 {
 		p.expectedCalls = 0
 	}
-	// Count the new calls one by one, because ReserveN refuses a number above the burst.
-	// With retries, there may be more calls than the burst.
+	// Count calls one by one, because ReserveN refuses a number above the burst.
 	for ; p.counted < made; p.counted++ {
 		p.calls.ReserveN(now, 1)
 	}

@@ -25,8 +25,8 @@ const (
 	// deduplication interval, and may deliver it near the end of the interval.
 	WindowSend WindowPolicy = "send"
 
-	// WindowWait sends a recently stored item later, when SQS has certainly forgotten it:
-	// SQS delivers it again. Later items of its group wait as well.
+	// WindowWait delays a recently stored item until SQS has certainly forgotten it. Then
+	// SQS delivers the copy. Later items of the group wait as well.
 	WindowWait WindowPolicy = "wait"
 )
 
@@ -87,9 +87,9 @@ const (
 	// same dedupe key.
 	ActionConflict Action = "conflict"
 
-	// ActionDrift is for an item whose message differs from the source's record about it,
-	// for example the hash of the body. The run reads the item again, and sends it only
-	// if message and record now agree.
+	// ActionDrift is for an item whose message differs from the source's record, for
+	// example in the hash of the body. The run reads the item again, and sends it only if
+	// both now agree.
 	ActionDrift Action = "drift"
 )
 
@@ -152,9 +152,9 @@ type Plan struct {
 // NewPlan reads the source and decides about each item. It makes no request. The same
 // items, options and time always give the same plan.
 //
-// Several items about one message become one item: a "not stored" line and a later
-// "delivered" line become a delivered item. The filter by time or status comes
-// afterwards. An item takes a few hundred bytes of memory, because bodies are not kept.
+// Several items of one message become one item: after a "not stored" and a "delivered"
+// line the item is delivered. The filter applies to the joined item. An item takes a few
+// hundred bytes of memory, because bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
 	if err := o.check(source); err != nil {
 		return nil, err
@@ -228,15 +228,15 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// planItem converts an item of the source to an item of a plan. It sets ActionDrift if
-// the item's message is missing or does not match the item's record (see drift()). It
-// sets no other action and no label.
+// planItem converts a source item to a plan item. It sets ActionDrift if the message is
+// missing or differs from its record (see drift), and otherwise no action. It sets no
+// label.
 func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: shorten(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Values in the source's record take precedence over values in the message. If
-		// the message changes after the plan, a run finds that it differs from the plan.
+		// Values in the source's record take precedence over values in the message. A run
+		// detects a message that changes after the plan.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = shorten(it.drift()); p.Reason != "" {
@@ -244,7 +244,7 @@ func planItem(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // after a drift, the message's other values are not trusted
+		if p.Action != ActionDrift { // do not trust a drifted message's other values
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := parseEnvelope(m.Body); err == nil {
@@ -258,8 +258,7 @@ func planItem(it *Item) PlannedItem {
 	return p
 }
 
-// Limits for the texts of a plan line, in bytes. The producer refuses groups above 128
-// bytes and dedupe keys above 1,024.
+// Limits for texts in a plan line, in bytes. Texts that the producer accepts are shorter.
 const (
 	maxPosition = 4096
 	maxText     = 2048
@@ -284,8 +283,7 @@ func (p *PlannedItem) decide(o Options, now time.Time) {
 	}
 }
 
-// actionFor returns the action that the options demand for an item with label l, and the
-// reason.
+// actionFor returns the action for an item with label l under options o, and the reason.
 func (p *PlannedItem) actionFor(o Options, l Label) (Action, string) {
 	switch {
 	case p.Status == StatusDiscarded:

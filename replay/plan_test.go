@@ -248,7 +248,7 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// A plan is made even from lines that are not messages, and from texts too long or not
+// NewPlan makes a plan even from lines without a message, and from texts too long or not
 // UTF-8.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`

@@ -16,8 +16,7 @@ import (
 // planVersion is the format version of a written plan.
 const planVersion = 1
 
-// maxPlanLine bounds a line in bytes: a group has 128 bytes, a key 1,024, and positions
-// are short.
+// maxPlanLine is the maximum size of a line in bytes.
 const maxPlanLine = 64 << 10
 
 type planHead struct {
@@ -42,7 +41,7 @@ func (p *Plan) head() planHead {
 	return planHead{planVersion, p.Source, p.Made, p.Options, p.Excluded}
 }
 
-// lines writes all lines of the plan except the last line.
+// lines writes the plan without its last line.
 func (p *Plan) lines(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	if err := enc.Encode(p.head()); err != nil {
@@ -67,8 +66,8 @@ func (p *Plan) hash() (string, error) {
 }
 
 // Write writes the plan as JSON lines: a description, one line per item, and a last line
-// with the number of items and the ID. The text shows a run in advance: a run sends
-// these items, in this order within each group.
+// with the number of items and the ID. A run sends the items in this order within each
+// group.
 func (p *Plan) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if err := p.lines(out); err != nil {

@@ -25,13 +25,13 @@ type provenance struct {
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
-// [ProvenanceLines]), in reported order. Function bodies returns the bodies, which the
-// records lack. The messages have no attributes. All records of one message are one item,
-// at the position of the first.
+// [ProvenanceLines]), in reported order. The records lack the bodies, so function bodies
+// returns them. The messages have no attributes. All records of one message are one item,
+// at the position of the first record.
 //
-// A record has the time of the outcome, but not the earliest time at which SQS may have
-// accepted the message. A plan therefore never has [LabelInside] for an item: SQS may
-// have forgotten the message earlier. Items of the last minutes have [LabelEdge].
+// A record has the time of the outcome. SQS may have accepted the message earlier and may
+// have forgotten it earlier, so a plan never gives an item [LabelInside]. Items of the
+// last minutes have [LabelEdge].
 func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
 	return &provenance{name, records, bodies}
 }
@@ -112,8 +112,8 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds the status, the send times and the message ID of other, an item for the same
-// message.
+// join adds the status, send times and message ID of other, which has the same message as
+// it.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})

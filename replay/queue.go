@@ -32,15 +32,13 @@ type QueueConfig struct {
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
-	// has the same ID. A message of this run may fail in its consumer and return to the
-	// source queue; the run recognises its ID and does not send it a second time. A run
-	// with another ID sends it.
+	// has the same ID. If a sent message fails in its consumer and returns to the source
+	// queue, a run with the same ID does not send it again; a run with another ID does.
 	ID string
 
-	// Wait is the time that must pass between a message's last send and the replay, because
-	// SQS recognises a message for five minutes and would suppress the copy. Zero means the
-	// sum of [Interval] and [Margin]. A negative Wait means no wait, for a target queue
-	// that never had the messages.
+	// Wait is the minimum time between a message's last send and its replay, because SQS
+	// suppresses copies for five minutes. Zero means [Interval] plus [Margin]. A negative
+	// Wait means no wait, for a target queue that never had the messages.
 	Wait time.Duration
 
 	// Idle is the time without new messages after which the run ends. Zero means 45 s,
@@ -51,10 +49,9 @@ type QueueConfig struct {
 	// one message in flight. Zero means 64.
 	InFlight int
 
-	// DryRun receives messages without a send or delete. Progress is called with the
-	// first message of each group. The report counts all received messages as Remaining:
-	// at most ten of each group, because SQS returns no more before a delete. A dry run
-	// raises the receive count of each received message.
+	// DryRun receives messages without a send or delete. Progress gets the first message
+	// of each group. All received messages count as Remaining: at most ten of each group,
+	// because SQS returns no more before a delete. A dry run raises the receive counts.
 	DryRun bool
 
 	// Progress is called with each message's outcome, before the message is deleted from
@@ -85,8 +82,8 @@ type QueueResult struct {
 	SequenceNumber   string
 }
 
-// QueueReport counts the deliveries of one call of [RunQueue]. Received = Sent + Suppressed
-// + len(Stopped) + Remaining. Deleted messages have left the source.
+// QueueReport counts the deliveries in one call of [RunQueue]: Received = Sent +
+// Suppressed + len(Stopped) + Remaining. Deleted counts messages removed from the source.
 type QueueReport struct {
 	ID       string
 	Received int
@@ -114,18 +111,17 @@ var errCameBack = errors.New("replay: the message came back after this run had s
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
 // with their bodies, groups and attributes, and deletes each one after SQS has
-// acknowledged its copy. Messages of a group are sent in the order of the source. A group
-// stops at its first message that is not sent; the message and the later ones stay in the
-// source. SQS's own redrive is different: it replaces deduplication IDs (F-113) and never
+// acknowledged its copy. Each group is sent in the order of the source. A group stops at
+// its first unsent message; this message and the later ones stay in the source. SQS's own
+// redrive, in contrast, replaces deduplication IDs (sqstest/FACTS.md, F-113) and never
 // stops a group.
 //
-// There is no plan beforehand: SQS shows at most ten messages of a group until they are
+// There is no plan, because SQS shows at most ten messages of a group until they are
 // deleted. Instead [QueueConfig].DryRun shows the first message of each group.
 //
 // RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends.
-// Another call with the same ID and the same store continues. It deletes the messages
-// that were already sent. If a send got no answer, it sends the message again as long as
-// SQS recognises the copy.
+// Another call with the same ID and store continues: it deletes messages already sent. A
+// message sent without an answer is sent again while SQS recognises the copy.
 func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	if err := c.check(); err != nil {
 		return QueueReport{}, err
@@ -241,7 +237,7 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 		receipt, err = r.send(ctx, msg)
 	}
 	if err != nil && ctx.Err() != nil {
-		return err // the run is ending: no outcome is recorded, and the message becomes visible again
+		return err // the run is ending; the message becomes visible again without an outcome
 	}
 	return r.end(result, receipt, err)
 }
@@ -262,7 +258,7 @@ func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) e
 	return r.note(result, err)
 }
 
-// refuse records that this run does not send a message. The outcome is OutcomeFailed.
+// refuse records OutcomeFailed for a message that this run does not send.
 func (r *queueRun) refuse(result QueueResult, err error) error {
 	result.Outcome = OutcomeFailed
 	return r.note(result, err)

@@ -120,9 +120,8 @@ func (p *parked) requireAll(groups, n int) {
 	assert.Empty(p, p.left())
 }
 
-// The messages of each group are sent in order, after SQS has forgotten the original
-// sends. The sent copies lack the attributes that the consumer added when it parked the
-// messages. After the send, RunQueue deletes the parked messages.
+// Each group is sent in order, after SQS has forgotten the original sends, and without
+// the attributes that parking added. RunQueue then deletes the parked messages.
 func TestRunQueue(t *testing.T) {
 	withParked(t, 4, 25, func(p *parked) {
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {

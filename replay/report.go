@@ -98,11 +98,11 @@ type Result struct {
 	MessageID, SequenceNumber string
 }
 
-// ReadReport returns the report of a plan at the given time, and the result of each item
-// in plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
-// first run. During a run, or after a killed run, there may be items whose send got no
-// answer. Such an item counts in Remaining as long as the next run may send it again,
-// because SQS certainly recognises the copy. After that time it counts in Unresolved.
+// ReadReport returns the report of a plan at the time now, and the result of each item in
+// plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
+// first run. During a run, or after a killed run, an item may be sent without an answer.
+// Such an item counts in Remaining while SQS certainly recognises a resend, and later in
+// Unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

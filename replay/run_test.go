@@ -124,8 +124,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	}
 }
 
-// If a killed run sent an item and got no answer, the next run sends the item again until
-// ResendFor after the first attempt. After ResendFor the item is unresolved.
+// A killed run sent an item and got no answer. The next run resends the item until
+// ResendFor after the first attempt; afterwards the item is unresolved.
 func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -229,8 +229,8 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			// Changes keep the length of the file. Exceptions: "hash" replaces 64
-			// characters by one, and "gone" empties the line.
+			// Keep the file's length. Only "hash" shortens it, and "gone" empties the
+			// line.
 			if name != "gone" {
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
@@ -239,7 +239,6 @@ func TestDrift(t *testing.T) {
 			changed := &moved{s, sourceOf(t, lines...)}
 			report := run(t, plan, replay.Config{Source: changed, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
-			// With the unchanged source, another run sends all messages.
 			report = run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: newProducer(t, q, q.URL())})
 			assert.Equal(t, 3, report.Sent)
 		})

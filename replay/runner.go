@@ -25,7 +25,7 @@ type runner struct {
 	inFlight      int
 	bytes         int // size of the bodies in flight
 	unsaved       []journalEntry
-	ledgerEntries []LedgerEntry // for outcomes that are not in the journal yet
+	ledgerEntries []LedgerEntry // for outcomes not yet in the journal
 	pace          pace
 }
 
@@ -210,8 +210,8 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 	var timer <-chan time.Time
 	if next >= 0 {
-		// Config.Now may differ from the clock of this machine, so it is read at least once a
-		// minute.
+		// Config.Now may run differently from this machine's clock, so read it at least
+		// once a minute.
 		t := time.NewTimer(min(max(next, time.Millisecond), time.Minute))
 		defer t.Stop()
 		timer = t.C
@@ -228,7 +228,7 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 // records several answers.
 const gatherTime = 2 * time.Millisecond
 
-// collect handles all available answers. If there was one, it waits up to gatherTime for
+// collect handles all available answers. After an answer, it waits up to gatherTime for
 // more.
 func (r *runner) collect(ctx context.Context) {
 	var enough <-chan time.Time

@@ -259,8 +259,8 @@ func TestProvenanceSource(t *testing.T) {
 	require.ErrorContains(t, err, "not a position")
 }
 
-// If SQS answers with the ID of the original message, the item counts as suppressed,
-// although this process never saw the original.
+// If SQS answers with the original's message ID, the item counts as suppressed, although
+// this process did not send the original.
 func TestSuppressed(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())

@@ -22,15 +22,14 @@ type store struct {
 }
 
 // NewStore returns a source of the selected records of an idempotency store. An item has
-// the body and the group with which its operation was first executed. It has no
-// attributes.
+// the body and the group of the operation's first execution, and no attributes.
 //
 // An item has StatusDelivered if its operation succeeded, StatusPending if the operation
 // failed, and StatusInDoubt otherwise. The recorded hash of the item is the record's
-// [idempotency.Seal], if the record has one.
+// [idempotency.Seal], if any.
 //
-// The first claim of an operation creates its record. Items of one message group come in
-// the order of these claims. A scan holds the keys of all selected records in memory.
+// Items of one message group come in the order in which their operations were first
+// claimed. A scan holds the keys of all selected records in memory.
 func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
 	return &store{name, s, f}
 }
@@ -38,9 +37,9 @@ func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
 // Name implements [Source].
 func (s *store) Name() string { return s.name }
 
-// Scan implements [Source]. A store yields records by key and not by time, so Scan first
-// reads all records without keeping the bodies and sorts them by time. Then it reads the
-// records again, for the bodies.
+// Scan implements [Source]. A store yields records by key. Scan first reads all records
+// without keeping bodies and sorts them by time, and then reads the records again for the
+// bodies.
 func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		type stored struct {
@@ -72,8 +71,7 @@ func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 			for _, r := range records {
-				// the record may have changed since the first read, so that it does not match any
-				// more
+				// the record may have changed since the first read and not match now
 				if s.filter.Match(r) && !yield(s.item(r), nil) {
 					return
 				}
@@ -122,9 +120,8 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record does not contain the time at which the operation ended. Use the end of
-		// the lease, because an operation should end within its lease. If the operation
-		// took longer, this time is too early.
+		// A record lacks the time at which its operation ended. Use the lease's end as an
+		// estimate; a longer operation ended later.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {
@@ -144,8 +141,8 @@ func (s *store) item(r idempotency.Record) Item {
 	return it
 }
 
-// formatKey returns the key as a text, which is the Item.Position of its item. The three
-// parts of the key are in base64, because they may be any bytes.
+// formatKey returns the key as the text for Item.Position, with the key's three parts in
+// base64.
 func formatKey(k idempotency.Key) string {
 	enc := base64.RawURLEncoding.EncodeToString
 	return enc([]byte(k.Scope)) + "." + enc([]byte(k.Operation)) + "." + enc([]byte(k.Value))

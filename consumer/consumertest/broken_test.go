@@ -80,8 +80,8 @@ func withConfig(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// withClient returns a Run that runs package consumer with the client that wrap returns.
-// This client hides some answers of SQS from the consumer.
+// withClient returns a Run that runs package consumer with a wrapped client, which hides
+// some answers of SQS.
 func withClient(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))

@@ -168,8 +168,8 @@ func (s *simulation) result() (out simulated) {
 	return out
 }
 
-// maybeKill kills a process with a probability of 1 in 400, if the simulation is deadly.
-// Each step of a process calls it.
+// maybeKill is called at each step of a process. In a deadly simulation it kills the
+// process with a probability of 1 in 400.
 func (s *simulation) maybeKill(p *process, _ string) {
 	s.mu.Lock()
 	deadly := s.deadly

@@ -250,10 +250,9 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills runs two consumers, a and b, for four hours. It kills consumer a after 3
-// steps, starts it again, kills it after 4 further steps, then after 5, and so on. Steps
-// of consumer b count too. So the number of a's own steps between two kills varies, and
-// kills hit every kind of step.
+// playKills runs two consumers, a and b, for four hours. It kills a after 3 steps, then
+// after 4 further steps, then after 5, and so on. Steps of b count too, so kills hit
+// every kind of step of a.
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)
@@ -403,9 +402,8 @@ func playMemory(w *world) {
 	w.stop(p)
 }
 
-// playStandard runs a consumer on a standard queue. The consumer may refuse the queue. If
-// it accepts the queue, it has to handle every message, even after the first message of
-// the group failed.
+// playStandard runs a consumer on a standard queue. The consumer must refuse the queue,
+// or handle every other message after the group's first message failed.
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()

@@ -179,9 +179,9 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// handle calls the handler of a process. Before the call it checks three invariants: all
-// earlier messages of the group were handled or parked (I1), no other handler of the
-// group runs (I2), and Run has not returned (I6).
+// handle calls a process's handler. It first checks that all earlier messages of the
+// group were handled or parked (I1), no other handler of the group runs (I2), and Run has
+// not returned (I6).
 func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
 	w := p.w
 	if p.killed.Load() {
@@ -209,8 +209,8 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	// The context ends if the consumer loses the message. Another consumer may then call a
-	// handler for the group.
+	// When ctx ends, the consumer has lost the message, and another consumer may handle
+	// the group.
 	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -39,8 +39,8 @@ func newFunction(client *sqs.Client, queueURL string, store idempotency.Store) (
 }
 
 func Example() {
-	// Nothing listens on this port, so the function cannot shorten visibility timeouts.
-	// The failed group returns after its full timeout.
+	// No server listens here, so visibility timeouts cannot be shortened, and the failed
+	// group returns after its full timeout.
 	client := sqs.New(sqs.Options{Region: "us-east-1"})
 	function, err := newFunction(client, "http://127.0.0.1:1/000000000000/scenes.fifo", &idempotency.Memory{})
 	if err != nil {

@@ -68,9 +68,8 @@ func TestAllPatterns(t *testing.T) {
 	t.Logf("%d patterns of up to %d records", patterns, most)
 }
 
-// checkFailures checks the function's answers for one assignment of records to groups. In
-// each group, any record may be the first to fail, or none fails. checkFailures tries
-// every combination.
+// checkFailures checks the answers for one assignment of records to groups, with every
+// combination of first failures: in each group any record, or none.
 func checkFailures(t *testing.T, groups []int, used int) (patterns int) {
 	var first [3]int // first failing record of each group, -1 for none
 	var choose func(g int)

@@ -16,8 +16,8 @@ import (
 
 // Open checks a database before a program writes to it: settings, version, columns,
 // durable tables, and a test write. The error is an [*idempotency.InvalidError] or a
-// database error. weak has an error for each setting under which an acknowledged commit
-// may be lost. Without allowLoss, Open returns the first of these as err instead.
+// database error. weak has an error for each setting with which a crash may lose commits.
+// If allowLoss is false, Open returns the first of them as err instead.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})
@@ -199,9 +199,9 @@ func (c *checks) write(ctx context.Context) error {
 	return nil
 }
 
-// protectNewFile lets only the owner access the file of an empty SQLite database and its
-// existing journal files. SQLite creates later journals with the permissions of the
-// database file. protectNewFile does not change a database with tables.
+// protectNewFile lets only the owner access the file and journal files of an empty SQLite
+// database. SQLite gives later journals the permissions of the database file. A database
+// with tables is not changed.
 func protectNewFile(ctx context.Context, q Queryer) error {
 	path, err := sqliteFile(ctx, q)
 	if err != nil || path == "" {

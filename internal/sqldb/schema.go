@@ -113,8 +113,7 @@ func (s *Schema) Oldest() string {
 
 // CheckOldest returns an [*idempotency.InvalidError] if this program is too old to write
 // to the database. The caller reads oldest in its transaction with [Schema.Oldest]. A
-// migration waits for transactions that have read the previous value; later transactions
-// read the new value.
+// migration waits for transactions that have read the previous value of oldest.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -125,9 +124,9 @@ func (s *Schema) CheckOldest(oldest int64) error {
 	})
 }
 
-// Migrate brings the database to the latest version, in one transaction. It changes
-// nothing in a database with this version or a later, compatible version. Processes may
-// call Migrate concurrently. A SQLite file that was empty gets rights for its owner only.
+// Migrate brings the database to the latest version, in one transaction. A database with
+// this or a later, compatible version is unchanged. Processes may call Migrate
+// concurrently. An empty SQLite file becomes accessible only to its owner.
 func (s *Schema) Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	if err := d.Check(); err != nil {
 		return fmt.Errorf("%s: migrate: %w", s.Name, err)
@@ -169,8 +168,7 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return nil
 	}
 	if d == PostgreSQL {
-		// The lock is necessary, because CREATE TABLE IF NOT EXISTS fails if two sessions
-		// create a table concurrently.
+		// without the lock, CREATE TABLE IF NOT EXISTS fails in concurrent sessions
 		if err := exec(fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, s.Lock), s.metaTable(d)); err != nil {
 			return err
 		}
@@ -186,9 +184,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		return s.CheckOldest(oldest)
 	}
 	if d == PostgreSQL {
-		// Transactions that have read the previous value of "oldest" may still write, so
-		// wait for them. Later transactions wait for this lock, and then read the new
-		// value.
+		// Wait for transactions that have read the old value of "oldest" and may still
+		// write. Later transactions wait for this lock and read the new value.
 		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
 			return err
 		}

@@ -70,8 +70,8 @@ func TestAddReadsTheClockOfTheDatabase(t *testing.T) {
 	})
 }
 
-// The queue gets the bytes that Build made, even if the event, its group and its
-// attributes contain unusual characters.
+// The queue gets exactly the bytes from Build, even if event, group and attributes
+// contain unusual characters.
 func TestBytesOfBuild(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -131,8 +131,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// While a transaction with an Add is open, another Add to the same group waits. An Add to
-// another group does not wait.
+// An Add waits for an open transaction with an Add to the same group, and not for one
+// with another group.
 func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

@@ -23,11 +23,10 @@ func isLate(r *outbox.Relay) bool {
 	return len(stopped) == 1 && errors.As(stopped[0].Err, &late)
 }
 
-// The database's clock is set back while a message is in doubt. The new time is before
-// the end of the message's resend time, but SQS may have forgotten its first attempt by
-// now. The relay therefore treats the message as late. Neither the present leader nor a
-// relay started afterwards sends it again. The new relay waits only for the remaining
-// lease of the old leader.
+// The database's clock is set back while a message is in doubt. By the new clock a resend
+// seems permitted, but SQS may have forgotten the first attempt. The message becomes
+// late: neither the leader nor a new relay resends it. The new relay waits only for the
+// remaining lease.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second
 	each(t, func(t *testing.T, d database) {

@@ -109,7 +109,7 @@ type crashTest struct {
 	queue    *sqstest.Queue
 	endpoint string
 
-	written   atomic.Int64 // events in confirmed and in unconfirmed commits
+	written   atomic.Int64 // events committed or possibly committed
 	allowed   atomic.Int64 // limit for written; the test raises it
 	rollbacks atomic.Int64
 	repeated  atomic.Int64 // transactions that failed and were repeated, and commits without confirmation
@@ -151,9 +151,8 @@ func newCrashTest(t *testing.T, d database) *crashTest {
 }
 
 // write commits transactions of random length until all events are written. Each
-// transaction also writes its events' order into the table facts: after Add, which locks
-// the group until the transaction ends, it increases the group's version. Versions of a
-// group therefore follow the order of commits.
+// transaction records its events in table facts, with a version of the group that it
+// increases while Add's lock is held. Versions therefore follow the order of commits.
 func (s *crashTest) write(writer int, rng *rand.Rand) error {
 	total := int64(*crashEvents)
 	for n := 0; ; n++ {
@@ -304,8 +303,8 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// Let the writers write until the number of events reaches share. The fault comes
-		// while they write the last 500 of these events, or up to 700 ms later.
+		// Let the writers write until share events exist. The fault comes during the last
+		// 500 of them, or up to 700 ms later.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {
@@ -318,9 +317,9 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	s.allowed.Store(int64(*crashEvents))
 }
 
-// resolve waits until the outbox is empty. It resolves each late message with
-// ResolutionTookEffect if the queue has the message, otherwise with ResolutionNoEffect.
-// resolve fails if the number of messages does not change for a minute.
+// resolve waits until the outbox is empty, and fails if it makes no progress for a
+// minute. It resolves each late message: ResolutionTookEffect if the queue has the
+// message, otherwise ResolutionNoEffect.
 func (s *crashTest) resolve() {
 	last, since := int64(-1), time.Now()
 	for {

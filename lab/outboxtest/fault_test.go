@@ -34,7 +34,7 @@ type faults struct {
 	rng         *rand.Rand
 	rate        float64
 	broken      int
-	unconfirmed int // commits that succeeded, but returned an error to the relay
+	unconfirmed int // commits that succeeded and reported an error to the relay
 }
 
 func (f *faults) isHit() bool {
@@ -110,8 +110,8 @@ func (x *faultyTx) Commit() error {
 	return nil
 }
 
-// Database calls fail at random, and so do sends. Each message is in the queue once, in
-// order, and the table outbox_attempts does not mark an unsent message as possibly sent.
+// Database calls and sends fail at random. Each message is in the queue once, in order,
+// and no unsent message stays marked as possibly sent.
 func TestFaultyDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -122,8 +122,8 @@ func TestLateResend(t *testing.T) {
 	})
 }
 
-// A late row is sent again, and SQS refuses it. The row stays in doubt, because its first
-// attempt may have been stored.
+// SQS refuses the resend of a late row. The row stays in doubt, because its first attempt
+// may have stored it.
 func TestLateResendAndRefused(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, d, _ := lateOutbox(t, d, outbox.LateResend)

@@ -96,8 +96,7 @@ func TestTheLeaseEndsSends(t *testing.T) {
 	stop()
 }
 
-// If a relay whose leadership has passed to another relay resigns, the other relay keeps
-// its lease.
+// A relay that has lost the lead and resigns does not end the new leader's lease.
 func TestADeposedRelayDoesNotResign(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -179,7 +179,7 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	})
 }
 
-// After a crash, a relay first resends the rows possibly sent before, and then sends
+// After a crash, a relay first resends the rows marked as possibly sent, and then sends
 // other rows.
 func TestResendsBeforeLaterRows(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -267,9 +267,8 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// One commit marks three rows of a group as possibly sent. The first message takes long.
-// Just before the other rows are sent, another commit marks them again, with a later
-// time. They therefore do not become late.
+// One commit marks three rows of a group as possibly sent. The first send takes long.
+// Another commit then marks the other rows with a later time, so they do not become late.
 func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t, func(c *outbox.Config) { c.ResendFor = 2 * time.Second })

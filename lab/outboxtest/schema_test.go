@@ -59,8 +59,8 @@ func TestMigrateNewFileConcurrently(t *testing.T) {
 	}
 }
 
-// The tables that Migrate makes equal those of the SQL text that Schema returns, even
-// after concurrent and repeated calls.
+// Migrate and the SQL text of Schema make equal tables, even after concurrent and
+// repeated calls of Migrate.
 func TestSchema(t *testing.T) {
 	each(t, func(t *testing.T, migrated database) {
 		db := migrated.open(t)
