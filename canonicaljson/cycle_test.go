@@ -20,7 +20,7 @@ type cyclic struct {
 type cyclicSlice []any
 
 // TestCyclesAreRefusedEarly marshals values that contain themselves. Marshal refuses each
-// value and allocates at most as much memory as json.Marshal, which refuses them too.
+// value, as json.Marshal does, and allocates at most as much memory.
 func TestCyclesAreRefusedEarly(t *testing.T) {
 	allocated := func(do func()) uint64 {
 		runtime.GC() // the first collection empties pools only partly

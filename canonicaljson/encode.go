@@ -21,10 +21,10 @@ type traits uint8
 const (
 	// noTraits describes a value without any of the traits below.
 	noTraits traits = 0
-	// addressable describes a value whose address can be taken (reflect.Value.CanAddr). For
-	// such a value, marshal methods with a pointer receiver, such as (*T).MarshalJSON, are
-	// used too. The target of a pointer and an element of a slice are addressable, and so
-	// are the fields and array elements of an addressable value. Values in maps and
+	// addressable describes a value with an address (reflect.Value.CanAddr). For such a
+	// value, marshal methods with a pointer receiver, such as (*T).MarshalJSON, are used
+	// too. The target of a pointer and an element of a slice are addressable, and so are
+	// the fields and array elements of an addressable value. Values in maps and
 	// interfaces are not addressable.
 	addressable traits = 1 << 0
 	// inQuotes describes the value of a field with the tag option "string".
@@ -64,7 +64,6 @@ func encoderOf(t reflect.Type, with traits) encodeFunc {
 	return f
 }
 
-// newEncoder compiles the encoder of t.
 func newEncoder(t reflect.Type, with traits) encodeFunc {
 	quoted := with&inQuotes != 0
 	switch t {
@@ -124,9 +123,8 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	return encodeUnsupported
 }
 
-// usesPointerMethods reports whether a value of type t is encoded by marshal methods with
-// receiver *t, not only t. This requires a value with an address and a t other than a
-// pointer.
+// usesPointerMethods reports whether the encoder may call marshal methods with receiver
+// *t for a value of type t. The value must have an address, and t must not be a pointer.
 func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
@@ -184,10 +182,10 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that distinguish the value from all other floats
-// of the same size, 32 or 64 bits. If signed is true, negative zero is written as -0. This
-// is for fields with the tag option "string": encoding/json writes "-0" there, and
-// canonicalisation does not change the content of a string.
+// floatEncoder writes the shortest digits that distinguish the value from all other
+// floats of the same size, 32 or 64 bits. If signed is true, negative zero is written as
+// -0. Fields with the tag option "string" need this: encoding/json writes the string
+// "-0", and canonicalisation does not change strings.
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()
@@ -209,8 +207,7 @@ func encodeString(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return out, nil
 }
 
-// invalidAt returns a text for an error about the invalid bytes of s that start at the
-// offset at.
+// invalidAt returns an error text about the invalid bytes at s[at:].
 func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }

@@ -30,10 +30,10 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile completes f, which is a member of the struct type t. It sets f.direct, f.mayOmit
-// and f.encode. If f is sealed and has a method that would decide its JSON form, reflection
-// cannot call this method. The encoder of f is then encodeSealed, which refuses the value.
-// compile also clears f.omitZero and f.isZero then, so that IsZero is not called.
+// compile completes f, a member of the struct type t. It sets f.direct, f.mayOmit and
+// f.encode. If f is sealed, reflection cannot call its methods. If one of these methods
+// decides the JSON form, f.encode is encodeSealed, which refuses the value, and compile
+// clears f.omitZero and f.isZero, so that IsZero is not called.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -120,11 +120,11 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// embedded is an embedded struct type whose fields are still to be collected.
+// embedded is an embedded struct type. Its fields are not collected yet.
 type embedded struct {
 	typ   reflect.Type
 	index []int
-	twice bool // embedded twice at this depth: by the rules of encoding/json its fields hide each other
+	twice bool // embedded twice at this depth: in encoding/json such fields hide each other
 }
 
 // fieldsOf returns the members of the struct type t in the order of their names, by the
@@ -221,8 +221,8 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 }
 
 // dominantField returns the field that becomes the member, among fields with the same
-// name, sorted by depth. It returns false if several fields take equal precedence,
-// because then none of them is a member.
+// name, sorted by depth. If several fields have equal precedence, none of them is a
+// member, and dominantField returns false.
 func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field

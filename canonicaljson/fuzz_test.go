@@ -72,7 +72,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkError checks an error that the package returned for the text src: it is an
+// checkError checks an error of the package for the text src. The error is an
 // [canonicaljson.Error] with a broken rule, no Go type, an offset inside the text and a
 // message of limited length.
 func checkError(t *testing.T, src []byte, err error) {
@@ -113,9 +113,8 @@ func FuzzPermutation(f *testing.F) {
 	})
 }
 
-// rewrite reads one value from d and appends the same value to dst, written in another
-// way: with the members of objects shuffled, other escapes, other forms of numbers and
-// white space.
+// rewrite reads a value from d and appends it to dst in another spelling: members
+// shuffled, with other escapes, other forms of numbers and white space.
 func rewrite(t *testing.T, r *rand.Rand, d *json.Decoder, dst []byte) []byte {
 	token, err := d.Token()
 	if err != nil {

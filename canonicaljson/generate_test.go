@@ -14,10 +14,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// FuzzValue builds a Go type and a value of the type. It compares Marshal with
-// encoding/json followed by CanonicalizeStrict. If Marshal accepts the value,
-// encoding/json and CanonicalizeStrict accept it too, and the results are equal. If
-// only Marshal refuses the value, the reason is invalid UTF-8 or an inexact integer.
+// FuzzValue compares Marshal with encoding/json followed by CanonicalizeStrict, on a
+// random value of a random Go type. If Marshal accepts the value, the two results are
+// equal. If only Marshal refuses the value, the reason is invalid UTF-8 or an inexact
+// integer.
 func FuzzValue(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(uint16(seed), seed)
@@ -159,10 +159,9 @@ func (g generator) integer() int64 {
 	return int64(g.r.Uint64()) >> (12 + g.r.IntN(52))
 }
 
-// fill sets v to a random value of its type.
 func (g generator) fill(v reflect.Value, depth int) {
 	if g.r.IntN(6) == 0 {
-		return // leave v zero, so that omitempty and omitzero omit it
+		return // leave v zero, to test omitempty and omitzero
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *time.Time:

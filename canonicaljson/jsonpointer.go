@@ -12,8 +12,8 @@ import "strconv"
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
-		// at is the index of an array's current element, or the offset of the name of an
-		// object's current member. It is 0 before an object's first name and after a
+		// For an array, at is the index of the current element. For an object, at is the
+		// offset of the current member's name, or 0 before the first name and after a
 		// comma.
 		at int
 	}

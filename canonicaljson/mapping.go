@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// entry is one entry of a map.
 type entry struct {
 	name  string
 	index int // position of the value in mapBuffer.values
@@ -121,7 +120,6 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 	return append(out, '}'), nil
 }
 
-// keyName returns the member name for a map key.
 func keyName(k reflect.Value) (string, *Error) {
 	if k.Kind() == reflect.String {
 		return k.String(), nil

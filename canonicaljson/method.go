@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// appendTextOf appends the canonical form of a JSON text that a value of type t
-// returned or contains. origin describes where the text comes from, for errors.
+// appendTextOf appends the canonical form of a JSON text from a value of type t. For
+// errors, origin describes the source of the text.
 func (e *encoder) appendTextOf(t reflect.Type, out, text []byte, origin string) ([]byte, *Error) {
 	s := newScanner()
 	defer s.free()

@@ -41,8 +41,8 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 
 // appendFloat32 writes a nonzero float32 with the shortest digits, at most nine, that
 // distinguish it from all other float32 values. The text is also canonical for a reader
-// that parses it as a float64: every decimal of up to 15 digits survives conversion to
-// float64 and back, so the shortest digits of this float64 are the same.
+// that parses it as a float64: a decimal of up to 15 digits survives conversion to
+// float64 and back.
 func appendFloat32(dst []byte, f float64) []byte {
 	// Compare as float32: the float32 nearest to 1e-6 is slightly less than 1e-6, but its
 	// text is 0.000001, without an exponent.

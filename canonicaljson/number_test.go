@@ -228,8 +228,8 @@ func (j *numberJudge) ten(n int) *big.Int {
 	return j.tens[n]
 }
 
-// fault compares text with the text that ECMA-262 prescribes for f. It returns "" if they
-// are equal, and otherwise the difference.
+// fault returns "" if text is the text that ECMA-262 prescribes for f, and otherwise the
+// difference.
 func (j *numberJudge) fault(f float64, text string) string {
 	if f == 0 {
 		if text != "0" {
@@ -327,10 +327,10 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout returns the digits and exponent of a canonical number with the value digits
-// times 10^exponent. For a text without the layout of ECMA-262, why names the deviation.
-// The layout depends on the number of digits and on magnitude, the position of the
-// decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
+// readLayout returns the digits and the exponent of a number in the layout of ECMA-262;
+// the number is digits times 10^exponent. For a text in another layout, why names the
+// deviation. The layout depends on the number of digits and on magnitude, the position of
+// the decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")

@@ -40,9 +40,9 @@ type object struct {
 	first      uint32 // scanner.unsorted[first] is the first object to sort inside this object, if any
 }
 
-// scanName reads the rest of a name from i on, after plain ASCII bytes already read by
-// the caller. It is for names with other bytes or close to the end of the text. It sets
-// length and prefix of m, and returns the offset of the closing quote, or -1 after a
+// scanName reads a name from i on. The caller has already read the plain ASCII bytes
+// before i. scanName handles names with other bytes or close to the end of the text. It
+// sets length and prefix of m, and returns the offset of the closing quote, or -1 after a
 // fault.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
@@ -72,9 +72,9 @@ func (s *scanner) name(m *member) []byte {
 	return s.src[m.quote+1 : m.quote+1+m.length]
 }
 
-// prefixOf returns a number made from the first eight bytes of a name. If the numbers of
-// two names differ, the name with the smaller number comes first in the order of UTF-16
-// code units.
+// prefixOf returns the first eight bytes of a name as a number. If the numbers of two
+// names differ, the name with the smaller number comes first in the order of UTF-16 code
+// units.
 //
 // The bytes of UTF-8 give the same order with one exception: in UTF-16, U+E000 to U+FFFF
 // (lead bytes EE and EF) sort after all higher characters (lead bytes F0 to F4). prefixOf
@@ -116,7 +116,6 @@ func compareNames[T []byte | string](a, b T) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// compareMembers compares two members by their names.
 func (s *scanner) compareMembers(a, b *member) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)
@@ -128,8 +127,8 @@ func (s *scanner) compareMembers(a, b *member) int {
 	return compareNames(x, y)
 }
 
-// closeUnsorted sorts the members of the object f, which are s.members[base:]. The object
-// ends before src[end]. closeUnsorted reports false for a duplicate name.
+// closeUnsorted sorts the members of the object f, s.members[base:]. The closing brace is
+// at src[end]. closeUnsorted returns false for a duplicate name.
 func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	members := s.members[base:]
 	order, duplicate := s.sort(members)
@@ -163,9 +162,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is the largest number of members with a separate order in orderCache: for
-// example, one for objects with 5 members and one for objects with 6. All larger objects
-// share one slice.
+// maxCached is the largest number of members for which orderCache has a separate slice.
+// All larger objects share one slice.
 const maxCached = 64
 
 // orderCache remembers, for each number of members, how the last object with this number
@@ -189,9 +187,9 @@ func (c *orderCache) lastOrder(n int) []uint32 {
 	return c.small[n]
 }
 
-// sort returns the order of the members by their names, as indices that stay valid
-// until the next call. If two members have the same name, sort returns no order, and
-// returns the second of these two members.
+// sort returns the order of the members by name, as indices that stay valid until the
+// next call. If two members have the same name, sort returns no order and the second of
+// the two.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
 	order := s.orders.lastOrder(len(members))
 	if s.isSortedBy(members, order) {
@@ -248,8 +246,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 
 // job is a span of the normalised text that writeSorted still has to write. writeSorted
 // fills its output from the end to the front. If the field open is true, writeSorted is
-// writing the object that comes directly after the span: its members, from the last to the
-// first. The span itself follows. The fields members, count and left describe this object.
+// writing the object that comes directly after the span: its members, from the last to
+// the first. It writes the span afterwards. The fields members, count and left describe
+// the object.
 type job struct {
 	span
 	members uint32 // index in scanner.sortedMembers of the object's first member
@@ -276,10 +275,9 @@ func (s *scanner) pushJob(m *span) {
 }
 
 // writeSorted fills dst with the normalised text, with the members of each object sorted.
-// It writes each byte once, at any depth. It works from the end of the text to the front,
-// because s.unsorted is ordered by the ends of the objects: an object comes after all
-// objects inside it. The last object in a span is therefore never inside another object of
-// the span.
+// It writes each byte once, at any depth. It works from the end of the text to the front.
+// In s.unsorted an object comes after all objects inside it, so the last object in a span
+// is never inside another object of the span.
 func (s *scanner) writeSorted(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]

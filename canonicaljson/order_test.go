@@ -84,8 +84,7 @@ func TestOrderIsUTF16(t *testing.T) {
 	}
 }
 
-// writtenOtherwise returns name as a JSON string. It also escapes some characters that
-// need no escape.
+// writtenOtherwise returns name as a JSON string with needless escapes.
 func writtenOtherwise(r *rand.Rand, name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -151,12 +150,12 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 
 // TestTimeIsLinear measures each shape of input in two sizes, one 16 times the other.
 // Linear work takes 16 times as long for the large size, and quadratic work 256 times.
-// The bound is between the two: it leaves room for other programs, and for a processor
-// cache that holds only the small input. The test uses the shortest processor time of
-// several tries, with the garbage collector off.
+// The bound is between these numbers. It leaves room for other programs, and for a
+// processor cache that holds only the small input. The test uses the shortest processor
+// time of several tries, with the garbage collector off.
 //
-// The test also limits the time for a byte of each shape to a multiple of the time for a
-// byte of ordinary events. Linear work can be too slow as well.
+// The test also compares the time for a byte of each shape with the time for a byte of
+// ordinary events, because linear work can be too slow as well.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")
@@ -204,7 +203,7 @@ func TestTimeIsLinear(t *testing.T) {
 		}},
 		{"names that go up and down", func(n int) string { return object(n, func(i int) int { return i ^ 1 }) }},
 		{"levels out of order", func(n int) string {
-			n /= 2 // the larger text, made with 16*n, has 10,000 levels, the limit
+			n /= 2 // the larger text is made with 16*n and has 10,000 levels, the limit
 			return strings.Repeat(`{"b":1,"a":`, n) + "0" + strings.Repeat("}", n)
 		}},
 		{"levels of arrays", func(n int) string {
@@ -225,8 +224,8 @@ func TestTimeIsLinear(t *testing.T) {
 			small, large, events := []byte(shape.make(n)), []byte(shape.make(16*n)), []byte(list(ordinary)(n))
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
-				// Collect garbage first, so that the work reuses memory: the first use of
-				// a fresh page takes longer than writing its bytes.
+				// Collect garbage first, so that the work reuses memory. The first use of
+				// a fresh page would take longer than the work itself.
 				runtime.GC()
 				start := processTime()
 				for range times {

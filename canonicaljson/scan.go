@@ -283,8 +283,8 @@ func wantAfter(kind uint8) string {
 	return "',' or '}'"
 }
 
-// copyPending appends src[s.pending:at], the bytes not copied yet, to out. It skips
-// src[at:next], so the next bytes to copy begin at src[next].
+// copyPending appends the pending bytes src[s.pending:at] to out. It skips src[at:next]:
+// the pending bytes then begin at src[next].
 func (s *scanner) copyPending(at, next int) {
 	n, size := len(s.out), at-s.pending
 	if size <= 32 && s.pending+32 <= len(s.src) && n+32 <= cap(s.out) {
@@ -299,8 +299,8 @@ func (s *scanner) copyPending(at, next int) {
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
-			// Make room for the whole rest of the text: the canonical form is seldom
-			// longer than the source.
+			// Make room for the rest of the text. The canonical form is seldom longer
+			// than the source.
 			s.out = slices.Grow(s.out, len(s.src)-s.pending+64)
 		}
 		s.out = append(s.out, s.src[s.pending:at]...)
@@ -310,8 +310,7 @@ func (s *scanner) copyPending(at, next int) {
 	s.differ = true
 }
 
-// dropSpace leaves white space at i out of the normalised text and returns the offset
-// after it.
+// dropSpace skips white space at src[i] and returns the offset after it.
 func (s *scanner) dropSpace(i int) int {
 	src := s.src
 	next := i
@@ -344,8 +343,8 @@ func skipSpace(src []byte, i int) int {
 }
 
 // markSpecials sets the highest bit of each quote, backslash, control character and
-// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable: each
-// subtraction borrows from the byte above a match.
+// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable,
+// because the subtractions borrow from the byte above a match.
 func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }

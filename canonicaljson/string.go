@@ -330,8 +330,8 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// unescape appends the content of a string to dst, with its escapes decoded. The parameter
-// inside is the text between the quotes. Invalid escapes are copied.
+// unescape appends the content of a string to dst, with its escapes decoded. The content
+// is given without the quotes. Invalid escapes are copied.
 func unescape(dst, inside []byte) []byte {
 	for i := 0; i < len(inside); {
 		if inside[i] == '\\' {

@@ -77,9 +77,8 @@ func TestInputIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOutputIsOurs keeps results of Canonicalize and Marshal during later calls, which
-// use the same pooled buffers. The results do not change, so they contain no pooled
-// memory.
+// TestOutputIsOurs keeps results of Canonicalize and Marshal during later calls. The
+// later calls use the same pooled buffers and must not change the results.
 func TestOutputIsOurs(t *testing.T) {
 	text, err := canonicaljson.Canonicalize([]byte(`{"b":1.0, "a":"\u0041"}`))
 	require.NoError(t, err)

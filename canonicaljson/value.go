@@ -61,15 +61,14 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 type encoder struct {
 	levels       int // number of arrays and objects around the current value
 	indirections int // number of pointers and interfaces followed to the current value
-	// inside has the pointers, slices and maps that contain the current value, to find a
-	// value that contains itself. Those at a smaller depth than uncheckedDepth are not
-	// recorded.
+	// inside has the pointers, slices and maps that contain the current value, without
+	// those at a depth below uncheckedDepth. With it the encoder finds a value that
+	// contains itself.
 	inside map[reference]struct{}
 	// path has the tokens of Error.Pointer after an error, the innermost first.
 	path    []string
 	scratch []byte // buffer of Marshal
-	// quoted is a buffer for strings with the tag option "string": it holds the first of
-	// two encodings.
+	// quoted is a buffer for the inner text of strings with the tag option "string".
 	quoted []byte
 	// entries is a stack. It holds all entries of each map that contains the current
 	// value.
@@ -113,7 +112,7 @@ func (e *encoder) enter(r reference) bool {
 	return true
 }
 
-// leave records that the encoder is no longer inside the target of r.
+// leave undoes enter(r).
 func (e *encoder) leave(r reference) { delete(e.inside, r) }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}

@@ -18,10 +18,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error, for both APIs. Over HTTP it gives the answer a status,
-// the name of the error's type (shape) and a code of the older query protocol (F-130,
-// F-131). In process it gives the caller the error value that an SDK client makes from
-// such an answer.
+// errorClass is one kind of error. Over HTTP it gives the answer a status, the name of
+// the error's type (shape) and a code of the older query protocol (F-130, F-131). In
+// process it gives the caller the error value that an SDK client makes from such an
+// answer.
 type errorClass struct {
 	status int
 

@@ -56,7 +56,7 @@ var (
 	_ client  = (*sqstest.Queue)(nil)
 )
 
-// testAccount is the account of one test, reached through one of the two APIs.
+// testAccount is the account of one test: a server in process, or a client over HTTP.
 type testAccount struct {
 	*testing.T
 	account
@@ -144,9 +144,8 @@ func (d testQueue) receiveAll() []types.Message {
 	})
 }
 
-// testQueue is the queue of one test, called through one of the two APIs: in process or
-// over HTTP. An error in one of its short methods fails the test unless the method returns
-// the error.
+// testQueue is the queue of one test, called in process or over HTTP. Its short methods
+// fail the test at an error, except the methods that return the error.
 type testQueue struct {
 	*testing.T
 	client
@@ -262,8 +261,8 @@ func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 }
 
 // refusesAttempt asserts that the queue refuses a receive, because its
-// ReceiveRequestAttemptId can no longer be used (F-151). The failure message contains the
-// last argument, a description of the situation.
+// ReceiveRequestAttemptId can no longer be used (F-151). The parameter when describes the
+// situation in the failure message.
 func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())

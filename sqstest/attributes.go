@@ -58,9 +58,9 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 	return out, nil
 }
 
-// describe returns the attributes for GetQueueAttributes (F-120). While an earlier
-// message of the same group is in flight, a message counts as visible, although no
-// receive would return it (F-104).
+// describe returns the attributes for GetQueueAttributes (F-120). A message counts as
+// visible even if an earlier message of its group is in flight and blocks the group
+// (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())

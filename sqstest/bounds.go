@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// Bounds limits the memory of a [Server]. Zero means no limit. Beyond a limit, sends and
+// Bounds limits the memory of a [Server]. Zero means no limit. Above a limit, sends and
 // CreateQueue are refused with OverLimit, status 403. Moves to and from dead-letter
-// queues are never refused, even beyond a limit.
+// queues are never refused.
 type Bounds struct {
 	// Queues is the largest number of queues at a time.
 	Queues int

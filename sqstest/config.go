@@ -99,9 +99,9 @@ type Config struct {
 	// that was checked on AWS.
 	PurgeKeepsIDs bool
 
-	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes.
-	// By default the five minutes run from the accepted send, as in AWS's wording. No
-	// recorded answers of AWS show which of the two AWS does (F-020).
+	// DuplicateRestartsInterval makes each suppressed duplicate restart the five minutes.
+	// By default the five minutes run from the accepted send, as AWS documents. No
+	// recorded answers of AWS show its behaviour (F-020).
 	DuplicateRestartsInterval bool
 
 	// ContentsRefuseBatch makes a fault in the contents of one entry, such as a forbidden
@@ -110,9 +110,8 @@ type Config struct {
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute DeduplicationScope
-	// and its effect. AWS documents a delay of up to 60 s, and in a recording of AWS the
-	// change had no effect within seconds (F-033). Zero means 60 s. Negative means no
-	// delay.
+	// and its effect. AWS documents up to 60 s; in a recording of AWS the change had no
+	// effect within seconds (F-033). Zero means 60 s. Negative means no delay.
 	ScopePropagation time.Duration
 }
 

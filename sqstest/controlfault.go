@@ -54,7 +54,7 @@ type faultWire struct {
 	Queue string `json:"queue,omitempty"`
 	Fault string `json:"fault"`
 
-	// On is an element of callNames; empty means "send".
+	// On is one of the names in callNames; empty means "send".
 	On string `json:"on,omitempty"`
 
 	// Calls is the number of affected calls, by default 1. With Rate, each call has the
@@ -63,7 +63,7 @@ type faultWire struct {
 	Rate  float64 `json:"rate,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"`
 
-	DelaySeconds float64 `json:"delay_seconds,omitempty"` // for the fault delay_answer
+	DelaySeconds float64 `json:"delay_seconds,omitempty"` // only for delay_answer
 
 	// Code and SenderFault describe the error in the fault fail_entries. EntryIDs are the
 	// failing entries; nil means all entries.

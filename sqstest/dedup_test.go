@@ -239,7 +239,7 @@ func TestDeduplication(t *testing.T) {
 	})
 }
 
-// distance is the difference of two sequence numbers.
+// distance returns to - from for two sequence numbers.
 func distance(from, to *string) int64 {
 	a, _ := new(big.Int).SetString(*from, 10)
 	b, _ := new(big.Int).SetString(*to, 10)

@@ -269,11 +269,11 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take receives up to limit messages: it hides them for the given time and returns them
-// in taken. It takes as many messages as possible of one group before it continues with
-// the next group (F-090). A message that already had maxReceives receives in this queue
-// is returned in dead instead, and the caller must remove it. Zero for maxReceives
-// means no limit.
+// take receives up to limit messages: it hides them for the duration visibility and
+// returns them in taken. It takes as many messages as possible of one group before it
+// continues with the next group (F-090). A message with maxReceives earlier receives in
+// this queue is returned in dead, and the caller must remove the message. Zero for
+// maxReceives means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

@@ -20,9 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The in-process API imitates two things of the SDK: the validation of inputs before a
-// send, and the types of errors. This test compares both with a real client, on the same
-// random inputs.
+// The in-process API imitates the SDK's validation of inputs and its types of errors.
+// This test compares both with a real client, on the same random inputs.
 func TestInProcessErrorsAreTheClients(t *testing.T) {
 	account := reflect.TypeFor[account]()
 	rounds := 150

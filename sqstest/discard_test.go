@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A queue with DiscardDeleted answers a duplicate like any other queue, and lists it in
-// Suppressed, as long as the window remembers the original. This holds even if the original
-// was deleted.
+// As long as the window remembers an original, even a deleted one, a queue with
+// DiscardDeleted answers a duplicate like any other queue, and lists the duplicate in
+// Suppressed.
 func TestDiscardDeleted(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d testQueue) {
 		sent := time.Now()
@@ -59,9 +59,9 @@ func TestDiscardDeleted(t *testing.T) {
 }
 
 // After the delete of a message, a standard queue refuses to change the message's
-// visibility, with the error message that AWS gives (F-141). With DiscardDeleted the
-// queue has forgotten the message after thousands of deletes, but gives the same answer:
-// a handle contains a hash, by which the queue recognises that it issued the handle.
+// visibility, with AWS's error message (F-141). With DiscardDeleted the queue forgets the
+// message after thousands of deletes, but gives the same answer: it recognises its own
+// handles by a hash in the handle.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {

@@ -108,8 +108,8 @@ func ExampleQueue_Advance() {
 	// stored: 2
 }
 
-// After a lost answer the queue has the message. A producer that took this for a refusal
-// would give up the message, or build it again with other bytes.
+// After a lost answer the queue has the message. A producer that mistakes the lost answer
+// for a refusal would drop the message, or build it again with other bytes.
 func ExampleQueue_Inject() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -67,8 +67,8 @@ func LoseAnswer() Fault {
 	return Fault{late: &connectionError{io.ErrUnexpectedEOF}, kind: faultLoseAnswer}
 }
 
-// DropRequest breaks the connection before the queue sees the call. The sender gets the
-// same error as from [LoseAnswer], but nothing is stored.
+// DropRequest breaks the connection before the queue sees the call. Nothing is stored.
+// The sender gets the same error as from [LoseAnswer].
 func DropRequest() Fault {
 	return Fault{early: &connectionError{io.ErrUnexpectedEOF}, kind: faultDropRequest}
 }
@@ -100,10 +100,9 @@ func ServerError() Fault {
 	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
-// FailEntries fails the valid entries for which the function choose returns true, each
-// with the given code, and stores the other entries. A nil choose fails every entry. The
-// argument fault decides SenderFault in the answer: smithy.FaultClient blames the sender,
-// any other value the service.
+// FailEntries fails the valid entries for which choose returns true, each with the given
+// code, and stores the other entries. A nil choose fails every entry. SenderFault in the
+// answer is true if fault is smithy.FaultClient, otherwise false.
 //
 // A SendMessage counts as a batch of one entry without an Id: if choose returns true, the
 // call fails with the code and status 400 or 500. With [CallsDelete] and
@@ -150,8 +149,8 @@ func (q *Queue) inject(f Fault, calls int) (id uint64) {
 	return id
 }
 
-// PendingFaults returns the number of steps that remain in the scripts. If it returns
-// zero at the end of a test, each injected fault affected a call.
+// PendingFaults returns the number of calls that the scripts will still affect. Zero at
+// the end of a test means that each injected fault affected a call.
 func (q *Queue) PendingFaults() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -262,8 +261,7 @@ func (q *Queue) nextFault(calls Calls) Fault {
 	return Fault{}
 }
 
-// faulty runs a call of the given kind and applies the next fault that was injected for
-// this kind.
+// faulty runs a call of the given kind, with the next injected fault of this kind.
 func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (*O, error)) (*O, error) {
 	fault := q.nextFault(calls)
 	if fault.early != nil {

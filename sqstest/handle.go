@@ -101,9 +101,9 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 }
 
 // receiptOf returns the receipt of a handle, and false if the queue never issued the
-// handle. A queue with Config.DiscardDeleted forgets some handles that it issued. For a
-// forgotten handle, receiptOf returns an expired receipt if the handle's message is still
-// stored, and otherwise the receipt of a deleted message. The caller holds q.mu.
+// handle. A queue with Config.DiscardDeleted forgets some issued handles. For a forgotten
+// handle of a stored message, receiptOf returns an expired receipt; for any other
+// forgotten handle, the receipt of a deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -141,7 +141,7 @@ func (r receipt) inFlight() bool {
 }
 
 func unknownHandle(handle string) *apiError {
-	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // AWS's text for an unknown handle (F-107)
+	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // AWS's message for an unknown handle (F-107)
 }
 
 // changeRequest has a pointer for VisibilityTimeout, because a request over HTTP can
@@ -239,8 +239,8 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		// The message is visible. The call succeeds on AWS (F-141), and no recording shows
-		// whether it also changes the message. Here it does not.
+		// The message is visible. On AWS the call succeeds (F-141); no recording shows
+		// whether the message changes. Here it does not change.
 		return nil
 	case standard && !r.message.deleted:
 		// On a standard queue, every receipt handle of a message in flight may change the

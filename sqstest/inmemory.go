@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from HTTP in this file: the answer has no Date header. The SDK therefore
-// measures no clock skew between the client and a queue with an advanced clock.
+// Deviations from HTTP in this file: the answer has no Date header. A Date header would
+// make the SDK measure a clock skew if the queue's clock was advanced.
 
 import (
 	"bytes"
@@ -131,7 +131,6 @@ func resetConnection(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// writeAnswer writes a complete response.
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

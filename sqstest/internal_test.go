@@ -20,10 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// A sequence number consists of the millisecond of the send and a number within the
-// millisecond (F-008). The formula has 256,000 numbers for each millisecond. In virtual
-// time, one millisecond can have more sends. The queue then uses numbers of the next
-// millisecond, and never uses a number twice.
+// A sequence number consists of the millisecond of the send and one of 256,000 numbers
+// within the millisecond (F-008). In virtual time, one millisecond can have more sends.
+// The queue then uses numbers of the next millisecond, and never uses a number twice.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -192,8 +191,7 @@ func TestDigestVectors(t *testing.T) {
 	})
 }
 
-// AttributesMD5 returns the digest of attributes for the external tests. TestDigestVectors
-// compares the same function with recordings.
+// AttributesMD5 returns the digest of attributes for the external tests.
 func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
@@ -216,7 +214,7 @@ func FuzzNumber(f *testing.F) {
 		before, okBefore := new(big.Rat).SetString(s)
 		after, okAfter := new(big.Rat).SetString(out)
 		require.True(t, okAfter, out)
-		if okBefore { // big.Rat refuses some valid spellings, such as "5.e1"
+		if okBefore { // false for some valid numbers, such as "5.e1", that big.Rat refuses
 			assert.Zero(t, before.Cmp(after), "%q became %q", s, out)
 		}
 	})

@@ -3,9 +3,8 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Making and deleting a queue take effect immediately; AWS asks for a wait of one
 //     second after making and of 60 s after deleting.
-//   - The error message about an invalid name has only the part of AWS's message that a
-//     recording shows (F-121). The message of QueueDeletedRecently is from AWS's
-//     documentation.
+//   - The error message about an invalid name is the recorded part of AWS's message
+//     (F-121). The message of QueueDeletedRecently is from AWS's documentation.
 //   - CreateQueue returns an existing queue even if the request has other tags.
 
 import (

@@ -34,8 +34,8 @@ func shrink(steps []step, fails func([]step) bool) []step {
 	return steps
 }
 
-// holdToModel plays the steps on queue and model. If their results differ, it searches
-// for a shorter list of steps with a difference and fails the test with it.
+// holdToModel plays the steps on queue and model. If their results differ, it fails the
+// test with a shorter list of steps that still shows a difference.
 func holdToModel(t *testing.T, variant int, steps []step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// modelQueue is a second implementation of a queue, written from the facts in the simplest
+// modelQueue is a second implementation of a queue, written from FACTS.md in the simplest
 // way: lists with linear searches, no heaps, no maps. The tests compare it with the real
-// queue. The real queue makes the message IDs, and the test passes them to the model.
+// queue. The model uses the message IDs that the real queue made.
 type modelQueue struct {
 	standard   bool
 	groupScope bool
@@ -33,8 +33,8 @@ type modelMessage struct {
 	deleted            bool
 
 	// The message with the lowest turn is received first (F-140). away is zero for a
-	// visible message. For a hidden message it is the number of the call of hide(), so the
-	// message hidden last has the highest number.
+	// visible message, and otherwise the number of the call of hide that hid the message
+	// last.
 	turn, away int
 }
 
@@ -60,16 +60,14 @@ func (h modelReceived) inFlight(now time.Time) bool {
 	return !h.deleted && h.modelMessage.receives == h.receives && now.Before(h.visibleAt)
 }
 
-// hide keeps m from receivers until the given time.
 func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	q.lastHide++
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle drops expired messages, and makes hidden messages visible at the end of their
-// hidden time. In a FIFO queue, a message that becomes visible again is received after
-// all other visible messages. If several become visible, they keep the order of the ends
-// of their hidden times.
+// settle drops expired messages, and shows hidden messages again at the end of their
+// hidden time. In a FIFO queue, a message shown again is received after all other visible
+// messages. Several such messages keep the order of the ends of their hidden times.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage

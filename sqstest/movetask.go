@@ -135,8 +135,8 @@ func (q *Queue) empty() bool {
 	return q.live == 0
 }
 
-// oldestReady returns the first message for the next receive, or nil without a visible
-// message. The caller holds the queue's mutex and has called settle.
+// oldestReady returns the message that the next receive would return first, or nil
+// without a visible message. The caller holds the queue's mutex and has called settle.
 func (d *delivery) oldestReady() *message {
 	if d.ready.Len() == 0 {
 		return nil

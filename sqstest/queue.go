@@ -160,9 +160,9 @@ func noSuchQueue() error {
 	return queueDoesNotExist.because("The specified queue does not exist.") // AWS's text (F-125)
 }
 
-// queueName returns the name in a queue URL. A text without a slash is itself the name. The
-// result is false if the account in the URL is not [Account]. The host does not matter,
-// because clients reach the server under any name.
+// queueName returns the name in a queue URL. A text without a slash is itself the name.
+// ok is false if the account in the URL is not [Account]. Every host is accepted, because
+// clients reach the server under any name.
 func queueName(queueURL string) (name string, ok bool) {
 	if !strings.Contains(queueURL, "/") {
 		return queueURL, true
@@ -180,9 +180,9 @@ type Message struct {
 	MessageID      string
 	SequenceNumber string
 	GroupID        string
-	// DeduplicationID is the explicit ID, or else the SHA-256 of the body (F-011). A
-	// move to or from a dead-letter queue replaces it by the old MessageId (F-110,
-	// F-113).
+	// DeduplicationID is the explicit ID, or else the SHA-256 of the body (F-011). A move
+	// to or from a dead-letter queue replaces the ID by the message's previous MessageId
+	// (F-110, F-113).
 	DeduplicationID string
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue

@@ -1,17 +1,17 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//  - Unknown attribute names are ignored.
-//  - At the limit of messages in flight a standard queue returns no messages, like a
-//    FIFO queue (F-105). AWS answers OverLimit to a short poll.
-//  - A second delete of a message succeeds on every queue. This was recorded only on
-//    standard queues (F-107).
-//  - A message that was received too often moves to the dead-letter queue at the next
-//    receive, not earlier.
-//  - ChangeMessageVisibility follows recordings on standard queues, of 2024-04-30
-//    (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
-//    for a message that is not in flight and for a value out of range come from public
-//    reports, not from recordings.
+//   - Unknown attribute names are ignored.
+//   - At the limit of messages in flight a standard queue returns no messages, like a
+//     FIFO queue (F-105). AWS answers OverLimit to a short poll.
+//   - A second delete of a message succeeds on every queue. This was recorded only on
+//     standard queues (F-107).
+//   - A message that was received too often moves to the dead-letter queue at the next
+//     receive, not earlier.
+//   - ChangeMessageVisibility follows recordings on standard queues, of 2024-04-30
+//     (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
+//     for a message that is not in flight and for a value out of range come from public
+//     reports, not from recordings.
 
 import (
 	"context"

@@ -2,10 +2,10 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - A replay is a second receive with the same ReceiveRequestAttemptId. It restarts the
-//     visibility timeout, as AWS documents. Here it does not count as a receive; no
-//     recording shows whether it does on AWS.
+//     visibility timeout, as AWS documents. Here a replay does not count as a receive; no
+//     recording shows AWS's count.
 //   - AWS documents that a replay returns the same receipt handles. In recordings, and
-//     here, it returns new handles, and the handles of the first receive still work
+//     here, a replay returns new handles, and the handles of the first receive still work
 //     (F-100).
 
 import "time"
@@ -27,8 +27,8 @@ type attempt struct {
 	taken []attemptedMessage
 }
 
-// attemptedMessage is a message returned by a receive with an attempt ID, with its
-// numbers of receives and visibility changes after this receive.
+// attemptedMessage is a message returned by a receive with an attempt ID. It keeps the
+// message's numbers of receives and visibility changes after this receive.
 type attemptedMessage struct {
 	receipt
 	changes int

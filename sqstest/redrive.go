@@ -1,20 +1,20 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//  - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
-//    ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
-//    there is no recording for automatic moves.
-//  - While the dead-letter queue does not exist, messages stay deliverable.
-//  - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//    against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
-//    deliverable. No recording shows AWS's behaviour.
-//  - A message keeps its receive count when it moves to a dead-letter queue (F-110). A
-//    RedrivePolicy of the dead-letter queue counts only receives in this queue;
-//    otherwise a message would pass through a chain of dead-letter queues without a
-//    receive. No recording shows AWS's behaviour (F-150).
-//  - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
-//    RedrivePolicy stays.
-//  - The texts of errors about policies come from public reports, not from recordings.
+//   - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
+//     ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
+//     there is no recording for automatic moves.
+//   - While the dead-letter queue does not exist, messages stay deliverable.
+//   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
+//     against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
+//     deliverable. No recording shows AWS's behaviour.
+//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). A
+//     RedrivePolicy of the dead-letter queue counts only receives in this queue;
+//     otherwise a message would pass through a chain of dead-letter queues without a
+//     receive. No recording shows AWS's behaviour (F-150).
+//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
+//     RedrivePolicy stays.
+//   - The texts of errors about policies come from public reports, not from recordings.
 
 import (
 	"encoding/json"
@@ -247,7 +247,7 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 	return true
 }
 
-// isSourceOf reports whether q sends its dead letters to the other queue.
+// isSourceOf reports whether other is the dead-letter queue of q.
 func (q *Queue) isSourceOf(other *Queue) bool {
 	r := q.settings.Load().redrive
 	if r == nil || q.gone.Load() {

@@ -379,9 +379,9 @@ func TestMoveTasks(t *testing.T) {
 	})
 }
 
-// Each of two queues is the other's dead-letter queue, and many goroutines receive from
-// both. There is no deadlock, because the locks of two queues are always taken in the
-// same order.
+// Two queues are dead-letter queues of each other, and many goroutines receive from both.
+// There is no deadlock, because the locks of two queues are always taken in the same
+// order.
 func TestConcurrentDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()

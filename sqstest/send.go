@@ -5,15 +5,15 @@ package sqstest
 //     have consecutive numbers; AWS was seen to leave gaps.
 //   - The deduplication interval ends exactly 300 s after the accepted send. AWS
 //     documents "5 minutes"; no recording shows the exact end (F-019).
-//     Config.DuplicateRestartsInterval decides whether a duplicate restarts the interval.
+//     Config.DuplicateRestartsInterval makes a duplicate restart the interval.
 //   - After a change of the deduplication scope, a message with an earlier ID can be
 //     accepted once more, because the window has the ID under the previous scope.
 //   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
 //     the message keeps its AWSTraceHeader here. No recording of AWS shows this case.
-//     There is a recording of a request with the header alone, of 2025-06-27 (LocalStack,
-//     F-143). The in-process API has no request headers.
-//   - If duplicates are sent concurrently, the queue stores the message that reaches it
-//     first. No recording shows which one AWS stores.
+//     Only a request with the header alone was recorded (LocalStack, 2025-06-27, F-143).
+//     The in-process API has no request headers.
+//   - Of concurrent duplicates, the queue stores the first that it gets. No recording
+//     shows AWS's choice.
 
 import (
 	"context"
@@ -299,8 +299,8 @@ func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.
 	return q.window.Key("", id)
 }
 
-// suppress records a suppressed send and returns the original message. r is the record of
-// the original in the window. The caller holds q.mu.
+// suppress records a suppressed send and returns the original message. r is the window's
+// record of the original. The caller holds q.mu.
 func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[accepted], send Message, contentBased bool) *message {
 	original := q.original(r, send)
 	if q.config.DuplicateRestartsInterval {
@@ -328,8 +328,8 @@ func (q *Queue) nextSequence(now time.Time) uint64 {
 	return q.lastSeq
 }
 
-// keep stores a new message. It first calls settle, so that messages that became visible
-// earlier come before the new message (F-140). The caller holds q.mu.
+// keep stores a new message. It first calls settle: messages that are due to become
+// visible come before the new message (F-140). The caller holds q.mu.
 func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
 	q.settle(now)
 	q.store(m)

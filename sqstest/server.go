@@ -1,14 +1,14 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS JSON 1.0 only. A request in the older query protocol (F-134) is refused in XML.
-//     Clients of that protocol can therefore show the text of the refusal.
+//   - AWS JSON 1.0 only. A request in the older query protocol (F-134) is refused in XML,
+//     so that clients of that protocol can show the text of the refusal.
 //   - GET / answers a health check; AWS has none.
 //   - Signatures, credentials and the request's date are not checked, so any client
 //     works, including a client in virtual time.
-//   - The server answers some requests with ordinary HTTP statuses: requests with a
-//     method other than POST, with an unknown content type, or with a body of more than
-//     8 MiB. An SDK never sends them, and no recording shows AWS's answer.
+//   - Requests with a method other than POST, with an unknown content type, or with a
+//     body of more than 8 MiB get an ordinary HTTP status. An SDK never sends such
+//     requests, and no recording shows AWS's answer.
 
 import (
 	"context"
@@ -180,10 +180,10 @@ func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) oper
 }
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's URL
-// (F-133), and GET / for health checks. If a fault loses the answer, or if the client has
-// gone, ServeHTTP panics with http.ErrAbortHandler, and net/http aborts the connection.
-// Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance], [Queue.Window],
-// [Queue.Suppressed] and the package documentation.
+// (F-133). It answers GET / for health checks. If a fault loses the answer, or if the
+// client has gone, ServeHTTP panics with http.ErrAbortHandler, and net/http aborts the
+// connection. Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance],
+// [Queue.Window], [Queue.Suppressed] and the package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):
@@ -261,8 +261,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 
 var errTooMuchReading = errors.New("too many bodies at a time")
 
-// accounted is a reader of a request body. Its Read fails if the bodies of all requests
-// that are being read exceed maxReading bytes in total.
+// accounted is a reader of one request body. It fails if the bodies of all requests being
+// read exceed maxReading bytes in total.
 type accounted struct {
 	from  io.Reader
 	total *atomic.Int64

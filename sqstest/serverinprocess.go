@@ -92,14 +92,14 @@ func (s *Server) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBa
 	return onQueue(ctx, s, in, (*Queue).DeleteMessageBatch)
 }
 
-// ChangeMessageVisibility is [Queue.ChangeMessageVisibility] of the queue in the
-// request.
+// ChangeMessageVisibility calls [Queue.ChangeMessageVisibility] on the queue that the
+// request names.
 func (s *Server) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).ChangeMessageVisibility)
 }
 
-// ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibilityBatch] of the queue in
-// the request.
+// ChangeMessageVisibilityBatch calls [Queue.ChangeMessageVisibilityBatch] on the queue
+// that the request names.
 func (s *Server) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	return onQueue(ctx, s, in, (*Queue).ChangeMessageVisibilityBatch)
 }

@@ -47,8 +47,8 @@ type Outcome struct {
 	// the body if no ID is set.
 	DeduplicationID string
 
-	// Of is the index of a suppressed message's original, and otherwise -1. Until is the
-	// end of the deduplication interval, when an equal message is delivered again.
+	// Of is the index of the original of a suppressed message, otherwise -1. Until is the
+	// end of the deduplication interval. From then on SQS delivers an equal message.
 	Of    int
 	Until time.Time
 
@@ -68,9 +68,9 @@ type Outcome struct {
 
 // Simulate sends the messages to a FIFO queue in virtual time, without waiting. It
 // returns one outcome for each message, in the same order: delivered, suppressed (with
-// the earlier message) or refused. An outcome also shows a collision with another message
-// of the same dedupe_key. Simulate is a pure function. For a log larger than memory use
-// [NewSimulation].
+// the earlier message) or refused. An outcome also shows a collision: an earlier message
+// with the same dedupe_key and another body. Simulate is a pure function. For a log
+// larger than memory use [NewSimulation].
 //
 // Messages must be sorted by time, none before 1970. Otherwise, and for an invalid
 // configuration, Simulate returns an error and no outcomes.
@@ -112,10 +112,9 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed is the simulation's data about messages with one dedupe_key, to find collisions:
-// the same key with different bodies. last is the index of the last message, and body the
-// hash of its body. other is the index of the last earlier message with a different body,
-// or -1.
+// keyed is the simulation's data about one dedupe_key, to find messages with this key and
+// different bodies. The field last is the index of the last message, and body the hash of
+// its body. other is the index of the last earlier message with a different body, or -1.
 type keyed struct {
 	last, other int
 	otherAt     int64 // time of the message other, in ns since 1970
@@ -138,8 +137,8 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// PreparedMessage is a [TimedMessage] with the results independent of other messages: any
-// refusal, and hashes in place of texts. [Simulation.Prepare] makes it.
+// PreparedMessage is a [TimedMessage] with everything that Send computes from one message
+// alone: a refusal, and hashes in place of texts. [Simulation.Prepare] makes it.
 type PreparedMessage struct {
 	At      time.Time // the caller may change it before the send
 	GroupID string
@@ -147,7 +146,7 @@ type PreparedMessage struct {
 	refusal         error
 	deduplicationID string
 	sent            window.Key
-	dedupe          window.Key // key of the dedupe_key; only if hasDedupe
+	dedupe          window.Key // key of the body's dedupe_key; only if hasDedupe
 	hasDedupe       bool
 
 	group, body, attributes uint64

@@ -92,7 +92,8 @@ func TestStandardQueues(t *testing.T) {
 	})
 }
 
-// Over HTTP, a delay of zero overrides the queue's delay, and an absent delay does not.
+// Over HTTP, a message's delay of zero overrides the queue's delay. A message without a
+// delay gets the queue's delay.
 func TestStandardDelayOfZeroOverridesTheQueues(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{Standard: true, Delay: time.Minute}))
 	post(t, s, "SendMessage", `{"QueueUrl":"events","MessageBody":"now","DelaySeconds":0}`)

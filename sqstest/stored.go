@@ -67,8 +67,8 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the message duplicated by send. If q.stored no longer has it, only the
-// fields in the window's record are set. The caller holds q.mu.
+// original returns the message of which send is a duplicate. If q.stored no longer has
+// this message, only the fields in the window's record r are set. The caller holds q.mu.
 func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m

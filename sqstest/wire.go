@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//  - Member names are matched case-insensitively, the last of repeated members counts,
-//    and an escaped lone surrogate becomes U+FFFD.
-//  - The members of an answer are in alphabetical order, and the attributes of a message
-//    in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). Two
-//    attributes of a message are in no recording and come last.
-//  - No recording shows the order of a queue's attributes. Here it is alphabetical.
+//   - Member names are matched case-insensitively, the last of repeated members counts,
+//     and an escaped lone surrogate becomes U+FFFD.
+//   - The members of an answer are in alphabetical order, and the attributes of a message
+//     in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). Two
+//     attributes of a message are in no recording and come last.
+//   - No recording shows the order of a queue's attributes. Here it is alphabetical.
 
 import (
 	"bytes"
@@ -79,8 +79,7 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	// The encoding cannot fail, because errorWire has only strings. Even without a body,
-	// the status and the header would be enough for SDKs.
+	// errorWire has only strings, so encode cannot fail.
 	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }

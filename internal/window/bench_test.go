@@ -31,8 +31,8 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is the window of a queue with a steady rate. Each call of put() advances the time
-// by one step and enters one new ID, so the number of remembered IDs stays the same.
+// stream is the window of a queue with a steady rate. Each call of put advances the time
+// by step and enters one new ID, so the number of remembered IDs stays the same.
 type stream struct {
 	*window.Window[answer]
 	step time.Duration

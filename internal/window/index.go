@@ -32,9 +32,9 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// insert enters a key into its first bucket, given enough room there, otherwise into the
-// one of its two buckets with more free slots. It returns false if both are full. By then
-// an index can be more than nine tenths full, thanks to this choice.
+// insert enters a key into its first bucket if this bucket has enough room, otherwise
+// into the key's bucket with more free slots. It returns false if both are full. By this
+// choice of buckets an index can be more than nine tenths full.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]

@@ -26,10 +26,10 @@ func newSecret() (s secret) {
 	return s
 }
 
-// Key returns the key of a deduplication ID. Group is empty if the deduplication scope is
-// the queue. With the scope messageGroup, one ID in two groups has two keys (F-032). The
-// hashed bytes contain the length of the group, so different pairs of group and ID never
-// have equal bytes.
+// Key returns the key of a deduplication ID. For a queue with the deduplication scope
+// queue, group is empty. With the scope messageGroup, one ID in two groups has two keys
+// (F-032). The hashed bytes contain the length of group, so different pairs of group and
+// ID never have equal bytes.
 //
 // Unlike the other methods, Key may be called concurrently. A caller can compute the key
 // before it locks the window.

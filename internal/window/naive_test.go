@@ -60,9 +60,9 @@ type load struct {
 	lateOneIn int
 }
 
-// The window agrees with a map after random sends, late and missing answers, refusals,
-// quiet times and forward steps of the clock. The loads are large enough to spread the
-// window over several shards and to make an index grow.
+// The window agrees with the naive model, a map, after random sends, late and missing
+// answers, refusals, quiet times and forward steps of the clock. The loads are large
+// enough to spread the window over several shards and to make an index grow.
 func TestAgainstNaiveModel(t *testing.T) {
 	for _, l := range []load{
 		{"few ids again and again", 20_000, 60, 4 * time.Second, 3},
@@ -102,7 +102,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		place := places[p] // the Place from an earlier call for this key
+		place := places[p] // the Place from an earlier call for the same key
 		if rng.IntN(3) == 0 {
 			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // the Place of another key, or 0
 		}

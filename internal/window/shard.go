@@ -74,16 +74,16 @@ type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
 
-// chunkState decides when the records of a chunk have expired, usually without a look at the
-// records.
+// chunkState shows whether all records of a chunk have expired, usually without reading
+// the records.
 type chunkState struct {
 	newest offset // arrival of the last record in the chunk
 
-	// Without checkEach, all records of the chunk have expired once Interval and Slack
-	// have passed since newest, and none was freed before. With checkEach, each record
-	// must be checked before it is dropped. checkEach is set for a record with a From or
-	// To later than its arrival, or without a To, because such a record expires later,
-	// and when a later call replaces or frees a record.
+	// checkEach is false if all records of the chunk have expired once Interval and Slack
+	// have passed since newest, and none was freed before. If checkEach is true, each
+	// record is checked before it is dropped. It is set for a record without a To, or
+	// with a From or To later than its arrival, because such a record expires later. It
+	// is also set when a later call replaces or frees a record.
 	checkEach bool
 }
 
@@ -104,8 +104,8 @@ type shard[V any] struct {
 
 	index index
 
-	// older is the previous index while a new one is being filled. It alone has the
-	// records at positions from moved to moving-1, which still have to be copied.
+	// older is the previous index while a new one is being filled. Records at the
+	// positions moved to moving-1 are only in older and must still be copied.
 	older         index
 	moved, moving uint64
 }
@@ -235,8 +235,7 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 }
 
 // expire drops expired records, oldest first, at most one chunk in each call. It returns
-// the number of dropped records. This number does not include records that were freed
-// before, for example by Delete.
+// the number of dropped records, without those freed earlier, for example by Delete.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0

@@ -22,10 +22,10 @@ const (
 // Sweep, for example once a minute.
 //
 // A call checks at most about 34,000 records. left is the number of remaining records. If
-// done is false, the next call continues with the other records. If done is true, the
-// remaining records are [Inside] or [Unsure], with one exception: a record that was Put
-// after the time in its field To may stay up to one interval longer, because Sweep expects
-// records to expire in the order of their Puts.
+// done is false, the next call continues with the records not yet checked. If done is
+// true, the remaining records are [Inside] or [Unsure], with one exception: a record that
+// was Put after the time in its field To may stay up to one interval longer, because
+// Sweep expects records to expire in the order of their Puts.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -47,9 +47,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the shard's records that are Outside at now. *budget is the number of
-// records it may still check. The results are the number of records freed by this call,
-// and whether the shard is finished.
+// sweep frees the shard's records that are Outside at now. It checks at most *budget
+// records and lowers *budget by their number. freed is the number of freed records;
+// through is true if the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -73,10 +73,10 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the expired records of the first chunk (records that are Outside at
-// the time now). The chunk itself stays, because its oldest record has not expired, for
-// example because it has no answer yet. releaseFirst does not check later chunks: their
-// records arrived later and usually have not expired.
+// releaseFirst frees the records of the first chunk that are Outside at now. The chunk
+// itself stays, because its oldest record has not expired, for example because it has no
+// answer yet. Records of later chunks arrived later and usually have not expired, so
+// releaseFirst does not check them.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

@@ -13,8 +13,8 @@ import (
 )
 
 // A window holds almost no memory after expiry of a million IDs. In the first run each ID
-// is Put once, with From and To; in the second twice, as by a sender: without To before
-// the answer to the send, with To after it.
+// is Put once, with From and To. In the second run each ID is Put twice, as by a sender:
+// before the answer without To, after the answer with To.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")
@@ -81,8 +81,8 @@ func TestSweepIsBounded(t *testing.T) {
 	assert.Zero(t, sweep(w, start), "in the middle of a sweep")
 }
 
-// Sweep keeps every record that is Inside or Unsure, wherever the record is among the
-// others, and lookups find these records.
+// Sweep keeps every record that is Inside or Unsure, at every position, and lookups find
+// these records.
 func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	for _, n := range []int{10, 3000, 100_000} {
 		w := window.New[int](window.Options{})

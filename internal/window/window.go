@@ -1,9 +1,9 @@
 // Package window is the only model of the SQS deduplication interval.
 //
 // SQS remembers each accepted deduplication ID for five minutes and drops a send with a
-// remembered ID (F-019). The fake queue, the producer and the simulator share this
-// model, so they always agree. At SQS's quotas the model holds 0.9 to 21 million IDs at
-// a time, and most IDs are never looked up again.
+// remembered ID (F-019). The fake queue, the producer and the simulator share this model,
+// so they always agree. At SQS's quotas the model holds 0.9 to 21 million IDs at a time,
+// and most IDs are never looked up again.
 //
 // Guarantee: a window remembers an ID at least as long as SQS may. A full window refuses
 // a new ID with [ErrFull] and never forgets a live ID to make room. The boundaries are
@@ -12,10 +12,10 @@
 // collector skips the records.
 //
 // Limits: time is an argument, from one clock that does not run backwards, within 140
-// years of the first record. A [Window] is not safe for concurrent use: the owner locks,
-// because each owner must protect other state with the same lock. A window holds 33
-// million records at a time, 1.6 times the live records at the highest quota of a FIFO
-// queue, 70,000 messages a second. Keys are fingerprints and cannot be listed.
+// years of the first record. A [Window] is not safe for concurrent use: the caller locks,
+// because the same lock must protect other state of the caller. A window holds 33 million
+// records at a time, 1.6 times the live records at the highest quota of a FIFO queue,
+// 70,000 messages a second. Keys are fingerprints and cannot be listed.
 package window
 
 import (
@@ -35,9 +35,9 @@ var ErrFull = errors.New("window: full of live deduplication IDs")
 
 // Record describes a send whose deduplication ID SQS may remember.
 type Record[V any] struct {
-	// From and To bound the instant of SQS's acceptance. The queue knows the instant and
-	// sets both to it. A sender sets From to the start of its request and To to the
-	// arrival of the answer, or to zero without an answer.
+	// From and To bound the instant at which SQS accepted the send. The fake queue knows
+	// the instant and sets both fields to it. A sender sets From to the start of the
+	// request. It sets To to the arrival of the answer, or to zero without an answer.
 	From, To time.Time
 
 	// Value is the data that the user of the window keeps about the send, such as the
@@ -49,14 +49,14 @@ type Record[V any] struct {
 type State uint8
 
 const (
-	// Outside: SQS does not remember the key; a send with it is accepted.
+	// Outside: SQS does not remember the key and accepts a send with the key.
 	Outside State = iota
 
 	// Inside: if SQS accepted the send, SQS still remembers the key.
 	Inside
 
-	// Unsure: SQS may or may not remember the key. The five minutes have passed if SQS
-	// accepted the send at Record.From, but may still run if it did so at Record.To.
+	// Unsure: SQS may or may not remember the key. The five minutes have passed if they
+	// began at Record.From, but may still run if they began at Record.To.
 	Unsure
 )
 
@@ -72,10 +72,10 @@ func (s State) String() string {
 	}
 }
 
-// Options configures a [Window]. The zero value means no slack and no limit. An owner that
-// knows the exact time at which SQS accepted each send needs no slack.
+// Options configures a [Window]. The zero value means no slack and no limit. The fake
+// queue needs no slack, because it knows the exact time of each accepted send.
 type Options struct {
-	// Slack extends each record's interval, for an owner with a clock that may run
+	// Slack extends each record's interval. A sender needs it, because its clock may run
 	// faster than the queue's.
 	Slack time.Duration
 
@@ -134,7 +134,7 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 
 // Place is a hint for the next call about a key: the position of the key's record in the
 // window, or the absence of a record. A valid Place saves the search. The zero value
-// gives no hint. A call detects a Place invalidated by changes of the window, and
+// gives no hint. A change of the window may make a Place invalid; a call detects this and
 // searches.
 type Place uint64
 
@@ -157,8 +157,8 @@ func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, 
 	return w.record(r), s, at
 }
 
-// find returns the record of k and its Place. Without a record it returns nil, and a
-// Place that marks the key as one without a record.
+// find returns the record of k and its Place. For a key without a record it returns nil,
+// and a Place that says so to the next call.
 func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
 	if at == nowhere|Place(w.adds) {
 		return nil, at

@@ -19,8 +19,7 @@ import (
 )
 
 // evidence has the messages that the producer sent, and the sends that the queues
-// suppressed. The function gather calls Send and collects the evidence. The cases of the
-// suite then judge the evidence and send nothing.
+// suppressed. Only gather calls Send. The cases of the suite then judge the evidence.
 type evidence struct {
 	organization string
 
@@ -41,9 +40,8 @@ type evidence struct {
 	// answer is lost, and the suite calls Send until Send reports success.
 	afterTimeout []sqstest.Message
 
-	// ordered has the messages of all events, in the order in which the queue stored
-	// them. The queue throttles the first calls, and the suite calls Send for each event
-	// until Send reports success.
+	// ordered has the messages of all events in stored order. The queue throttles its
+	// first calls, and the suite calls Send for each event until Send reports success.
 	ordered []sqstest.Message
 
 	storm loadCounts
@@ -142,9 +140,8 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 // throttle error.
 const throttledCalls = 4
 
-// underFault sends the first events to a queue whose first calls fail. If Send returns an
-// error, underFault calls Send again for the same event, because a pipeline would try the
-// event again.
+// underFault sends the first events to a queue whose first calls fail. After an error it
+// calls Send again for the same event, as a pipeline would.
 func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events int) ([]sqstest.Message, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -195,10 +192,10 @@ const (
 	stormRepeats = 6
 
 	// The storm has two senders. The producer sends each of its events at the start, and
-	// again after the deduplication window. The suite sends the background load: copies of
-	// the producer's first message with other dedupe keys. For a duplicate attempt, the
-	// suite usually sends a background message again. In at most one of stormProducerShare
-	// duplicate attempts, the producer sends one of its events again instead.
+	// again after the deduplication window. The suite sends the background load: copies
+	// of the producer's first message with other dedupe keys. Most duplicate attempts
+	// repeat a background message. At most one in stormProducerShare is a repeated event
+	// of the producer.
 	stormProducerShare = 10
 
 	// A duplicate that comes at most stormSafe events after its original is certainly

@@ -19,9 +19,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// attrOnlyIdentity is the rule of package lint against an event with its identity only in
-// an attribute, not in the body. The case "Attribute Ignorance" of the suite checks this
-// rule, so the case "Envelope Contract" does not.
+// attrOnlyIdentity is the rule of package lint against an event with its identity in an
+// attribute and not in the body. The suite checks this rule in the case "Attribute
+// Ignorance", and not in the case "Envelope Contract".
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
@@ -196,9 +196,9 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// defectElsewhere returns a notJudgedError if the suite cannot compare several sends of one
-// event, because of a defect of the producer that already fails another case of the suite.
-// The error names this case. Without such a defect, defectElsewhere returns nil.
+// defectElsewhere returns a notJudgedError if a defect of the producer prevents the
+// comparison of several sends of one event. Such a defect already fails another case; the
+// error names that case. Without such a defect, defectElsewhere returns nil.
 func (e *evidence) defectElsewhere() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -276,7 +276,7 @@ func afterEachOther(a, b sqstest.Message) (suppressed bool, err error) {
 	return len(q.Suppressed()) == 1, nil
 }
 
-// pairs calls f for each pair of events.
+// pairs calls f for each pair of events until f returns an error.
 func (e *evidence) pairs(f func(i, j int) error) error {
 	for j := range e.first {
 		for i := range j {
@@ -288,9 +288,8 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 	return nil
 }
 
-// sameMessage returns an error if the bodies in canonical form or the message groups of two
-// messages differ. It does not compare the bytes of the bodies: the case "Canonical Form"
-// checks them.
+// sameMessage returns an error if the message groups of a and b differ, or the canonical
+// forms of their bodies. The case "Canonical Form" compares the exact bytes.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {

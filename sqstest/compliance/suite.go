@@ -27,21 +27,21 @@ import (
 // Suite describes a producer of events of type T to the compliance suite. Send and
 // Events are required.
 type Suite[T any] struct {
-	// Send sends one event through the client to the queue, like a newly started
-	// process: it creates the producer, sends, closes the producer and returns its
-	// error. For a producer of this module:
+	// Send sends one event through the client to the queue, like a newly started process:
+	// it creates the producer, sends, closes the producer and returns its error. For a
+	// producer of this module:
 	//
 	//	producer, err := newProducer(client, queueURL) // the team's own constructor
 	//	if err != nil {
-	//	return err
+	//		return err
 	//	}
 	//	defer producer.Close(ctx)
 	//	_, err = producer.Send(ctx, event)
 	//	return err
 	//
-	// For another producer Send runs the producer's own code. Send must not need a
-	// network, because the client reaches only the fake queue. The suite calls Send
-	// some hundreds of times.
+	// For another producer Send runs the producer's own code. The client reaches only the
+	// fake queue, so Send must not need another service. The suite calls Send some
+	// hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
 
 	// Events are two or more different events. Use real events with the smallest possible
@@ -136,16 +136,16 @@ var complianceCases = []complianceCase{
 // one test for its producer:
 //
 //	func TestCompliance(t *testing.T) {
-//	compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
+//		compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
 //	}
 //
 // TestProducer runs in a separate testing/synctest bubble and takes no real time. For
 // this reason Send must leave no goroutine running, and TestProducer cannot be called
 // inside a bubble.
 //
-// One defect of the producer fails one case. If another case cannot be judged because of
-// the defect, the other case is skipped with the reason. A Send that fails, or sends more
-// or less than one message, fails the test as a whole.
+// One defect of the producer fails one case. If the defect prevents the judgement of
+// another case, that case is skipped with the reason. A Send that fails, or sends more or
+// less than one message, fails the test as a whole.
 func TestProducer[T any](t *testing.T, s Suite[T]) {
 	t.Helper()
 	var e *evidence

@@ -23,9 +23,9 @@ const MaxDigits = 19
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
-// [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity]. If exact is
-// false, which is rare, the method could not decide between two neighbours, and the
-// caller must use [Parse].
+// [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity]. In rare cases
+// the method cannot decide between two neighbours. Then exact is false, and the caller
+// must use [Parse].
 //
 // The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte
 // per Second, 2021). It multiplies w by the highest 64 bits of 10^q. If this product does

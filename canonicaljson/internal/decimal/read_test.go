@@ -13,8 +13,8 @@ import (
 )
 
 // nearest returns the double that Parse reads from a literal. If the literal has at most
-// MaxDigits digits, nearest also calls the function Nearest. If its result exact is true,
-// both functions must return the same bits.
+// MaxDigits digits, nearest also calls Nearest. If Nearest reports an exact result, both
+// functions must return the same bits.
 func nearest(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)
@@ -81,7 +81,7 @@ func TestReadingNearTheMiddle(t *testing.T) {
 			for _, c := range []byte{last, '0' + (last-'0'+1)%10, '0' + (last-'0'+9)%10} {
 				mantissa := "0." + text[:len(text)-1] + string(c)
 				require.Equal(t, exactly(t, mantissa, power), nearest(t, mantissa, power), "%se%d", mantissa, power)
-				// Read the same digits again with the point elsewhere.
+				// Read the same digits with the point at another place.
 				if at := r.IntN(len(text)); at > 0 {
 					moved := text[:at] + "." + text[at:len(text)-1] + string(c)
 					require.Equal(t, exactly(t, moved, power-at), nearest(t, moved, power-at), "%se%d", moved, power-at)

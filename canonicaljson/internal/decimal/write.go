@@ -58,9 +58,9 @@ func Shortest(b uint64) (d uint64, k int) {
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less: the double is between t and t+1 in units of 10^(k+1). At most
-		// one of these two rounds to the double. lower and upper count quarters of 10^k, so
-		// t is compared as 40*t.
+		// Try one digit less. In units of 10^(k+1) the double is between t and t+1, and
+		// at most one of t and t+1 rounds to the double. lower and upper count quarters
+		// of 10^k, so t is compared as 40*t.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -86,8 +86,8 @@ func Shortest(b uint64) (d uint64, k int) {
 }
 
 // mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power
-// (high, low), with the lowest bit set if the next 64 bits exceed 1. It ignores a 1
-// there, which the power's rounding up alone can cause.
+// (high, low). It sets the lowest bit if the next 64 bits are above 1. A 1 there may come
+// from the rounding up of the power alone.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
