@@ -195,8 +195,8 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 }
 
 // madeBefore reports whether an earlier call of [Finish] with the ending t may have
-// produced the stored record, which is the parameter found. The caller has checked that
-// the record's last claim has ended.
+// produced the record found. The caller has checked that the last claim of this record
+// has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

@@ -367,10 +367,9 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A new release of a program computes fingerprints by the method "pay/2", and the store
-// has a record with a fingerprint by the old method "pay/1". Recompute returns the
-// fingerprint of the recorded request by "pay/2". The guard therefore recognises an equal
-// request as a duplicate, and not as a conflict.
+// A new release of a program changes its method for fingerprints from "pay/1" to "pay/2".
+// The store has a record by "pay/1". Recompute returns the fingerprint of the recorded
+// request by "pay/2", so the guard recognises an equal request as a duplicate.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)
@@ -444,9 +443,8 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The inner operation returns a NotDone error. The outer operation has had an effect, and
-// returns the inner Do's error. This error must not mark the outer operation as not done:
-// its outcome is unknown.
+// The outer operation has had an effect, and returns the NotDone error of an inner Do.
+// This error must not mark the outer operation as not done: its outcome is unknown.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

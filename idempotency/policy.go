@@ -106,9 +106,9 @@ func NewPolicy(c PolicyConfig) (Policy, error) {
 }
 
 // Terms returns the durations for a claim under the policy. ResendFor is Window - Lease -
-// Clock, at least 0. An attempt that begins within ResendFor ends its run within Window,
-// so it reaches the target before the target forgets the first attempt. If Window is 0 or
-// [Forever], so is ResendFor.
+// Clock, at least 0. An attempt that begins within ResendFor therefore ends within
+// Window, before the target forgets the first attempt. If Window is 0 or [Forever], so is
+// ResendFor.
 func (p Policy) Terms() Terms {
 	c := p.config
 	resend := c.Window

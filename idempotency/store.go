@@ -33,7 +33,7 @@ type Store interface {
 
 	// ClaimBatch makes up to [MaxBatch] claims with one durable write, if the store
 	// supports batches. The outcomes are in the order of the claims. The claims behave
-	// like successive claims: the second of two claims of one key sees the first. After
+	// like successive claims: if two have the same key, the second sees the first. After
 	// an error, no outcome is known.
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// dynalite has no global tables, so this test checks the table description alone.
+// dynalite has no global tables, so this test only checks table descriptions.
 func TestGlobalTablesAreRefused(t *testing.T) {
 	table := func(change func(*types.TableDescription)) *types.TableDescription {
 		d := &types.TableDescription{

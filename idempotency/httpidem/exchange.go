@@ -95,8 +95,8 @@ const fingerprintSpec = "httpidem/1"
 // fingerprint covers all identifying parts of the request, byte for byte as sent. Only
 // the host is compared without regard to upper and lower case.
 func (e *exchange) fingerprint() idempotency.Fingerprint {
-	// RequestURI is the path as the client sent it: http.StripPrefix does not change it.
-	// Requests with the same key whose paths differ only in the stripped prefix therefore
+	// RequestURI is the path as sent by the client, before http.StripPrefix. Requests
+	// with the same key whose paths differ only in the stripped prefix therefore
 	// conflict.
 	path, query, _ := strings.Cut(e.r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") {

@@ -23,7 +23,7 @@ var silent = log.New(io.Discard, "", 0)
 func TestOneRunPerKey(t *testing.T) {
 	const keys, clients = 4, 64
 	var runs [keys]atomic.Int64
-	var others [keys]sync.WaitGroup // the first run of a key waits until all other clients were refused
+	var others [keys]sync.WaitGroup // the first run of a key waits until the key's other clients were refused
 	for i := range others {
 		others[i].Add(clients - 1)
 	}

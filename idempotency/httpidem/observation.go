@@ -19,8 +19,8 @@ type Observation struct {
 	Problem ProblemType
 
 	// Ended is the key's status after a run. Succeeded: the answer is stored. Failed: the
-	// request may run again. Running: the key is in doubt, or the store did not confirm
-	// the outcome. Absent: the handler did not run.
+	// request may run again. Running: the outcome is unknown, or the store did not
+	// confirm the outcome. Absent: the handler did not run.
 	Ended idempotency.Status
 
 	// Retained reports, after a run, that the stored answer includes its body.

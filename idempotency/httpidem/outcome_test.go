@@ -221,8 +221,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// Repetitions of a running request get a Retry-After that grows with the run's age until
-// the lease ends.
+// A client that repeats a running request gets a Retry-After. It grows with the age of
+// the run until the lease ends.
 func TestInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var status string

@@ -46,8 +46,8 @@ func (e *exchange) answerRun(err error) error {
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// Remove the headers of the outer handlers before sending the answer. The answer
-	// already contains them, except those that the handler removed.
+	// Remove the headers of outer handlers before sending. The answer has copies of these
+	// headers, except those that the handler removed.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)

@@ -45,7 +45,7 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 type judgement uint8
 
 const (
-	proven  judgement = iota // the handler's answer is final: store it
+	proven  judgement = iota // the handler's answer is final and is stored
 	refuted                  // the run certainly had no effect: the request may run again
 	unknown
 )

@@ -123,10 +123,9 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// The outcome of a first run is unknown (502), and the policy allows a second run. The
-// handler of the second run sees the decision Reclaimed. The second run answers 429, so
-// it had no effect itself, but the first run may have had one: the key stays in doubt. A
-// third run answers 201, which settles the outcome.
+// The outcome of a first run is unknown (502), and the policy allows a second run, which
+// is Reclaimed. The second run answers 429: it had no effect, but the first run may have
+// had one, so the key stays in doubt. A third run answers 201, which settles the outcome.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {

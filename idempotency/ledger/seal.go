@@ -21,8 +21,8 @@ type Leaf struct {
 // leafSize is the encoded size of a leaf in bytes.
 const leafSize = 16 + sha256.Size
 
-// Seal covers the entries of one epoch (see the field Epoch), from the end of the
-// previous seal up to, but excluding, End.
+// Seal covers the entries of one epoch (see the field Epoch) from the end of the previous
+// seal to End, which is excluded.
 type Seal struct {
 	// N counts from 1 without gaps.
 	N int64
@@ -37,9 +37,8 @@ type Seal struct {
 	// entries.
 	Fence int64
 
-	// End is the upper bound of the seal's range of places, in the seal's epoch: the seal
-	// covers only entries with smaller places. Stores add no further entries with a place
-	// below End.
+	// End bounds the places of the seal's entries, in the seal's epoch: all of them are
+	// smaller than End. Stores add no further entries with a place below End.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.

@@ -94,7 +94,8 @@ func TestCluster(t *testing.T) {
 		var batch []idempotency.Claim
 		for j := range idempotency.MaxBatch {
 			c := claimOf(fmt.Sprintf("%d-%d", i, j))
-			// Braces in a Redis key choose its cluster slot. The store must escape these.
+			// Braces in a Redis key choose its cluster slot, so the store must escape the
+			// braces of an operation.
 			c.Key.Operation = "a{b}c%"
 			batch = append(batch, c)
 		}

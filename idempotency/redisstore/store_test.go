@@ -42,9 +42,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// If the server does not answer, a call returns as soon as its context ends, and the
-// error says that the change may have been made. A repeated call finds the change. Close
-// waits for running calls.
+// If the server does not answer, a call returns when its context ends. The error says
+// that the change may have been made, and a repeated call finds the change. Close waits
+// for running calls.
 func TestSilentServer(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()

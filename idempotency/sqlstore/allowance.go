@@ -31,7 +31,7 @@ type allowance struct {
 }
 
 const (
-	allowanceDivisor = 16  // an allowance is a sixteenth of the operations that may still begin
+	allowanceDivisor = 16  // an allowance is a sixteenth of the operations that the quota still permits
 	minAllowance     = 32  // smallest allowance that is valid for a whole second
 	slowCount        = 500 // from this number of unfinished operations on, counting is slow
 

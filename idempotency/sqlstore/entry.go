@@ -45,9 +45,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfEnding completes the ledger entry e of the ending t: it sets the event and the
-// note. If t extends a lease, entryOfEnding returns the zero Entry, because the ledger
-// does not record extensions.
+// entryOfEnding completes the ledger entry e with the event and the note of the ending t.
+// If t extends a lease, entryOfEnding returns the zero Entry: the ledger does not record
+// extensions.
 func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}

@@ -113,8 +113,8 @@ func (s *Store) await(ctx context.Context, it *item) error {
 }
 
 // timedOut returns the error of ctx, which has ended. If the last write failed, timedOut
-// adds the write's error, such as "database is locked": the failed write explains the
-// delay. The caller holds s.mu.
+// adds the write's error, such as "database is locked", to explain the delay. The caller
+// holds s.mu.
 func (s *Store) timedOut(ctx context.Context) error {
 	if s.lastErr == nil {
 		return ctx.Err()
@@ -283,8 +283,8 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 
 func isUndecided(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads the records of the claimed keys. It skips keys that a recent Lookup did
-// not find, because these keys are probably new.
+// readFirst reads the records of the claimed keys, except keys that a recent Lookup did
+// not find: these are probably new.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*keyState, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*keyState{}

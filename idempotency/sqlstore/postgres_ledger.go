@@ -13,10 +13,10 @@ import (
 
 // postgresAppend inserts entries into the ledger. The table adds the number of the
 // current transaction and a sequence number. Column horizon of table idempotency_sealer
-// is a transaction number: the entries of all earlier transactions are sealed, and no
-// more may be added. If the current transaction has a number below horizon (for example
-// after the database was restored to another server), the statement inserts nothing, and
-// append() returns an error.
+// is a transaction number: the entries of all earlier transactions are sealed. If the
+// current transaction has a number below horizon (for example after the database was
+// restored to another server), the statement inserts nothing, and append() returns an
+// error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],

@@ -155,11 +155,11 @@ CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN
 // The ledger is ordered by the server's transaction numbers, which start again after a
 // restore to another server. Table idempotency_sealer therefore has the server's
 // identifier, and an epoch that grows with each change of server. Column horizon is a
-// transaction number: this epoch's transactions with smaller numbers have ended.
+// transaction number: all transactions of this epoch with smaller numbers have ended.
 //
-// The function idempotency_clock gives all statements one clock, replaceable by a test.
-// The sequence idempotency_fence has no cache: cached blocks of numbers per session could
-// give smaller numbers later.
+// The function idempotency_clock gives all statements one clock, which a test can
+// replace. The sequence idempotency_fence has no cache: a session with a cached block of
+// numbers would give smaller numbers later.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -34,7 +34,7 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals
 WHEN OLD.n >= (SELECT value FROM idempotency_meta WHERE name = 'trimmed')
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// idempotency_begin_epoch runs with rights of the migrating role, because application
+// idempotency_begin_epoch runs with the rights of the role that migrates: application
 // roles may only append to the ledger.
 const postgresSecond = `ALTER SEQUENCE idempotency_fence RENAME TO idempotency_draws;
 

@@ -1,8 +1,7 @@
 package sqlstore
 
-// The third schema step adds an index of the unfinished operations by scope, for
-// Config.Quota. Programs of version 2 can still write, because the database maintains the
-// index.
+// The third schema step indexes the unfinished operations by scope, for Config.Quota. The
+// database maintains the index, so programs of version 2 can still write.
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 

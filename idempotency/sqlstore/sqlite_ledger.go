@@ -57,8 +57,8 @@ func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit)
 }
 
-// unsealed returns up to limit rows without a seal. Another program added these rows,
-// because this store seals its entries when it writes them.
+// unsealed returns up to limit rows without a seal, which another program added: this
+// store seals its entries when it writes them.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(ctx, q, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit)
 }
