@@ -99,8 +99,9 @@ func firstDifference(text string, canonical []byte) Finding {
 // checkCharacters reports characters refused by SQS. It ignores invalid UTF-8, because rule
 // SF030 (invalid JSON) reports it.
 func checkCharacters(b body) []Finding {
-	// Canonical JSON has no unescaped control character. All other characters that SQS
-	// refuses begin with the byte 0xEF in UTF-8.
+	// Canonical JSON has no unescaped control character. Every other character that SQS
+	// refuses begins with the byte 0xEF in UTF-8, so a text without 0xEF has no refused
+	// character.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}
@@ -123,8 +124,8 @@ func firstRefused(text string) (int, rune) {
 	return -1, 0
 }
 
-// The following functions read a text without checking its grammar: their callers pass only
-// JSON. No function is recursive, so values may be nested to any depth.
+// The following functions do not check the grammar: their callers pass only valid JSON.
+// No function is recursive, so values may be nested to any depth.
 
 // members returns the members of the object in text, and false for another value.
 func members(text string) ([]member, bool) {

@@ -138,7 +138,7 @@ func TestFindingsDoNotEchoAtLength(t *testing.T) {
 	m := lint.Message{
 		Body:            strings.Repeat("body\n", 1<<16),
 		GroupID:         strings.Repeat("\x00", 1<<16),
-		DeduplicationID: strings.Repeat("\x80", 1<<16), // invalid UTF-8: no cut can come between two characters
+		DeduplicationID: strings.Repeat("\x80", 1<<16), // invalid UTF-8: the text has no boundary between two characters at which to cut
 		Attributes: map[string]lint.Attribute{
 			strings.Repeat("\xffname", 1<<16) + "_uuid": {DataType: strings.Repeat("type", 1<<16), StringValue: strings.Repeat("value", 1<<16)},
 		},

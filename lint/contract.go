@@ -22,9 +22,9 @@ func (c Contract) organization() string {
 	return c.Organization
 }
 
-// CheckOrganization checks whether c.Organization can be the first label of an
-// event_source. It returns nil if so, and findings of rule SF043 (event-source) if not. An
-// empty Organization stands for [KFM].
+// CheckOrganization returns nil if c.Organization can be the first label of an
+// event_source, else findings of rule SF043 (event-source). An empty Organization stands
+// for [KFM].
 func (c Contract) CheckOrganization() []Finding {
 	if fault := labelFault(c.organization()); fault != "" {
 		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.organization())+fault)}

@@ -18,8 +18,8 @@ type envelopeMember struct {
 	check func(c Contract, m member, text string) []Finding
 }
 
-// envelope lists the members of the contract and the rule on each, in canonical order.
-// Findings list the members in the same order.
+// envelope lists the members of the contract in canonical order, each with its rule.
+// Findings have the same order.
 var envelope = []envelopeMember{
 	{"dedupe_key", stringMember(invalidDedupeKey, dedupeKeyFault)},
 	{"event_id", stringMember(invalidEventID, eventIDFault)},
@@ -52,9 +52,9 @@ func (c Contract) checkEnvelope(b body) []Finding {
 	return fs
 }
 
-// checkOldEnvelope reports a body in the old envelope: a body without dedupe_key and
-// with at least two top-level members that only the old contract has. A single old
-// member, such as a version, may be a mistake in a new envelope.
+// checkOldEnvelope reports a body in the old envelope: without dedupe_key, and with at
+// least two top-level members that only the old contract has. One such member alone may
+// be a mistake in a new envelope.
 func checkOldEnvelope(ms []member) []Finding {
 	if index(ms, "dedupe_key") >= 0 {
 		return nil
@@ -138,7 +138,7 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember returns a check for a member: its value must be a string for which fault
+// stringMember returns a check for a member. The check requires a string for which fault
 // returns "".
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
@@ -168,10 +168,9 @@ func checkPayload(_ Contract, m member, text string) []Finding {
 		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
 }
 
-// CheckDedupeKey checks a dedupe key before it is put into an envelope. It returns nil if
-// key is fit for dedupe_key, otherwise findings of rule SF045 (dedupe-key). For invalid
-// UTF-8 it also returns SF045, while [Check] reports invalid UTF-8 in a body as SF030
-// (invalid-json).
+// CheckDedupeKey checks a dedupe key before the key is put into an envelope. It returns
+// nil for a valid key, otherwise findings of rule SF045 (dedupe-key). Invalid UTF-8 is
+// also SF045 here; [Check] reports invalid UTF-8 in a body as SF030 (invalid-json).
 func CheckDedupeKey(key string) []Finding {
 	if fault := dedupeKeyFault(key); fault != "" {
 		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}

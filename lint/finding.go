@@ -21,13 +21,13 @@ type Finding struct {
 
 	// Field is the part of the message, under its name in the SQS API: "MessageBody",
 	// "MessageGroupId", "MessageDeduplicationId", "DelaySeconds", "MessageAttributes" or,
-	// with the name in Go quotes, `MessageAttributes["unique_key"]`. Findings of
-	// [Contract.CheckSource] and [CheckDedupeKey] are about a value without a message;
-	// there Field is the name of the envelope's member.
+	// with the name in Go quotes, `MessageAttributes["unique_key"]`. In findings of
+	// [Contract.CheckSource] and [CheckDedupeKey], which check a value without a message,
+	// Field is the name of the envelope's member.
 	Field string `json:"field"`
 
-	// Pointer is the RFC 6901 pointer of the value within the body, of any length.
-	// Pointer is empty for the whole body and for every other field.
+	// Pointer is the RFC 6901 pointer to the value in the body, of any length. It is
+	// empty if the finding is about the whole body or another field of the message.
 	Pointer string `json:"pointer,omitempty"`
 
 	// Offset is a byte offset in the body, or -1.

@@ -13,17 +13,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// Benign reports whether an attribute of this name never bears identity. Such an attribute
-// has the trace context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*),
-// describes the format (Content-Type, *Version, *SchemaId), or names the replay that sent
-// the message (sqsfifo-replay-run). Case does not count. Two messages that differ only in
-// such attributes are the same event: a retry may have other values.
+// Benign reports whether an attribute of this name never identifies an event. Such an
+// attribute has the trace context (traceparent, tracestate, baggage, b3, AWSTraceHeader,
+// X-Amzn-*), describes the format (Content-Type, *Version, *SchemaId), or names the
+// replay that sent the message (sqsfifo-replay-run). Case does not count. Two messages
+// that differ only in such attributes are the same event: a retry may change them.
 func Benign(name string) bool { return attrname.Benign(name) }
 
 // checkIdentity reports each attribute with the name of an ID, such as event_id, whose
 // value is missing in the body. It reads the body once.
 func checkIdentity(m Message, b body) []Finding {
-	var carriers map[string][]string // for each attribute: the possible texts of its value
+	var carriers map[string][]string // for each attribute, the possible texts of its value
 	var carried map[string]bool      // for each of these texts: whether the body contains it
 	for name, a := range m.Attributes {
 		if Benign(name) || !attrname.Event(name) {
@@ -74,8 +74,8 @@ func lostIdentity(m Message, name, value string) Finding {
 }
 
 // bodyHash returns the deduplication ID that SQS computes from a body with content-based
-// deduplication (F-011). SQS compares this ID also with explicit IDs: a message with the
-// hash as its explicit ID is a duplicate (F-014).
+// deduplication. SQS also compares this ID with explicit IDs: a message with the hash as
+// its explicit ID is a duplicate.
 func bodyHash(text string) string {
 	sum := sha256.Sum256(textview.Bytes(text))
 	return hex.EncodeToString(sum[:])
@@ -95,7 +95,7 @@ func (a Attribute) spellings() []string {
 }
 
 // identities calls yield for every value of the body that can distinguish two events:
-// each leaf and each component of dedupe_key.
+// each value that is no object or array, and each component of dedupe_key.
 func (b body) identities(yield func(value string)) {
 	if !b.wellFormed {
 		return

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Severity is the severity of a finding. The zero value is [Error]. If code forgets to
-// set the severity, the message is therefore refused and the finding is not overlooked.
+// Severity is the severity of a finding. The zero value is [Error]: if code forgets to
+// set the severity, the message is refused, and the finding is seen.
 type Severity uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 	// Warning: the message can be sent, but a person should read the code.
 	Warning
 
-	// Info: the queue loses no event today. The finding describes the loss that a change of
-	// the queue or of the consumer would cause.
+	// Info: the queue loses no event today. The finding describes what a change of the
+	// queue or of the consumer would lose.
 	Info
 )
 
@@ -55,8 +55,8 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return fmt.Errorf("lint: %q is not a severity: use error, warning or info", text)
 }
 
-// Rule is one row of the rule table. The passes (the checks on messages, on streams and
-// on source) share the table: an ID means the same rule everywhere.
+// Rule is one row of the rule table. The checks of messages, of streams and of source
+// share the table, so an ID means the same rule everywhere.
 type Rule struct {
 	// ID is "SF" and three digits. An ID is never reused for another rule, so
 	// suppressions and dashboards may contain it.
@@ -65,8 +65,8 @@ type Rule struct {
 	// Name is a few words in kebab case. A Name never changes.
 	Name string
 
-	// Severity is the severity of the rule's findings, except for the cases in Wording;
-	// [Finding.Severity] decides.
+	// Severity is the usual severity of the rule's findings. Wording names the
+	// exceptions; a finding has its severity in [Finding.Severity].
 	Severity Severity
 
 	// Title is the rule in one line, without a full stop.

@@ -48,9 +48,9 @@ func NewStream() *Stream {
 	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
-// Check returns the findings of the function [Check], and the findings SF060 to SF064 about
-// the message and an earlier message. Findings SF060 to SF064 name the time and the number
-// of the earlier message, counted from 1. The first parameter is the time of the send, no
+// Check returns the findings of the function [Check], and the findings SF060 to SF064,
+// which compare m with earlier messages and name the earlier message by its time and its
+// number, counted from 1. The parameter at is the time of the send; it must not be
 // earlier than in the previous call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
@@ -103,9 +103,9 @@ func (s *Stream) Unseen() int {
 	return s.unseen
 }
 
-// earlier returns the message that w remembers under an ID (a deduplication ID, dedupe key
-// or event ID), and the time of its send. If w remembers none, earlier adds the new message
-// to w.
+// earlier looks up id (a deduplication ID, dedupe key or event ID) in the window w. It
+// returns the earlier message with this ID and the time of its send. If w has no such
+// message, earlier stores the new message, is, in w.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {
@@ -161,8 +161,9 @@ func fingerprintOf(s string) (f fingerprint) {
 	return fingerprint(sum[:])
 }
 
-// fingerprintOfAttributes hashes the attributes that may distinguish two events. It writes
-// the length before each text, so different attributes never give the same bytes to hash.
+// fingerprintOfAttributes hashes the attributes that may distinguish two events. It
+// hashes the length before each text, so that different attributes are always different
+// bytes.
 func fingerprintOfAttributes(attributes map[string]Attribute) fingerprint {
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Benign reports whether an attribute of this name never bears identity. Such
-// attributes are trace context, content types, versions, schema IDs, and the ID of a
-// run of the replay command (sqsfifo-replay-run). Case does not matter.
+// Benign reports whether an attribute of this name never identifies an event. Such
+// attributes are trace context, content types, versions, schema IDs, and the ID of a run
+// of the replay command (sqsfifo-replay-run). Case does not matter.
 func Benign(name string) bool {
 	name = lower(name)
 	switch name {
@@ -65,9 +65,9 @@ func ends(name string, stems []string) bool {
 	return false
 }
 
-// lower returns name with the ASCII letters A to Z in lower case. It leaves all other
-// letters unchanged, because the Unicode rules for lower case differ between programming
-// languages: producers in other languages can easily implement the same rule.
+// lower returns name with the ASCII letters A to Z in lower case. Other letters stay,
+// because the Unicode rules for case differ between programming languages, and producers
+// in other languages must get the same result.
 func lower(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

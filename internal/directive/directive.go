@@ -103,9 +103,9 @@ func staticcheck(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// silencesAll reads the rest of a comment after the prefix //nolint: names of linters, or
-// nothing for all linters. It reports whether the comment silences sqsfifo. All rules of
-// sqsfifo are silenced then.
+// silencesAll reports whether a //nolint comment silences all rules of sqsfifo. The
+// parameter rest is the text after //nolint: names of linters, or nothing for all
+// linters.
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {

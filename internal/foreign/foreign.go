@@ -1,8 +1,8 @@
-// Package foreign hides the texts of errors and panics. The errors and panics come from
-// code outside of this module: a client, a wrapper of a client, a store. Such a text may
-// quote a part of an event in any form, so a search of the text could miss the quote. A
-// hidden error's text has only constants, type names, numbers, addresses and host names
-// of AWS. The package imports nothing of this module.
+// Package foreign hides the texts of errors and panics from code outside of this module:
+// a client, a wrapper of a client, a store. Such a text may quote a part of an event in
+// any form, and a search of the text could miss the quote. A hidden error's text has only
+// constants, type names, numbers, addresses and host names of AWS. The package imports
+// nothing of this module.
 package foreign
 
 import (

@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// ConsumerConfig configures a Consumer. In place of a nil provider or propagator, the
-// Consumer uses OpenTelemetry's global one.
+// ConsumerConfig configures a Consumer. For a nil provider or propagator, the Consumer
+// uses OpenTelemetry's global one.
 type ConsumerConfig struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -151,7 +151,7 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 
 // StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
 // creation, and adds the message's baggage to the context. At the end of the attempt, the
-// caller calls the function done with the error type, empty on success.
+// caller calls done with the error type, or with "" after a success.
 func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
 	began := time.Now()
 	span := trace.Span(noop.Span{})

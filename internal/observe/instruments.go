@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// instruments contains a producer's synchronous metrics. Before callers compute values
-// for an instrument, they check that it is enabled.
+// instruments contains a producer's synchronous metrics. Callers compute the values for
+// an instrument only if the instrument is enabled.
 //
 // Keys and IDs must never be metric attributes, because their number is unbounded.
 type instruments struct {
@@ -90,8 +90,7 @@ func (i *instruments) buildOptions(queueURL string, rules []string) {
 }
 
 // zeros returns the metric series that must exist with the value 0 before their first
-// event. If a series appeared only with its first event, alerting rules would miss this
-// increase.
+// event. Without the 0, alerting rules would miss the increase from 0 to 1.
 func (i *instruments) zeros() []series {
 	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}
 	if i.storeHits != nil {
@@ -169,7 +168,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 // durationBounds are histogram bounds from the semantic conventions, in seconds.
 var durationBounds = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
-// eventBounds are the histogram bounds for the duration of an event, in seconds. They
-// reach beyond the end of all retries (275 s). They include 10 s, the limit of the
-// service level objective.
+// eventBounds are the histogram bounds for the duration of an event, in seconds. The
+// largest is above the duration of all retries (275 s). The bound 10 s is the limit of
+// the service level objective.
 var eventBounds = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300}

@@ -1,12 +1,12 @@
 // Package observe provides the instruments and spans of producers and consumers: all
 // telemetry sent through OpenTelemetry. Methods may be called from any goroutine. The
-// package does not know events, errors or rules: callers pass plain values and decide their
-// meaning. Telemetry never contains a payload.
+// package does not know events, errors or rules: callers pass plain values and decide
+// their meaning. Telemetry never contains a payload.
 //
-// OpenTelemetry's SDK holds a lock while it calls a Snapshot function of a Config. New,
-// NewConsumer and Close need the same lock. If a caller of these functions held a lock that
-// the Snapshot function takes too, both goroutines would wait for each other. Do not call
-// New, NewConsumer or Close while holding such a lock.
+// Do not call New, NewConsumer or Close while you hold a lock that a Config's Snapshot
+// function takes: OpenTelemetry's SDK holds a lock of its own while it calls Snapshot,
+// and New, NewConsumer and Close wait for this lock, so both goroutines would wait
+// forever.
 package observe
 
 import (
@@ -52,8 +52,8 @@ const (
 // otherError is the error.type of an error without a known code.
 const otherError = "_OTHER"
 
-// Config configures an Observer. In place of a nil provider or propagator, the Observer
-// uses OpenTelemetry's global one.
+// Config configures an Observer. For a nil provider or propagator, the Observer uses
+// OpenTelemetry's global one.
 type Config struct {
 	Meter      metric.MeterProvider
 	Tracer     trace.TracerProvider
@@ -69,11 +69,12 @@ type Config struct {
 	// NoEventSpans disables the spans of events. Requests still have spans.
 	NoEventSpans bool
 
-	// Snapshot is called by metric readers on their own goroutines, and once more by Close.
-	// During a call from a metric reader, OpenTelemetry's SDK and this package hold locks,
-	// and New and Close take these locks too. A caller that holds a lock used in Snapshot
-	// would therefore deadlock if it called New or Close. If Snapshot is nil, its
-	// instruments are not created.
+	// Metric readers call Snapshot on their own goroutines; Close calls it once more. If
+	// Snapshot is nil, its instruments are not created.
+	//
+	// Snapshot must not take a lock that a caller of New or Close holds: OpenTelemetry's
+	// SDK and this package hold locks during the readers' calls, and New and Close wait
+	// for these locks, so both goroutines would wait forever.
 	Snapshot func() Snapshot
 
 	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
@@ -141,9 +142,8 @@ func New(c Config) (*Observer, error) {
 	return o, nil
 }
 
-// queueAttributes returns the attributes that all metrics have. The SDK's cost of a
-// measurement grows with the number of attributes, so only the metrics of requests
-// include the server.
+// queueAttributes returns the attributes of all metrics. Only the metrics of requests
+// also have the server, because more attributes make a measurement more expensive.
 func queueAttributes(queueURL string) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }
@@ -178,7 +178,7 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 // running call. All other methods continue to work. Close may be called several times.
 func (o *Observer) Close() { o.unregister() }
 
-// StartEvent starts an event's PRODUCER span. EndEvent ends the span. Without event spans
+// StartEvent starts an event's PRODUCER span, which EndEvent ends. With NoEventSpans set,
 // StartEvent returns ctx and a no-op span.
 func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span) {
 	if o.noEventSpans || o.isSilent() {
@@ -248,8 +248,8 @@ type Call struct {
 }
 
 // StartCall starts the CLIENT span of a request with n messages, n at least 1, linked to
-// the spans of their events. The function origin returns the span context and the ID of
-// event i. EndCall ends the request's span.
+// the spans of their events. origin(i) returns the span context and the ID of the event
+// in message i. EndCall ends the request's span.
 func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (trace.SpanContext, string)) (context.Context, Call) {
 	c := Call{noop.Span{}, time.Now()}
 	if o.isSilent() {
@@ -269,9 +269,9 @@ func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (tra
 	return ctx, c
 }
 
-// EndCall counts a request and its messages, and ends its span. The slice answers
-// contains an answer for each message, even if err is set. The error err is the error of
-// the whole request. An empty requestID is omitted from the span.
+// EndCall counts a request and its messages, and ends the request's span. answers has one
+// answer for each message, even if err is set. err is the error of the whole request. An
+// empty requestID is omitted from the span.
 func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answers []attempt.Answer, err error) {
 	o.countCall(ctx, time.Since(c.began), answers, err)
 	if c.span.IsRecording() {
@@ -320,7 +320,7 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 			return nil, 0
 		}
 		if o.validAttribute != nil && !o.validAttribute(name, value) {
-			delete(carrier, name) // SQS would refuse the event
+			delete(carrier, name) // SQS would refuse the message with this attribute
 			continue
 		}
 		size += len(name) + len(stringType) + len(value)

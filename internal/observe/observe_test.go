@@ -67,8 +67,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-// with returns the attributes that every span of an operation has, and also the
-// attributes given by the parameter more.
+// with returns the attributes that every span of an operation has, and the attributes in
+// more.
 func with(operation string, more map[string]any) map[string]any {
 	out := map[string]any{
 		"messaging.system":           "aws_sqs",
@@ -279,8 +279,8 @@ func TestGlobalProviders(t *testing.T) {
 
 	before := len(global().spans.Ended())
 	t.Cleanup(func() { otel.SetTracerProvider(unset) })
-	// With go test -count=2, global() sets the providers only in the first run. In the
-	// second run, this call sets one.
+	// global() sets the providers only in the first run. With go test -count=2, the
+	// second run sets a provider here.
 	if otel.GetTracerProvider() == unset {
 		otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	}

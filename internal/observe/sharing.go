@@ -11,8 +11,8 @@ import (
 )
 
 // sharing combines the snapshots of all producers, or of all consumers, of one queue and
-// one meter provider. If two producers observed the same gauge, one value would overwrite
-// the other. A single callback therefore observes the combined snapshot.
+// one meter provider. One callback observes the combined snapshot. With separate
+// callbacks, the values of one producer would overwrite those of another.
 type sharing[S any] struct {
 	merge func(S, S) S
 
@@ -26,8 +26,8 @@ type groupKey struct {
 }
 
 // group has the producers, or the consumers, with the same queue and meter provider.
-// registering guards unregister and is held during SDK calls. mu guards members and is
-// held during snapshot calls.
+// registering guards the field unregister; it is held during calls of OpenTelemetry's
+// SDK. mu guards the field members; it is held during calls of snapshot functions.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
@@ -38,9 +38,8 @@ type group[S any] struct {
 	members []*member[S]
 }
 
-// member is a producer or consumer. The function snapshot returns the member's current
-// amounts and its totals since its start. The function count adds the increases of these
-// totals to OpenTelemetry's counters.
+// member is a producer or consumer. snapshot returns its current amounts and its totals
+// since its start. count adds the increases of these totals to OpenTelemetry's counters.
 type member[S any] struct {
 	snapshot func() S
 	count    func(S)

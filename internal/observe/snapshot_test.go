@@ -79,8 +79,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Every counter of a new producer exists with the value 0, so that alerting rules see its
-// first increase.
+// Every counter of a new producer exists with the value 0, so that alerting rules see the
+// increase from 0 to 1.
 func TestCountersBeginAtZero(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Snapshot, c.StoreSnapshot = func() observe.Snapshot { return observe.Snapshot{} }, func() observe.StoreSnapshot { return observe.StoreSnapshot{} }

@@ -49,7 +49,7 @@ type Source struct {
 
 	// The two frequent outcomes are counted here, because an atomic addition costs less
 	// than a call of OpenTelemetry's SDK. At each metric reading, countSources adds the
-	// increases since the last reading to the SDK's counters.
+	// new counts to the SDK's counters.
 	stored, duplicates atomic.Int64
 
 	attributes []attribute.KeyValue // attributes of the queue, and of the source if the source has a name
@@ -62,9 +62,9 @@ type Source struct {
 // attribute sqs_fifo.event.source, for each queue.
 const mostSources = 20
 
-// Source returns the metrics of the producers with the event_source name, or of the whole
-// queue if name is empty. After 20 different names, Source returns one shared Source, with
-// the name _OTHER, for every further name.
+// Source returns the metrics of all producers with this event_source, or of the whole
+// queue if name is empty. After 20 different names, all further names share one Source
+// with the name _OTHER.
 func (o *Observer) Source(name string) *Source {
 	o.mu.Lock()
 	defer o.mu.Unlock()

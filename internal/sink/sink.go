@@ -31,7 +31,7 @@ type Queue[R any] struct {
 	later   []R  // newer waiting records; swapped with reading when reading is empty
 	writing bool // a goroutine is running the method write
 	added   int64
-	ended   int64 // number of added records that the sink has handled: written, or lost by a failure
+	ended   int64 // number of added records that were written or lost by a failure
 	flushes []*flush
 	losses  int64
 	first   error

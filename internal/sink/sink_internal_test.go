@@ -57,7 +57,7 @@ func TestFlushPrefersSuccess(t *testing.T) {
 
 	q.mu.Lock()
 	cancel()
-	time.Sleep(20 * time.Millisecond) // meanwhile, Flush sees the end of ctx and waits for mu
+	time.Sleep(20 * time.Millisecond) // meanwhile, the context of Flush ends, and Flush waits for mu
 	q.ended++
 	q.mu.Unlock()
 	require.NoError(t, <-result)

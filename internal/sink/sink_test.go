@@ -267,8 +267,7 @@ func TestTheGoroutineEnds(t *testing.T) {
 	})
 }
 
-// The queue holds no lock while it calls the function lost. So lost may call methods of the
-// queue.
+// The queue holds no lock while it calls lost, so lost may call methods of the queue.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *sink.Queue[int]

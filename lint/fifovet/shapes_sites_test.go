@@ -26,8 +26,8 @@ func function(decl, body string) string {
 	return decl + "func site$(ctx context.Context, e *order, m types.Message, tokens tokenSource, keys keyOf) error {\n" + body + "\n}\n"
 }
 
-// carry returns a carrier's code with the expression of the source s for each "@". For
-// example, the carrier "id := @" assigns the source to a variable.
+// carry returns a carrier's code, with the expression of the source s in place of each
+// "@". For example, the carrier "id := @" assigns s to a variable.
 func carry(c carrier, s source) (decl, pre, expr string) {
 	put := func(text string) string { return strings.ReplaceAll(text, "@", s.expr) }
 	decl = s.decl
@@ -47,8 +47,8 @@ func (s sender) attributeMap(name, expr string) string {
 
 const jsonOrder = `encode(e)`
 
-// shapesOf generates the code for TestShapes: functions that send a message. Most are in
-// pairs: the first breaks a rule (wrong), the second does not (right).
+// shapesOf generates the code for TestShapes: functions that send a message. Most come in
+// pairs: one that breaks a rule (wrong) and one that does not (right).
 func shapesOf() []shape {
 	var all []shape
 	add := func(rule string, wrong bool, src source, c carrier, s sender, q queue, w path, fields map[string]string, decl, pre string) {
@@ -81,8 +81,8 @@ func shapesOf() []shape {
 			if (i+j)%3 != 0 || s.name == "another package" && false {
 				continue
 			}
-			// A new group ID for each message breaks SF007 (wrong). The event's account
-			// does not (right).
+			// A new group ID for each message breaks SF007 (wrong). The account of the
+			// event as group ID does not (right).
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
 				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
@@ -110,8 +110,8 @@ func shapesOf() []shape {
 		}
 	}
 
-	// Without a deduplication ID, SQS hashes the body. The body breaks SF012 if it changes
-	// with each attempt (wrong). It does not if it comes from the event (right).
+	// Without a deduplication ID, SQS hashes the body. A body that changes with each
+	// attempt breaks SF012 (wrong); a body made only from the event does not (right).
 	for i, s := range senders {
 		for j, b := range bodies {
 			n++
@@ -143,8 +143,8 @@ func shapesOf() []shape {
 			decl, pre, expr := carry(c, src)
 			add("SF004", k == 0, src, c, s, certain(i), ways[i%len(ways)], map[string]string{"body": expr, "group": "e.Account"}, decl, pre)
 		}
-		// An event ID in an attribute breaks SF001 without the same ID in the body
-		// (wrong), but not with it (right).
+		// An event ID in an attribute breaks SF001 if the body lacks the ID (wrong), but
+		// not if the body has the ID (right).
 		for j, c := range carriers {
 			if (i+j)%2 != 0 {
 				continue
@@ -157,7 +157,6 @@ func shapesOf() []shape {
 					body = jsonOrder
 				}
 				fields := map[string]string{"body": body, "group": "e.Account", "attributes": s.attributeMap("event_id", expr)}
-				// The code of this sender cannot set attributes.
 				if s.name == "another package" {
 					continue
 				}
@@ -172,8 +171,8 @@ func shapesOf() []shape {
 		}{{`"order " + e.ID`, true}, {`fmt.Sprintf("orders für %s", e.ID)`, true}, {`strings.Join([]string{"order", e.ID}, ", ")`, true}, {`"order-" + e.ID`, false}, {`fmt.Sprintf("%s.%s", e.Account, e.ID)`, false}, {`e.Account + e.At.String()`, true}, {`e.Account + e.At.Format(time.RFC3339)`, false}} {
 			add("SF010", v.wrong, source{name: "fragment"}, carrier{name: "direct"}, s, queues[0], ways[i%len(ways)], map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": v.expr}, "", "")
 		}
-		// A retry that mints the deduplication ID again breaks SF006 (wrong). An event
-		// field as ID does not (right).
+		// A deduplication ID minted again for each retry breaks SF006 (wrong). An event
+		// field as the ID does not (right).
 		for j, r := range retryForms {
 			for k, expr := range []string{`uuid.NewString()`, `e.ID`} {
 				fields := map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr, "url": "ordersURL"}
@@ -340,7 +339,7 @@ func delayShapes() []shape {
 	)
 	var all []shape
 	forms := []struct {
-		name, pre, delay string // the delay is an expression of type int
+		name, pre, delay string // delay is an expression of type int
 		url              string
 		dedup, wrong     bool
 	}{

@@ -182,8 +182,8 @@ func within(pass *analysis.Pass, diagnostics []analysis.Diagnostic) map[int][]an
 	return found
 }
 
-// loading is a test interface for analysistest. It reports packages that do not compile
-// to t, and ignores unexpected diagnostics, because TestShapes counts them.
+// loading is the test that analysistest reports to. It passes packages that do not
+// compile to t, and ignores unexpected diagnostics, because TestShapes counts them.
 type loading struct{ t *testing.T }
 
 func (l loading) Errorf(format string, args ...any) {

@@ -89,8 +89,8 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	return []*analysis.Analyzer{counted(fifovet.Analyzer)}, nil
 }
 
-// counted returns the analyzer without the related places of its diagnostics, because
-// golangci-lint would report and count each place as a finding.
+// counted returns an analyzer like a without related places in its diagnostics, because
+// golangci-lint would report each place as a separate finding.
 func counted(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {

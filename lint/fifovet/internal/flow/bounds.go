@@ -7,7 +7,7 @@ const (
 	maxSteps      = 20000 // values that one trace visits
 	MaxCalls      = 4     // depth of nested calls that a trace enters
 	maxWrites     = 4096  // values that a search for the writes to one variable visits
-	maxWriteCalls = 4     // depth of nested calls that this search enters
+	maxWriteCalls = 4     // depth of nested calls that a search for writes enters
 	maxPath       = 8     // length of an AccessPath: a.b["c"] has three elements
 	maxResults    = 16    // entries of a NondetFact: random or clock-dependent parts of a function's results
 	MaxUnwraps    = 16    // conversions, pointers and calls between a value and the value looked for

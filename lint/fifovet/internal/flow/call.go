@@ -124,8 +124,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followReceiver continues a trace at a method call's receiver, such as a hash or a
-// buffer, and at the values written to the receiver.
+// followReceiver continues a trace at the receiver of a method call, such as a hash or a
+// buffer, and at the values written to this receiver.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {

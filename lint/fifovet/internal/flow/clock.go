@@ -92,7 +92,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 			t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
 			return
 		}
-	case token.SUB: // subtraction of the remainder: now - now%300
+	case token.SUB: // now - now%300, for example, is a rounded time
 		if rem, ok := v.Y.(*ssa.BinOp); ok && rem.Op == token.REM && rem.X == v.X {
 			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minRoundingSeconds {
 				t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
@@ -110,7 +110,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		// A sum of integers does not depend on the order of its terms, such as the random
+		// A sum of integers is the same for any order of its terms, such as the random
 		// order of a map.
 		l.settled = true
 	}

@@ -145,7 +145,7 @@ func (p *Program) derives(fn *ssa.Function) bool {
 }
 
 // callsOf returns the parameters of function type that fn calls in a loop until the call
-// succeeds. If the name of fn contains a word such as Retry, callsOf also returns the
+// succeeds. If the name of fn means a retry, as with Retry, callsOf also returns
 // parameters that fn calls only once.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}

@@ -92,8 +92,7 @@ func (l *loop) hasNewValue(t *Tracer) bool {
 }
 
 // advancesOnSuccess reports whether the loop continues with the next message only after a
-// successful send. For example, the code removes the first message of a buffer only after a
-// success.
+// successful send, for example by removing the first message of a buffer.
 func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	for v := range t.Visited {
 		if phi, ok := v.(*ssa.Phi); ok && l.blocks[phi.Block()] && slices.Contains(phi.Edges, ssa.Value(phi)) {
@@ -136,8 +135,8 @@ func (l *loop) indexChanges(v ssa.Value) bool {
 	return false
 }
 
-// Branches returns the next blocks after a failure and after a success of the send, if cond
-// tests the error of the send. Otherwise ok is false.
+// Branches returns the block that runs next if the send failed and the block that runs
+// next if it succeeded. Unless cond tests the error of the send, ok is false.
 func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
 	if failed, succeeded, ok := branchesOfTest(cond, send); ok {
 		return failed, succeeded, true
@@ -157,8 +156,9 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 }
 
 // branchesOfTest is like Branches, for a condition that passes the send's error to a
-// function, such as errors.Is(err, target). failed is the next block if errors.Is returns
-// true: the send has failed. other is the next block if it returns false.
+// function, such as errors.Is(err, target). The block failed runs next if the function
+// returns true, which means that the send failed. The block other runs next if it returns
+// false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -6,8 +6,9 @@ import "regexp"
 // these do not show its purpose, these expressions decide by the name. TestNames has
 // cases for each.
 var (
-	// idPackage matches the paths of packages that make identifiers, by any author. If the
-	// path ends in a major version, the caller removes the version first.
+	// idPackage matches the paths of packages that make identifiers, such as
+	// github.com/google/uuid. The path must not end in a major version: callers remove
+	// it.
 	idPackage    = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|nanoid|cuid2?|shortid|uniuri)$`)
 	majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
 

@@ -21,7 +21,7 @@ func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	if load, ok := v.(*ssa.UnOp); ok { // v is loaded from a variable: look for a sort of the same variable
+	if load, ok := v.(*ssa.UnOp); ok { // v is loaded from a variable: look for a sort of this variable
 		return sortedAt(load.X)
 	}
 	return anySorts(Referrers(v))

@@ -16,7 +16,7 @@ const (
 	FromSource                    // it comes from a clock, a random source or a generator of identifiers
 	FromOrder                     // it depends on the random order in which a range visits a map
 	FromPath                      // it comes from a parameter, variable or field, or from an unknown call
-	FromBucket                    // it is a rounded time, such as a date, and stays the same for a while
+	FromBucket                    // a rounded time, such as a date, which stays the same for a while
 	FromUnknown                   // the analysis cannot follow the value any further
 )
 
@@ -29,7 +29,7 @@ type Origin struct {
 	Pos   token.Pos
 	Under AccessPath // part of the traced value with this origin; empty for the whole value
 	Mixed bool       // the traced value is computed from the origin
-	Wraps bool       // only the second, minute or hour of a time is used: a value that comes again
+	Wraps bool       // only the second, minute or hour of a time is used, so the same value comes again later
 	Clock bool
 
 	Choice bool // a random number that only selects one of a fixed set of values
@@ -84,11 +84,11 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is the state of a trace while it visits a value. Path is the part of the visited
-// value that the trace follows. Under is the part of the traced value that gets this
-// part. For example, if the program sets order.Buyer to user.Name, a trace of order
-// visits user with the Path Name and the Under Buyer. Frame is the innermost call that
-// the trace has entered, or nil.
+// Place is the state of a trace at one value. Path is the part of this value that the
+// trace follows. Under is the matching part of the value at which the trace began. For
+// example, the program sets order.Buyer to user.Name: a trace of order visits user with
+// the Path Name and the Under Buyer. Frame is the innermost call that the trace has
+// entered, or nil.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

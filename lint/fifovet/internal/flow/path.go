@@ -7,9 +7,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// AccessPath names a part of a value, from the outside to the inside: names of fields,
-// and keys of maps in brackets. Pointers, slices and arrays add no element. An
-// AccessPath is never changed in place.
+// AccessPath names a part of a value, from the outside to the inside, by field names, and
+// by map keys in brackets. Pointers, slices and arrays add no element. Code never changes
+// an AccessPath in place.
 type AccessPath []string
 
 const (

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followGlobal continues a trace at a package-level variable's values. It ends the trace
-// if another package can set the variable or some values are unknown.
+// followGlobal continues a trace at the values that the package stores in a package-level
+// variable. The trace ends if another package can set the variable or some values are
+// unknown.
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
 	if v.Object() == nil || v.Object().Exported() || t.p.setElsewhere[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
@@ -55,9 +56,10 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// followWrites continues a trace at each value that the program writes to the memory at v:
-// a variable, or the target of a pointer, map or slice. If own is true, no other code can
-// write to this memory. A trace without any write then ends with the zero value.
+// followWrites continues a trace at each value that the program writes to the memory at
+// v: a variable, or the target of a pointer, map or slice. The parameter own means that
+// no other code can write to this memory. Without any write, the trace then ends with the
+// zero value.
 func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {

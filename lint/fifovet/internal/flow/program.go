@@ -161,9 +161,7 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// The variable's address is stored in a message as the queue's URL, for
-				// example. Code that gets the message does not change the variable through
-				// this pointer.
+				//				A message may hold the variable's address, for example as the queue's URL. Code that reads the message does not change the variable.
 				continue
 			}
 		case *ssa.UnOp:

@@ -77,8 +77,8 @@ func IsPointerHelper(obj *types.Func) bool {
 }
 
 // IsIdentity reports whether a function only returns its argument or receiver in another
-// form, such as a copy, pointer or text. A trace of a result's field then continues at
-// the argument's same field. The caller has checked IsPure.
+// form, such as a copy, pointer or text. A trace of a field of the result then continues
+// at the same field of the argument. Callers check IsPure first.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true
@@ -107,9 +107,9 @@ func IsReader(obj *types.Func) bool {
 	}
 }
 
-// isWriter reports whether a function or method writes its other arguments to its first
-// argument or receiver: the writers of the standard library and functions with the same
-// names.
+// isWriter reports whether a function writes its other arguments to its first argument,
+// or a method its arguments to its receiver: writers of the standard library, and
+// functions with the same names.
 func isWriter(obj *types.Func) bool {
 	name := obj.Name()
 	if obj.Signature().Recv() != nil {

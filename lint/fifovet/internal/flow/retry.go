@@ -27,7 +27,7 @@ func Retries(obj *types.Func) bool {
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for of, made := range p.closures {
-		// A method value such as c.send is a closure too: its function is a wrapper whose
+		// For a method value such as c.send, the closure's function is a wrapper. Its
 		// Object is the method.
 		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) {
 			continue
@@ -48,9 +48,9 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether the called function calls one of its arguments (number arg)
-// again until the call succeeds. If the body of the called function is unknown, its
-// CallsFact decides; without a fact, its name does.
+// callsAgain reports whether the called function calls its argument number arg again
+// until the call succeeds. If the body of the function is unknown, the analyzer's fact
+// about the function decides; without a fact, the function's name decides.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {

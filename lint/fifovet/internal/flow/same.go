@@ -11,7 +11,7 @@ import (
 // Two reads of a variable that may change between them are not the same value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
-	Varies bool // a compared value depends on input, such as a parameter
+	Varies bool // true if a compared value depends on input, such as a parameter
 }
 
 func (c *Comparison) Same(a, b ssa.Value) bool {

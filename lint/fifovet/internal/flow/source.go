@@ -121,8 +121,8 @@ func mintsID(obj *types.Func) bool {
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
 		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
-			// A function with a text or record as argument derives its identifier from
-			// this argument, like uuid.NewSHA1, and returns no fresh one.
+			// A function with a text or record as argument, like uuid.NewSHA1, derives
+			// the identifier from this argument.
 			return false
 		}
 	}

@@ -54,7 +54,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 // path whether a package belongs to the program.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
-		return nil // a method such as SendMessage: the interface stands for an AWS client
+		return nil // for a method such as SendMessage, the interface is the client of an AWS SDK
 	}
 	t := types.Unalias(c.Value.Type())
 	switch t := t.(type) {
@@ -63,8 +63,8 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			// The interface's package has exported a fact about this method. The fact
-			// already describes the implementation.
+			// The interface's package has already exported a fact about this method from
+			// its only implementation.
 			return nil
 		}
 	case *types.Interface:

@@ -15,8 +15,8 @@ type Tracer struct {
 	p *Program
 
 	// Inputs makes the tracer follow every possible influence: for example, the result of
-	// an unknown call then depends on all arguments. If Inputs is false, the tracer
-	// follows only known influences.
+	// an unknown call may depend on each argument. If Inputs is false, the tracer follows
+	// only known influences.
 	Inputs bool
 
 	// Until lists the calls that use the traced value; it is empty if they are unknown.
@@ -90,9 +90,8 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is a table element, selected by an index or a variable
-// key. A trace distinguishes the values of a map by constant keys, but not the elements
-// of a slice.
+// isPicked reports whether a value is an element of a table, selected by an index or a
+// variable key.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:
@@ -221,8 +220,9 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked continues a trace at the index of an element in a table of texts or
-// numbers, such as a letter of an alphabet. The element is as random as the index.
+// followPicked continues a trace from an element of a table of texts or numbers, such as
+// a letter of an alphabet, at the element's index. If the index is random, the element is
+// random.
 func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -292,8 +292,9 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive continues a trace at a value received from a channel: at the values sent
-// to a local channel. For other channels, the trace ends with the channel's name.
+// followReceive continues a trace at a value received from a channel. For a local
+// channel, the trace continues at the values sent to the channel. For any other channel,
+// the trace ends.
 func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

@@ -16,8 +16,8 @@ type Attribute struct {
 	Value *flow.Tracer
 	Fn    *ssa.Function // function that sets the attribute
 	Pos   token.Pos
-	// For an argument of a function that makes the message, Pos is the position of the
-	// call and Arg the argument's number, from 1. Otherwise Arg is 0.
+	// If the attribute is an argument of a function that makes the message, Pos is the
+	// position of the call, and Arg is the argument's number, from 1. Otherwise Arg is 0.
 	Arg int
 }
 
@@ -25,8 +25,8 @@ type Attribute struct {
 type AttributeSet struct {
 	Known []Attribute
 
-	// params has the maps with attributes from the function's callers. Each is a
-	// parameter or part of one, such as opts.Attributes.
+	// params has the maps of attributes that callers pass to the function. Each map is a
+	// parameter or a part of one, such as opts.Attributes.
 	params []flow.Origin
 }
 
@@ -100,9 +100,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds an attribute to *found for each assignment to a map entry. The
-// attribute's value is the assigned value, in the place given by at. If fields is not
-// empty, each field of the assigned struct with a name in fields is an attribute instead.
+// collectUpdates adds an attribute to *found for each assignment to an entry of the map
+// at. If fields is not empty, at is a struct, and its fields with these names are the
+// maps.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

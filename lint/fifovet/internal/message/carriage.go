@@ -91,7 +91,7 @@ type ownKind uint8
 
 const (
 	NoID     ownKind = iota
-	entityID         // the ID of another thing than the event, such as an account
+	entityID         // the ID of something other than the event, such as an account
 	EventID          // the ID of the event, different for each event
 )
 

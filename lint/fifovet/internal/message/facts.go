@@ -18,7 +18,7 @@ type SinkFact struct {
 // the parameters from 0; a method's receiver has index 0.
 type paramSink struct {
 	Index int
-	Path  flow.AccessPath // part of the argument in the message; empty for the whole argument
+	Path  flow.AccessPath // the part of the argument that goes into the message; empty for the whole argument
 	Role  Role
 	Field string // name of the field in the SQS API, or of the attribute
 

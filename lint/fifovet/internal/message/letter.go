@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is the body of one message with its attributes, for rules that compare the two.
-// It comes from a message (m), or from a call whose arguments become a message's body and
-// attributes (call).
+// Letter is a message body with the attributes of the same message, for rules that
+// compare body and attributes. It describes the message m, or the message that the
+// function called by call makes from its arguments.
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
@@ -74,10 +74,10 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a Letter (a body with its attributes) for the message m. It returns nil
-// for a batch, and for a message without a body or without attributes. It also returns nil
-// if no evidence shows a FIFO queue, unless the queue's name is a parameter: callers may
-// then pass the name of a FIFO queue.
+// letterOf returns a Letter (a body with its attributes) for the message m. It returns
+// nil for a batch, and for a message without a body or without attributes. It also
+// returns nil without evidence of a FIFO queue, unless callers pass the queue's name:
+// they may pass the name of a FIFO queue.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -159,8 +159,8 @@ func (p *Index) letterAt(c flow.Call) *Letter {
 }
 
 // raiseAttributes records the parameters of the function that become attributes of the
-// letter l. Because of this record, the rules also check the arguments that callers pass
-// for these parameters.
+// letter l. The rules then also check the arguments that callers pass for these
+// parameters.
 func (p *Index) raiseAttributes(l *Letter) {
 	sink := paramSink{
 		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.concernsCallers(l.unless)), Unless: l.unless,

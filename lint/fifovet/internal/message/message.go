@@ -30,10 +30,10 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields are the same message as seen in other functions of the package. If a
-	// call returned this message, bases are the messages that the called function made.
-	// If this function returns the message, Derived are the results of its calls. callees
-	// are the parameters of called functions that get this message.
+	// These fields link the Messages that describe one message in several functions.
+	// bases: the messages made by the called function that returned this one. Derived:
+	// the results of this function's calls, if it returns the message. callees: the
+	// parameters of called functions that get the message.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -74,7 +74,8 @@ func (m *Message) All(r Role) []Set {
 	return sets
 }
 
-// related calls yield for the message and for the same message in other functions.
+// related calls yield for m and for every Message that describes the same message in
+// another function.
 func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 	if seen[m] {
 		return
@@ -218,7 +219,8 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	// at() also collects an argument that is a message from a helper function.
+	// The function at also collects an argument that is a message made by a helper
+	// function.
 	for _, arg := range c.Args {
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
@@ -258,8 +260,8 @@ func isParameter(v ssa.Value) bool {
 	return ok
 }
 
-// spreadSends adds calls to message.sends: if a function sends one of its arguments, each
-// call of this function counts as a send of the argument.
+// spreadSends adds calls to the field sends of each message. If a function sends its
+// argument, each call of this function counts as a send of the argument.
 func (p *Index) spreadSends(messages []*Message) {
 	for range flow.MaxForwards {
 		for _, m := range messages {

@@ -93,8 +93,8 @@ func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueNam
 	return FifoName, text
 }
 
-// constantSuffix returns the constant end of a joined text if this end shows a FIFO queue,
-// else "".
+// constantSuffix returns the constant end of a joined text if this end shows a FIFO
+// queue, as ".fifo" does, and "" otherwise.
 func (p *Index) constantSuffix(v ssa.Value) string {
 	parts := p.Text(v)
 	if len(parts) < 2 {
@@ -173,8 +173,8 @@ func (p *Index) findEvidence(m *Message) evidence {
 }
 
 // evidenceFor returns the evidence that the queue of m is FIFO, if m sets a field of the
-// role r. For RoleDedup it returns SurelyFIFO in place of MaybeFIFO, because only FIFO
-// queues accept a deduplication ID.
+// role r. A deduplication ID (RoleDedup) raises MaybeFIFO to SurelyFIFO, because only
+// FIFO queues accept such an ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	if e := p.EvidenceOf(m); r != RoleDedup || e != MaybeFIFO {
 		return e
@@ -192,9 +192,9 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 	return given && !p.leavesOut(m, r, RoleNone)
 }
 
-// contentBased reports whether some path sends the message without a deduplication ID to a
-// FIFO queue, so that SQS compares it with other messages by its body. If the evidence is
-// only MaybeFIFO, the same path must set a message group.
+// contentBased reports whether some path sends the message to a FIFO queue without a
+// deduplication ID. SQS then uses the hash of the body as the ID. If the queue is only
+// perhaps FIFO (MaybeFIFO), the same path must set a message group.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -325,8 +325,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is a result of a call. Two results that may be nil
-// need not be nil together.
+// isResult reports whether a value is a result of a call. Of two results, one may be nil
+// and the other not.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// rootOf returns the value that identifies a message, for any pointer to the message.
-// rootOf follows local variables with a single assignment, and chained setters.
+// rootOf returns the same value for every pointer to one message: the value that made the
+// message. It follows local variables that are assigned once, and chained setters.
 func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	if depth > maxRoot {
 		return v
@@ -167,9 +167,9 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns the messages that v may be, as the result of a call within this package.
-// It returns false if the called function returns any other value, or one of its
-// parameters. Empty results, such as nil, do not count.
+// madeBy returns the messages that v may be, if v is the result of a call within this
+// package. It returns false if the called function may return one of its parameters or
+// any other value. Empty results, such as nil, do not count.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -198,16 +198,16 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 }
 
 // isOwn reports whether a call is a direct call of a function or method outside of AWS's
-// SDKs. Such a function may set fields of the message, even if its name is the name of an
-// AWS call, such as SendMessage.
+// SDKs. Such a function may set fields of the message, even if it has the name of an AWS
+// call, such as SendMessage.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
-// isLiteral reports whether the analysis knows the initial value of a slice element. It
-// does if the element belongs to a slice literal or a local array, or if the code stores an
-// empty value in the element.
+// isLiteral reports whether the analysis knows the initial value of a slice element: the
+// element belongs to a slice literal or a local array, or the code stores an empty value
+// in the element.
 func isLiteral(v ssa.Value) bool {
 	elem, ok := v.(*ssa.IndexAddr)
 	if !ok {

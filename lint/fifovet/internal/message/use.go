@@ -83,8 +83,8 @@ func (p *Index) Uses(messages []*Message) []*Use {
 	return queue
 }
 
-// groupless reports whether a message has no message group. For a batch, it reports whether
-// no entry has a group.
+// groupless reports whether a message has no message group. For a batch, every entry must
+// lack a group.
 func (p *Index) groupless(m *Message, messages []*Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -123,8 +123,8 @@ type given struct {
 	Path  flow.AccessPath
 }
 
-// dedupParameter returns the parameter that the message's function uses unchanged as the
-// deduplication ID.
+// dedupParameter returns the parameter that the function with the message uses unchanged
+// as the deduplication ID.
 func (p *Index) dedupParameter(m *Message) given {
 	sets := m.Sets[RoleDedup]
 	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
@@ -146,16 +146,16 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the function that makes the message sets no
-// deduplication ID, or gets the ID as a parameter. Its calls must then be checked for a
-// missing ID. For any other ID, such as a hash, the arguments do not show whether the ID
-// is empty.
+// concernsCallers reports whether the rules must check the calls of the function that
+// makes the message for a missing deduplication ID. This is so if the function sets no ID
+// or gets the ID as a parameter. For any other ID, such as a hash, the arguments do not
+// show whether the ID is empty.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
 
-// repeated reports whether a message is made or sent in a loop. A value from outside of the
-// loop is then the same in several messages.
+// repeated reports whether a message is made or sent in a loop. A value computed before
+// the loop is then the same in several messages.
 func (p *Index) repeated(m *Message) bool {
 	made, ok := m.Root.(ssa.Instruction)
 	if ok && made.Block() != nil && flow.Cycle(made.Block())[made.Block()] {
@@ -213,9 +213,9 @@ func isAlwaysEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns the evidence that the call c sends to a FIFO queue. If an argument is
-// the URL of a queue with a known name, the name decides. Otherwise evidenceAt returns
-// s.Evidence, which was found in the body of the called function.
+// evidenceAt returns the evidence that the call c sends to a FIFO queue. If c passes the
+// URL of a queue with a known name, this name decides. Otherwise evidenceAt returns
+// s.Evidence, found in the called function.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -298,7 +298,7 @@ func payloadOf(c flow.Call) (ssa.Value, bool) {
 }
 
 // Written reports whether the message contains the part of the value that comes from the
-// origin o. If the value is encoded as JSON later, the encoder may omit this part.
+// origin o. A later encoding as JSON may omit this part.
 func (u *Use) Written(o flow.Origin) bool {
 	if !u.encoded {
 		return true
@@ -330,10 +330,9 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether several messages contain the same value from one call of the clock
-// or random source o. For example, the call is before a loop, and each iteration of the
-// loop sends a message with the value. Or the call is outside of the function literal that
-// makes a message. A value that is made once in each process, such as a seed, is also
+// Shared reports whether several messages contain the same value from one call of the
+// clock or random source o. For example, a call before a loop gives each message sent in
+// the loop the same value. A value made once in each process, such as a seed, is also
 // shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()

@@ -27,14 +27,16 @@ type pathSearch struct {
 	came  map[*ssa.BasicBlock]*ssa.BasicBlock // the previous block of each block on the current path
 }
 
-// stage is a block on a path; made is true after the block that makes the message. In a
-// loop, a path may pass a block twice, before and after the message is made.
+// stage is a block on a path. made is true if the path has already passed the block that
+// makes the message. In a loop, a path may pass a block twice: before and after the
+// message is made.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool
 }
 
-// answer is the assumed result of a condition.
+// answer is a condition and the result, true or false, that a path assumes for the
+// condition.
 type answer struct {
 	cond  ssa.Value
 	truth bool
@@ -93,8 +95,8 @@ func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answ
 	w.on[at] = true
 	was, again := w.came[b]
 	if again {
-		// Each loop iteration computes the conditions in b again, so their earlier
-		// results are dropped.
+		// The conditions in b are computed again in each iteration of a loop: forget
+		// their earlier results.
 		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
 			instr, ok := a.cond.(ssa.Instruction)
 			return ok && instr.Block() == b
@@ -176,7 +178,7 @@ func sameCondition(a, b ssa.Value) (same, opposite bool) {
 	return false, c.Same(x.X, y.X) && c.Same(x.Y, y.Y)
 }
 
-// valueOf returns the value of a variable on the current path.
+// valueOf returns the value that v has on the current path.
 func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		phi, ok := v.(*ssa.Phi)

@@ -13,7 +13,6 @@ const (
 	// maxRelated is the largest number of related positions in one finding.
 	maxRelated = 10
 
-	// maxKept is the largest number of values that mayBeStored visits when it looks for a
-	// function that may store an ID.
+	// maxKept is the largest number of values that mayBeStored visits.
 	maxKept = 200
 )

@@ -9,10 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// causeOf returns the cause of a faulty value with the origin o, usually the value at the
-// origin, such as one call of time.Now. Findings with an equal cause are reported as one.
-// For a value from a function in another package of this program, the function is the
-// cause, the same for all its calls.
+// causeOf returns the cause of a faulty value with the origin o, usually one call of a
+// clock or random source. Findings with an equal cause are reported as one. If the value
+// comes from a function in another package of this program, the function is the cause,
+// the same for all its calls.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&

@@ -58,13 +58,13 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports the ignore comments without effect: a comment names a rule, but this
-// line and the next have no finding of the rule. Otherwise such comments would remain after
-// the code is corrected.
+// reportUnused reports the ignore comments without effect: those that name a rule without
+// a finding on the same line or the next.
 //
-// Some comments are skipped. If a rule is disabled, it is unknown whether it would have a
-// finding. SF020 (no compliance test) is checked only by the command sqsfifo vet. Comments
-// with the syntax of other tools, such as nolint:sqsfifo, may be meant for these tools.
+// Three kinds of comments are skipped: for a disabled rule, because the analyzer does not
+// know its findings; for SF020 (no compliance test), because only the command sqsfifo vet
+// checks it; and in the syntax of other tools, such as nolint:sqsfifo, which may be meant
+// for these tools.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

@@ -3,9 +3,8 @@ package rules
 import "regexp"
 
 var (
-	// placeName matches names of attributes about a place: the place of a process, such as
-	// a region or a host, or the address for a reply, such as reply_to. Package attrname
-	// has the names for events and attempts.
+	// placeName matches names of attributes about a place: where a process runs, such as
+	// a region or a host, or where a reply goes, such as reply_to.
 	placeName = regexp.MustCompile(`(?i)(^|[_.-])(region|host|hostname|node|zone|env|environment|stage|pod|cluster|instance|datacenter|user[_.-]?agent)$` +
 		`|^(reply|respond|answer)[_.-]?(to|queue|url|topic)$|^callback([_.-]?url)?$`)
 

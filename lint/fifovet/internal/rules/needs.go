@@ -87,9 +87,9 @@ func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	return nothing, reach
 }
 
-// isStandard reports whether a package belongs to the standard library. The analyzer skips
-// the standard library: it has no findings, and the analyzer knows its clocks and random
-// sources, such as time.Now, by name.
+// isStandard reports whether a package belongs to the standard library. The analyzer
+// skips these packages: it knows their clocks and random sources, such as time.Now, by
+// name.
 func isStandard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
@@ -122,10 +122,10 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether a package's functions need analysis although they call no
-// clock or random source: an exported function's name promises a new ID, such as NewID,
-// but the ID may come from the arguments; or an exported function may call a function
-// parameter again after an error.
+// nameMisleads reports whether a package needs analysis although it calls no clock or
+// random source. This is so if an exported function has a name such as NewID, which
+// promises a new ID that may come from the arguments, or may call a function parameter
+// again after an error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -188,8 +188,8 @@ func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	var bodies []body
 	for _, name := range pass.Pkg.Scope().Names() {
 		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
-			// The variable may contain a source, as in var now = time.Now, so it counts as
-			// one. The analysis of the SSA form decides later.
+			// The variable may hold a clock or random source, as in var now = time.Now.
+			// Count it as one: the analysis of the SSA form decides later.
 			random[v] = true
 		}
 	}

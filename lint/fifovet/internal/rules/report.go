@@ -19,7 +19,7 @@ import (
 // finding is a finding before it becomes a diagnostic.
 type finding struct {
 	rule     string
-	severity lint.Severity // severity of the rule, or the lower one set by the method lower
+	severity lint.Severity // the rule's severity, or the lower one set by the method lower
 	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
@@ -114,9 +114,9 @@ type group struct {
 	fn    *ssa.Function
 }
 
-// reportAll reports the findings in the order of their positions. Of several findings with
-// the same cause in one function it reports only one. It reports every finding without a
-// cause.
+// reportAll reports the findings in the order of their positions. Of the findings in one
+// function with the same cause, it reports only the first. A finding without a cause is
+// always reported.
 func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
@@ -192,8 +192,8 @@ func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {
 	return nil, nil
 }
 
-// sourceRange returns a finding's range of source text: a literal's field with its value,
-// an assignment, or an argument of a call.
+// sourceRange returns the source text that a finding is about: a field of a literal with
+// its value, an assignment, or an argument of a call.
 func sourceRange(path []ast.Node, f finding) (token.Pos, token.Pos) {
 	for _, n := range path {
 		switch n := n.(type) {

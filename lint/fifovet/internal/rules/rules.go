@@ -26,9 +26,9 @@ const (
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
 
-	// The command sqsfifo vet decides rule noComplianceTest; the analyzer does not. The
-	// rule depends on the tests of a package. After a change of only the tests, a driver
-	// could reuse the analyzer's earlier result from its cache.
+	// Only the command sqsfifo vet checks noComplianceTest, because the rule depends on a
+	// package's tests. After a change of the tests alone, a driver of the analyzer could
+	// reuse an old result from its cache.
 	noComplianceTest = "SF020"
 )
 

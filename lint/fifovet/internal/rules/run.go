@@ -42,8 +42,8 @@ type audit struct {
 	letters  []*message.Letter
 }
 
-// check runs every rule. The calls of p.Uses and p.Letters also record the parameters
-// that become parts of messages, so run calls check before it exports the facts.
+// check runs every rule. p.Uses and p.Letters also record the parameters that become
+// parts of messages: call check before the export of the facts.
 func (p *audit) check() {
 	p.messages = p.Collect()
 	p.uses = p.Uses(p.messages)

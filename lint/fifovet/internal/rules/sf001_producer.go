@@ -54,10 +54,10 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 	}
 }
 
-// outsideBody returns the origin of an attribute's value, if the value identifies an
-// event and the event's JSON lacks the value. The value comes from an event field omitted
-// by encoding/json, or from a clock or random source for an attribute with the name of an
-// ID, such as event_id.
+// outsideBody returns the origin of an attribute's value that identifies an event but is
+// missing in the event's JSON. Such a value comes from an event field that encoding/json
+// omits, or, for an attribute with the name of an ID such as event_id, from a clock or
+// random source.
 //
 // An attribute with any other varying origin, such as a region, is permitted, because
 // such attributes route messages.

@@ -93,8 +93,8 @@ func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
 	p.r.report(f)
 }
 
-// constantBeside reports whether a value consists of nothing but constants and values from
-// clocks or random sources.
+// constantBeside reports whether a value has only constant parts and parts from clocks or
+// random sources.
 func constantBeside(u *message.Use) bool {
 	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
 	return !other

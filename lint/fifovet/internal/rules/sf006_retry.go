@@ -20,8 +20,8 @@ func (p *audit) remintedOnRetry() {
 	}
 }
 
-// checkRetry reports SF006 if the code repeats a failed send, and calls a clock or random
-// source again for the value u. SQS then stores the second attempt as another event.
+// checkRetry reports SF006 if each retry of a send calls a clock or random source again
+// for the value u. SQS then stores the retry as another event.
 func (p *audit) checkRetry(u *message.Use) {
 	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
 		return
@@ -44,8 +44,8 @@ func (p *audit) checkRetry(u *message.Use) {
 			}
 			once := "call it once, before the first attempt"
 			if u.Role == message.RoleBody {
-				// A call of the source before the loop is not enough: a caller's retry of
-				// this function still changes the body.
+				// A fix inside this function is not enough, because a caller that repeats
+				// the whole function still changes the body.
 				once = "take the time or the ID from the event"
 			}
 			f := finding{

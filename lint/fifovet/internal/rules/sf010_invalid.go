@@ -32,8 +32,8 @@ func (p *audit) invalidID() {
 // with a character that SQS refuses. It also reports an ID that is too long: the known
 // lengths of its parts alone exceed the limit.
 func (p *audit) legalParts(u *message.Use) {
-	// The limits do not hold for sqsfifo's dedupe key, which is sent in the body and not
-	// as an ID.
+	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
+	// key in the body.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return
 	}
@@ -63,7 +63,8 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 // maxID is the largest length of an ID, in characters (F-017, F-018).
 const maxID = 128
 
-// legalID reports SF010 for a constant ID that SQS refuses.
+// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the key
+// in the body.
 func (p *audit) legalID(u *message.Use) {
 	// The limits do not hold for sqsfifo's dedupe key, which is sent in the body and not
 	// as an ID.

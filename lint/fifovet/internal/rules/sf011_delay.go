@@ -38,10 +38,9 @@ func (p *audit) fifoDelay() {
 	}
 }
 
-// variableDelay reports whether the delay of a message is not constant, and the queue
-// has the name of a FIFO queue. If the delay is an unchanged parameter of a function
-// with calls in this package, variableDelay returns false: the calls are checked
-// instead.
+// variableDelay reports whether the delay of a message is not constant and the queue has
+// the name of a FIFO queue. It returns false if the delay is an unchanged parameter of a
+// function called in this package: the rule checks these calls instead.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false
@@ -78,8 +77,8 @@ func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool
 	return false
 }
 
-// oneDelay returns the largest constant among the possible values of a delay. It returns
-// false if no constant is above zero.
+// oneDelay returns the largest constant among the possible values of a delay, and false
+// if no constant is above zero.
 func oneDelay(t *flow.Tracer) (string, bool) {
 	longest := 0
 	for _, o := range t.Origins {

@@ -16,9 +16,9 @@ func (p *audit) volatileBody() {
 	}
 }
 
-// checkBody reports each value from a clock or random source in the body, and body
-// entries in a map's random order. A host name is permitted: a retry comes from the same
-// host.
+// checkBody reports each part of the body that comes from a clock, from a random source
+// or from a map's random order. A host name is permitted, because a retry comes from the
+// same host.
 func (p *audit) checkBody(u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

@@ -47,9 +47,9 @@ func (p *audit) sharedConstantKey() {
 	}
 }
 
-// eventType returns the type of a message's event, or nil if the type is unknown. For a
-// message of package sqsfifo, it is the first parameter of the function that sets the
-// dedupe key. For a message of the AWS SDK, it is the type encoded into the body.
+// eventType returns the type of a message's event, or nil if the type is unknown. A
+// message of package sqsfifo has the type of the first parameter of the function that
+// sets the dedupe key. A message of the AWS SDK has the type encoded into the body.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {

@@ -51,9 +51,8 @@ func isBatch(obj *types.Func) bool {
 	return f != nil
 }
 
-// readsFailures reports whether the output of a batch reaches code that may read the
-// refused entries. Code that compares the number of stored entries also counts: it notices
-// a refused entry.
+// readsFailures reports whether code may read the refused entries in the output of a
+// batch call. Code that counts the stored entries also notices a refused entry.
 func readsFailures(call ssa.CallInstruction) bool {
 	v := call.Value()
 	if v == nil {
@@ -65,8 +64,8 @@ func readsFailures(call ssa.CallInstruction) bool {
 			continue
 		}
 		for _, use := range flow.Referrers(out) {
-			// A call may return no error and still refuse entries. Code that runs only
-			// after an error does not see these entries.
+			// SQS may refuse entries of a batch without an error of the call. Code that
+			// runs only after an error does not see these entries.
 			if afterError(use, call) {
 				continue
 			}

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestFastExit counts the packages for which the analyzer builds an SSA form. The
-// program is this module's root with all its imports, or another module if
-// FIFOVET_MODULE names its directory.
+// TestFastExit counts the packages for which the analyzer builds an SSA form. It analyzes
+// this module's root package with all its imports. If the variable FIFOVET_MODULE names a
+// directory, it analyzes the module in this directory instead.
 func TestFastExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks a few hundred packages")
