@@ -47,8 +47,8 @@ func readBody(text string) (body, []Finding) {
 
 func (b *body) checkForm() []Finding {
 	src := textview.Bytes(b.text)
-	// A canonical text satisfies all rules about a body's form. Most bodies are canonical
-	// and need no CanonicalizeStrict.
+	// A canonical text satisfies all rules about a body's form. Most bodies are
+	// canonical, and this check is cheaper than CanonicalizeStrict.
 	if b.canonical = canonicaljson.IsCanonical(src); b.canonical {
 		return nil
 	}
@@ -111,9 +111,9 @@ func checkCharacters(b body) []Finding {
 	return nil
 }
 
-// firstRefused returns the first character that SQS refuses, such as a control character
-// (F-072), and its offset, or -1 if there is none. A Go string cannot contain surrogates,
-// which SQS also refuses.
+// firstRefused returns the offset of the first character that SQS refuses, such as a
+// control character, and the character, or the offset -1 if SQS refuses none. SQS also
+// refuses surrogates, but a Go string cannot contain them.
 func firstRefused(text string) (int, rune) {
 	for at, c := range text {
 		switch {
@@ -127,7 +127,8 @@ func firstRefused(text string) (int, rune) {
 // The following functions do not check the grammar: their callers pass only valid JSON.
 // No function is recursive, so values may be nested to any depth.
 
-// members returns the members of the object in text, and false for another value.
+// members returns the members of the object in text. It returns false if text is not an
+// object.
 func members(text string) ([]member, bool) {
 	i := skipBlank(text, 0)
 	if i >= len(text) || text[i] != '{' {

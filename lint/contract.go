@@ -46,7 +46,7 @@ func (c Contract) checkBody(text string) (body, []Finding) {
 }
 
 // CheckSource checks an event source before an event exists. It returns nil if source is
-// fit for event_source. Otherwise it returns the findings of rule SF043 (event-source) that
+// valid for event_source, otherwise the findings of rule SF043 (event-source) that
 // [Check] has for a message with this source.
 func (c Contract) CheckSource(source string) []Finding {
 	if fault := c.sourceFault(source); fault != "" {

@@ -230,8 +230,8 @@ func eventIDFault(id string) string {
 	return ""
 }
 
-// eventTimeFault describes the fault of an event_time. It returns "" only for the text of
-// an instant in UTC in the format time.RFC3339Nano. Parsing alone would accept offsets and
+// eventTimeFault describes the fault of an event_time. It returns "" only for an instant
+// in UTC in the format time.RFC3339Nano. time.Parse alone would accept offsets and
 // trailing zeros, and would drop digits after the ninth.
 func eventTimeFault(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)

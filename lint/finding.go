@@ -15,8 +15,8 @@ type Finding struct {
 	// Rule is the ID of the rule, such as "SF001". [Lookup] returns the rule.
 	Rule string `json:"rule"`
 
-	// Severity is usually the severity of the rule. Some findings of a rule have another
-	// severity; [Rule.Wording] describes them.
+	// Severity is usually the severity of the rule. [Rule.Wording] describes the findings
+	// with another severity.
 	Severity Severity `json:"severity"`
 
 	// Field is the part of the message, under its name in the SQS API: "MessageBody",
@@ -84,7 +84,8 @@ func sortFindings(fs []Finding) {
 	})
 }
 
-// Findings go to logs and spans, so their quotes are short.
+// Findings quote only the start of a long text, because they go to logs and spans.
+// Lengths are in bytes.
 const (
 	excerptBody  = 120
 	excerptValue = 64
@@ -107,9 +108,9 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt returns the start of a body for the text of a finding. Quotes would escape each
-// quotation mark of a JSON text, so excerpt adds quotes only to a body with unprintable
-// characters.
+// excerpt returns the start of a body for the text of a finding. It adds Go quotes only
+// to a body with unprintable characters, because quotes would escape each quotation mark
+// of a JSON text.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

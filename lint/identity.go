@@ -20,8 +20,8 @@ import (
 // that differ only in such attributes are the same event: a retry may change them.
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity reports each attribute with the name of an ID, such as event_id, whose
-// value is missing in the body. It reads the body once.
+// checkIdentity reports each attribute with the name of an ID, such as event_id, if its
+// value is missing in the body.
 func checkIdentity(m Message, b body) []Finding {
 	var carriers map[string][]string // for each attribute, the possible texts of its value
 	var carried map[string]bool      // for each of these texts: whether the body contains it
@@ -49,7 +49,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var fs []Finding
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
 		if slices.ContainsFunc(carriers[name], func(s string) bool {
-			// A body other than JSON has no values to compare, so its whole text is
+			// A body that is not JSON has no values to compare, so the whole text is
 			// searched.
 			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
 		}) {
@@ -81,8 +81,8 @@ func bodyHash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// spellings returns the possible texts of the attribute's value; the body must contain one
-// of them. A binary value is bytes in the attribute, and text or base64 in JSON.
+// spellings returns the texts that count as the attribute's value; the body must contain
+// one of them. A binary value may be in the body as text or in base64.
 func (a Attribute) spellings() []string {
 	var s []string
 	if a.StringValue != "" {
@@ -95,7 +95,7 @@ func (a Attribute) spellings() []string {
 }
 
 // identities calls yield for every value of the body that can distinguish two events:
-// each value that is no object or array, and each component of dedupe_key.
+// each string, number and boolean value, and each component of dedupe_key.
 func (b body) identities(yield func(value string)) {
 	if !b.wellFormed {
 		return
@@ -104,9 +104,9 @@ func (b body) identities(yield func(value string)) {
 	keyComponents(b.memberText("dedupe_key"), yield)
 }
 
-// keyComponents splits a key at each "|" without a backslash before it, and replaces the
-// escapes `\|` and `\\` within components. Other backslashes stand for themselves: the
-// key may come from another program.
+// keyComponents splits a key at each "|" without a backslash before it. Within a
+// component, it replaces `\|` by "|" and `\\` by one backslash. Other backslashes stay,
+// because the key may come from another program.
 func keyComponents(key string, yield func(component string)) {
 	var component strings.Builder
 	for i := 0; i < len(key); i++ {

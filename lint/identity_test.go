@@ -67,9 +67,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// An identity only in an attribute (SF001) is an error without an explicit deduplication
-// ID: SQS hashes only the body. An explicit ID replaces the hash (F-013) and makes SF001
-// an info, but an ID equal to the hash has no effect (F-014).
+// Check reports SF001 for an identity that is only in an attribute. Without an explicit
+// deduplication ID, SF001 is an error, because SQS hashes only the body. With an explicit
+// ID, it is an info, unless the ID equals the hash of the body.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {
@@ -95,9 +95,8 @@ func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	}
 }
 
-// SF001 accepts an attribute whose value is dedupe_key or one component of it. JoinKey
-// joins components with "|", and writes a backslash before each "|" and "\" within a
-// component.
+// SF001 accepts an attribute whose value is dedupe_key or one of the components that
+// JoinKey joined with "|".
 func TestComponentsOfTheDedupeKeyCountAsBody(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -179,8 +179,8 @@ func CheckAttribute(name string, a Attribute) (fs []Finding) {
 }
 
 // nameFault describes the fault of an attribute's name. It accepts letters and digits of
-// any script, because SQS accepts letters outside of ASCII. The exact rule of SQS is
-// unknown; if SQS refuses a name, its error says so.
+// any script, because SQS accepts letters outside of ASCII by a rule that is unknown. If
+// SQS refuses a name, the error of SQS says so.
 func nameFault(name string) string {
 	lower := strings.ToLower(name)
 	switch {

@@ -12,7 +12,7 @@ type Severity uint8
 
 const (
 	// Error: SQS refuses the message or drops an event, or the message breaks the
-	// contract. A producer that enforces the rules does not send the message.
+	// contract. With enforced rules, a producer does not send the message.
 	Error Severity = iota
 
 	// Warning: the message can be sent, but a person should read the code.
@@ -58,8 +58,8 @@ func (s *Severity) UnmarshalText(text []byte) error {
 // Rule is one row of the rule table. The checks of messages, of streams and of source
 // share the table, so an ID means the same rule everywhere.
 type Rule struct {
-	// ID is "SF" and three digits. An ID is never reused for another rule, so
-	// suppressions and dashboards may contain it.
+	// ID is "SF" and three digits. An ID is never reused for another rule, so ignore
+	// comments and dashboards may contain the ID.
 	ID string
 
 	// Name is a few words in kebab case. A Name never changes.
@@ -83,8 +83,8 @@ type Rule struct {
 	// specific.
 	Fix string
 
-	// Limits describe the Go source in which the check of source code misses violations,
-	// one sentence each.
+	// Limits describe Go source in which the analysis misses violations, one sentence
+	// each.
 	Limits []string
 
 	// Passes are the passes that check the rule.
@@ -152,8 +152,8 @@ func Lookup(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// RefusedBySQS reports whether SQS itself refuses every message that breaks the rule.
-// Retries and warnings do not help then.
+// RefusedBySQS reports whether SQS itself refuses every message that breaks the rule. To
+// retry such a message, or only to warn, is then useless.
 func RefusedBySQS(id string) bool {
 	switch id {
 	case missingGroupID, invalidID, fifoDelay, tooLarge, refusedCharacter, tooManyAttributes, invalidAttribute:

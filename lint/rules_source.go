@@ -2,8 +2,8 @@ package lint
 
 import "slices"
 
-// notFollowed lists code in which the analyzer loses a value's origin. It is part of the
-// Limits of rules that depend on this origin.
+// notFollowed describes code in which the analyzer cannot find the origin of a value.
+// Rules that depend on such an origin list it in their Limits.
 var notFollowed = []string{
 	"A value is not followed through a context, a sync.Map, reflection, a file or a database; through a channel only if the function makes it.",
 	"A message that a functional option completes is unknown, and so is a message that a function gets by value and returns.",

@@ -15,14 +15,14 @@ import (
 )
 
 // Stream checks the messages of one queue, in the order of their sends. It applies the
-// rules on single messages, and rules SF060 to SF064, which compare a message with the
-// earlier ones. Like SQS, a Stream remembers a message for five minutes; an equal message
-// does not extend this time. If an unchanged message is sent again, however often, it does
-// not break rules SF060 to SF064.
+// rules on single messages, and rules SF060 to SF064, which compare a message with
+// earlier messages. Like SQS, a Stream remembers a message for five minutes; an equal
+// message does not extend this time. An unchanged message may be sent again any number of
+// times without breaking rules SF060 to SF064.
 //
-// A Stream is safe for concurrent use; the order is the order of the calls. For each
-// message, a Stream stores about 250 bytes and none of the message's text. Create a Stream
-// with [NewStream].
+// A Stream is safe for concurrent use; the order is the order of the calls. A Stream
+// stores about 250 bytes for each message, and none of the message's text. Create a
+// Stream with [NewStream].
 type Stream struct {
 	mu     sync.Mutex
 	n      int // messages so far

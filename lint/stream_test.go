@@ -136,8 +136,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A stream remembers equal messages until five minutes after the first of them. A
-// repetition does not extend this time.
+// A stream remembers a message for five minutes. An equal message does not extend this
+// time.
 func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	s := lint.NewStream()
 	for _, at := range []time.Duration{0, 4 * time.Minute, 5*time.Minute - 1} {
@@ -195,8 +195,8 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 }
 
-// For any input, the first message of a stream has exactly the findings of Check. The
-// same message sent again has the same findings.
+// For any input, the first message of a stream has exactly the findings of Check, and an
+// equal second message has the same findings.
 func FuzzStream(f *testing.F) {
 	f.Add(goodBody, "p28r33", "")
 	f.Add(`{"dedupe_key":1,"event_id":[],"payload":`, "", "\xff")

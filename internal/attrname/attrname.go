@@ -1,6 +1,6 @@
-// Package attrname classifies message attributes by their names. An attribute identifies
-// an event, or an attempt or a request, or nothing. The linter and the fake queue both
-// check attributes with these lists, and the fake queue must not import the linter.
+// Package attrname classifies message attributes by their names: an attribute identifies
+// an event, an attempt, a request, or nothing. The linter and the fake queue use the same
+// lists here, because the fake queue must not import the linter.
 package attrname
 
 import (

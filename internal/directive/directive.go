@@ -1,6 +1,6 @@
-// Package directive reads comments in Go code that silence findings of the rules, in
-// the forms of this project, staticcheck and golangci-lint. The analyzer in package
-// fifovet and "sqsfifo vet" both use it, so a comment means the same to both.
+// Package directive reads comments in Go code that silence findings of the rules, in the
+// forms of this project, staticcheck and golangci-lint. The analyzer in package fifovet
+// and "sqsfifo vet" both use the package, so a comment has the same meaning for both.
 package directive
 
 import (
@@ -19,8 +19,8 @@ type Directive struct {
 	// Rules are the IDs of the silenced rules; nil means all rules.
 	Rules []string
 
-	// Foreign means that the comment has the form of another tool (lint:ignore or nolint).
-	// That tool itself reports comments without an effect.
+	// Foreign means that the comment has the form of another tool (lint:ignore or
+	// nolint). The other tool reports comments without an effect.
 	Foreign bool
 }
 
@@ -82,9 +82,9 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck parses a comment of the tool staticcheck, //lint:ignore. The parameter rest
-// is the text after this prefix: a list of checks and a reason. Checks that are not rules
-// of this project are ignored.
+// staticcheck parses a comment //lint:ignore of the tool staticcheck. rest is the text
+// after this prefix: a list of checks and a reason. Only checks that are rules of this
+// project count.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")

@@ -20,8 +20,8 @@ type postgresError string
 func (e postgresError) Error() string    { return "secret" }
 func (e postgresError) SQLState() string { return string(e) }
 
-// Hide replaces the text of a database error by three things: the database's description of
-// the error code, the Go type of the error, and the code, for example "lock not available
+// Hide replaces the text of a database error by the database's description of the error
+// code, the Go type of the error, and the code: for example "lock not available
 // (foreign_test.postgresError, SQLSTATE 55P03)". An unknown code has no description.
 // Nothing else of the original text remains.
 func TestErrorsOfDatabases(t *testing.T) {

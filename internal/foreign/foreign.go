@@ -25,11 +25,11 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Known lists the errors and error codes that are safe to show, because their texts are
-// constants. The zero Known lists none.
+// Known lists the errors and error codes with constant texts, which are safe to show. The
+// zero Known lists none.
 type Known struct {
-	// Errors are errors with constant texts. If the error passed to Hide is one of them, or
-	// wraps one, the new text contains this constant text.
+	// Errors are errors with constant texts. If the error passed to Hide is or wraps one
+	// of them, the new text contains its constant text.
 	Errors []error
 
 	// Code reports whether an error code is a constant and may be shown. If Code is nil,
@@ -55,9 +55,9 @@ func (k Known) Hide(err error) error {
 	return &hiddenError{k.text(err), err}
 }
 
-// Panic describes v, the value of a panic. For an error of the Go runtime, it returns the
-// error's text. For any other error, it returns the same text as the error that Hide
-// returns. For any other value, it returns the name of the type.
+// Panic describes v, the value of a panic: an error of the Go runtime by its text, any
+// other error by the text of the error from Hide, and any other value by the name of its
+// type.
 func (k Known) Panic(v any) string {
 	if err, ok := v.(error); ok {
 		if t := reflect.TypeOf(v); t.Kind() != reflect.Pointer && t.PkgPath() == "runtime" || t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "runtime" {
@@ -133,8 +133,8 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// own describes err alone, without the errors that it wraps. If only the type of err may
-// be shown, opaque is true.
+// own describes err alone, without the errors that err wraps. opaque is true if only the
+// type of err may be shown.
 func (k Known) own(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case *net.OpError:
@@ -218,8 +218,8 @@ func opText(e *net.OpError) string {
 	return text
 }
 
-// dnsText returns the text for a failed DNS lookup. It names only AWS hosts: another host
-// name may come from an event, for example with an endpoint for each tenant.
+// dnsText returns the text for a failed DNS lookup. It names only AWS hosts, because any
+// other host name may contain a part of an event, such as the name of a tenant.
 func dnsText(e *net.DNSError) string {
 	host := "a host"
 	if awsHost().MatchString(e.Name) {

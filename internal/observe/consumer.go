@@ -25,10 +25,11 @@ type ConsumerConfig struct {
 	QueueURL   string
 	Version    string // version of the library
 
-	// Snapshot is called by metric readers, and once more by Close. During a call from a
-	// metric reader, OpenTelemetry's SDK and this package hold locks, and NewConsumer and
-	// Close take these locks too. A caller that holds a lock used in Snapshot would
-	// therefore deadlock if it called NewConsumer or Close.
+	// Metric readers call Snapshot; Close calls it once more.
+	//
+	// Snapshot must not take a lock that a caller of NewConsumer or Close holds:
+	// OpenTelemetry's SDK and this package hold locks during the readers' calls, and
+	// NewConsumer and Close wait for these locks, so both goroutines would wait forever.
 	Snapshot func() ConsumerSnapshot
 }
 
@@ -97,8 +98,7 @@ func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
 	return s
 }
 
-// observeConsumer makes metric readers call c.Snapshot until the caller calls the returned
-// function leave.
+// observeConsumer makes metric readers call c.Snapshot until the caller calls leave.
 func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
 	i := &observables{meter: o.meter, prefix: "sqs_fifo.consumer."}
 	held := i.current("message.held", "{message}", "Messages in hand.")

@@ -99,8 +99,8 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
 }
 
-// A propagator adds three fields, and SQS would refuse two of them. Inject omits these two.
-// Their bytes do not count: the parameter free has room only for the third field.
+// Inject omits two of a propagator's three fields, because SQS would refuse them. The
+// omitted fields need no space: free has room only for the third field.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {

@@ -23,8 +23,8 @@ type instruments struct {
 	bodyLength              metric.Int64Histogram
 	duration, eventDuration metric.Float64Histogram
 
-	// These options of measurements are built once, as slices, because building options
-	// costs more than a measurement.
+	// The options of measurements are built only once, because building them costs more
+	// than a measurement.
 	addDropped, addStoreHits, addSent []metric.AddOption
 	addHits                           [2][]metric.AddOption // indexed by replay: false, true
 	recordLength, recordDuration      []metric.RecordOption
@@ -34,9 +34,9 @@ type instruments struct {
 	sentFailed, callFailed []attribute.KeyValue // attributes of a failed message and of a failed request; error.type is added for each
 }
 
-// create creates the instruments. Instruments of the KFM contract on FIFO deduplication
-// (v11.2.3, section 9) keep the contract's names, even where OpenTelemetry conventions
-// differ.
+// create creates the instruments. Those of the KFM contract on FIFO deduplication
+// (v11.2.3, section 9) keep the names in the contract, even where OpenTelemetry
+// conventions differ.
 func (i *instruments) create(meter metric.Meter, queueURL string, rules []string, store bool) error {
 	i.buildOptions(queueURL, rules)
 
@@ -102,7 +102,8 @@ func (i *instruments) zeros() []series {
 	return all
 }
 
-// DroppedRecord counts a provenance record not accepted by the sink.
+// DroppedRecord counts a provenance record that was lost, because the sink did not take
+// it.
 func (i *instruments) DroppedRecord() { add(context.Background(), i.dropped, i.addDropped) }
 
 func add(ctx context.Context, counter metric.Int64Counter, options []metric.AddOption) {

@@ -91,8 +91,8 @@ func TestInstruments(t *testing.T) {
 	}
 	end(observe.Ended{Outcome: observe.Stored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
 	end(observe.Ended{Outcome: observe.Duplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
-	// This event was never sent (Attempts is 0), so its BodyBytes do not count in the
-	// histogram body_hash.length_bytes.
+	// Attempts is 0: this event was never sent, so the histogram body_hash.length_bytes
+	// leaves it out.
 	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")})
 	r.Violated(ctx, "SF001", false)
 	r.Violated(ctx, "SF001", true)
@@ -148,8 +148,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// The only message of a request fails. Each metric then has the attribute error.type. No
-// series for successful messages appears, not even with value zero.
+// If the only message of a request fails, each metric has the attribute error.type. No
+// series for successful messages appears, not even with the value 0.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)
@@ -175,8 +175,8 @@ func TestMetricsHoldNoIDs(t *testing.T) {
 	assert.NotContains(t, strings.Join(texts(collect(t, r.reader)), "\n"), "hunter2")
 }
 
-// deaf is a meter provider whose instruments are disabled. The test fails if a
-// measurement is made with one of them.
+// deaf is a meter provider with disabled instruments. A measurement with one of them
+// fails the test.
 type deaf struct {
 	metricnoop.MeterProvider
 	t *testing.T

@@ -26,8 +26,8 @@ func (s *observables) current(name, unit, text string) metric.Int64ObservableUpD
 }
 
 // count returns a counter for a total that never decreases, for example the number of
-// retries since the producer's start. Each snapshot has the total; the type tally adds only
-// the increase since the last snapshot to the counter.
+// retries since the producer's start. A tally adds the increase of this total since the
+// last snapshot to the counter.
 func (s *observables) count(name, unit, text string) metric.Int64Counter {
 	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.errs = append(s.errs, err)
@@ -44,8 +44,7 @@ func (s *observables) add(i metric.Observable, err error) {
 	s.all, s.errs = append(s.all, i), append(s.errs, err)
 }
 
-// register makes metric readers call the function observe until the caller calls the
-// returned function unregister.
+// register makes metric readers call observe until the caller calls unregister.
 func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err

@@ -213,7 +213,7 @@ type Ended struct {
 	Took                time.Duration // from submission to outcome
 	BodyBytes, Attempts int
 	Duplicate, Replay   bool
-	Recorded            bool   // the store, not SQS, recognised the duplicate
+	Recorded            bool   // the store recognised the duplicate, not SQS
 	MessageID           string // ignored after an error
 	ErrorType           string // empty on success
 }
@@ -301,12 +301,12 @@ const (
 	maxAttributes = 10
 )
 
-// Inject returns attributes, all of type String, with the trace context and baggage of
-// ctx, and the number of bytes that SQS counts for these attributes. own has the
-// message's attributes. Inject does not change them, so a caller may resend the message
-// without trace context. free is the number of bytes by which the message may still grow.
-// Inject returns nil if the message already has any of the attributes, if the attributes
-// need more than free bytes, or if the message would exceed SQS's attribute limit.
+// Inject returns the trace context and baggage of ctx as attributes of type String, and
+// the number of bytes that SQS counts for them. own has the message's attributes, which
+// Inject does not change, so a caller may resend the message without trace context. free
+// is the number of bytes by which the message may still grow. Inject returns nil if the
+// message already has any of the new attributes, if they need more than free bytes, or if
+// the message would exceed SQS's attribute limit.
 func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
 	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
@@ -331,9 +331,8 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 	return carrier, size
 }
 
-// contextOf returns the trace context of ctx, or nil if the propagator panics. It
-// recovers the panic, because otherwise the event would not be sent and its span would
-// stay open.
+// contextOf returns the trace context of ctx, or nil if the propagator panics. Without
+// this recovery the event would not be sent, and the event's span would stay open.
 func (o *Observer) contextOf(ctx context.Context) (carrier propagation.MapCarrier) {
 	defer func() {
 		if recover() != nil {
@@ -345,7 +344,7 @@ func (o *Observer) contextOf(ctx context.Context) (carrier propagation.MapCarrie
 	return carrier
 }
 
-// errorTypeOf returns the SQS error code, one of a small set.
+// errorTypeOf returns the error code of SQS, one of a small set of codes.
 func errorTypeOf(a attempt.Answer) string {
 	if a.Code == "" {
 		return otherError
@@ -353,8 +352,8 @@ func errorTypeOf(a attempt.Answer) string {
 	return a.Code
 }
 
-// requestErrorType returns the error type of a failed request. All its messages have the
-// same error type.
+// requestErrorType returns the error type of a failed request, which is the same for all
+// its messages.
 func requestErrorType(answers []attempt.Answer) string {
 	if len(answers) == 0 {
 		return otherError

@@ -245,8 +245,8 @@ func TestNobodyListens(t *testing.T) {
 }
 
 // global sets OpenTelemetry's global providers, as a program would, and returns a rig
-// that reads their data. Existing instruments accept only the first global providers of a
-// process, so global sets them once per process.
+// that reads their data. It sets them once per process, because existing instruments
+// accept only the first global providers.
 var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
@@ -255,8 +255,8 @@ var global = sync.OnceValue(func() (r rig) {
 	return r
 })
 
-// globalSet reports whether global has set the providers. It is true from the second run
-// of TestGlobalProviders on (go test -count=2).
+// globalSet reports whether global has set the providers. In the first run of
+// TestGlobalProviders it is false; in later runs (go test -count=2) it is true.
 var globalSet bool
 
 // Until a program sets a global provider, an observer is silent and allocates no memory.

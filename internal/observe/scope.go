@@ -21,13 +21,13 @@ type scope struct {
 	tracer   trace.Tracer
 	silent   bool // the tracer comes from the no-op provider, which never records spans
 	// unset is OpenTelemetry's placeholder for a global provider that the program has not
-	// set. While otel.GetTracerProvider still returns unset, no span is recorded. unset is
-	// nil if the tracer came from another provider.
+	// set yet. No span is recorded while otel.GetTracerProvider returns this placeholder.
+	// unset is nil if the tracer came from another provider.
 	unset      trace.TracerProvider
 	propagator propagation.TextMapPropagator
 }
 
-// newScope returns the scope of an Observer or a Consumer. In place of a nil provider or
+// newScope returns the scope of an Observer or a Consumer. For a nil provider or
 // propagator, it uses OpenTelemetry's global one.
 func newScope(meter metric.MeterProvider, tracer trace.TracerProvider, propagator propagation.TextMapPropagator, version string) scope {
 	s := scope{provider: meter, propagator: propagator}
@@ -49,9 +49,9 @@ func newScope(meter metric.MeterProvider, tracer trace.TracerProvider, propagato
 	return s
 }
 
-// isUnset reports whether p is OpenTelemetry's placeholder for the global provider. The
-// placeholder is the global provider until the program sets one. Placeholder spans are
-// not recorded but cost time and memory.
+// isUnset reports whether p is the placeholder that OpenTelemetry returns until the
+// program sets a global provider. Placeholder spans are not recorded, but cost time and
+// memory.
 func isUnset(p trace.TracerProvider) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"

@@ -45,10 +45,10 @@ type member[S any] struct {
 	count    func(S)
 }
 
-// join adds the member m to the group of its queue and meter provider. If the group has no
-// metric callback yet, join calls register to register one. The callback calls read, which
-// returns the combined snapshot of all members, and reports it to the metric reader. The
-// caller calls the returned function leave when the member closes.
+// join adds the member m to the group of its queue and meter provider. For the first
+// member of a group, join calls register to register a metric callback, which calls read
+// and reports the combined snapshot of all members. The caller calls leave when the
+// member closes.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
 	out := sync.OnceFunc(func() {
@@ -123,8 +123,9 @@ func (g *group[S]) remove(m *member[S]) {
 	}
 }
 
-// read calls the function snapshot of each member and passes the result to the member's
-// function count, which updates the member's counters. It returns the combined snapshot.
+// read calls each member's functions snapshot and count. count gets the result of
+// snapshot and updates the member's counters. read returns the combined snapshot of all
+// members.
 func (g *group[S]) read(merge func(S, S) S) (all S) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,9 +142,9 @@ func (g *group[S]) read(merge func(S, S) S) (all S) {
 }
 
 // tally receives running totals and adds their increases to synchronous counters. The SDK
-// keeps the sums of these counters, so the sums remain after the producer closes. The
-// first call also adds zeros, so each series exists before its first event. A tally is
-// safe for concurrent use.
+// keeps the sums of these counters after the producer closes. The first call also adds
+// zeros, so that each series exists before its first event. A tally is safe for
+// concurrent use.
 type tally struct {
 	mu     sync.Mutex
 	last   []int64 // values at the last call of add; nil before the first

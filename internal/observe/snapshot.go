@@ -39,8 +39,8 @@ func (s Snapshot) merge(o Snapshot) Snapshot {
 	return s
 }
 
-// observeSnapshots makes metric readers call c.Snapshot until the caller calls the returned
-// function leave. If c.Snapshot is nil, it creates no instruments.
+// observeSnapshots makes metric readers call c.Snapshot until the caller calls leave. If
+// c.Snapshot is nil, it creates no instruments.
 func (o *Observer) observeSnapshots(c *Config) (leave func(), err error) {
 	if c.Snapshot == nil {
 		return func() {}, nil

@@ -25,7 +25,7 @@ const (
 
 var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
 
-// String returns the outcome's text, for example "stored". It is the value of the metric
+// String returns the outcome's text, for example "stored": the value of the metric
 // attribute sqs_fifo.outcome and of the field Outcome of sqsfifo.ProvenanceRecord.
 func (o Outcome) String() string { return outcomeNames[o] }
 
@@ -101,9 +101,10 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to counters of OpenTelemetry's SDK. On a
-// queue with named sources, the unnamed source usually has no events. It is left out
-// until its first stored or duplicate event, so that no empty series appears.
+// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. On
+// a queue with named sources, the source without a name usually has no events. Its counts
+// are added only after its first stored or duplicate event, so that no empty series
+// appears.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

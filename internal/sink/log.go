@@ -61,19 +61,19 @@ func (l *Log) Flush(ctx context.Context) error {
 	return l.records.Flush(ctx)
 }
 
-// OnceAMinute permits one log record of a kind per minute. Each kind has a separate
+// OnceAMinute permits one log record per minute. Each kind of log record needs a separate
 // OnceAMinute. The zero value permits the first record.
 type OnceAMinute struct{ next atomic.Int64 }
 
-// IsDue reports whether a log record of this kind may be written now. If so, no further
-// record of this kind is permitted for a minute. Changes of the system clock do not matter,
-// because l measures the time on the monotonic clock. For a nil Log, IsDue returns false.
+// IsDue reports whether a log record of this kind may be written now. After true, IsDue
+// returns false for this kind for a minute, on the monotonic clock. For a nil Log, IsDue
+// returns false.
 func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }
 
-// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is the time
-// since a fixed instant.
+// IsDueAt is like [Log.IsDue], for a caller without a Log. now is a duration since an
+// instant that is the same in all calls.
 func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()
 	return int64(now) >= next && kind.next.CompareAndSwap(next, int64(now+time.Minute))

@@ -1,9 +1,9 @@
 // Package sink queues records for a sink, a function that takes one record. The sink may
 // be slow, fail, panic, end its goroutine or never return. Any goroutine may call Add,
-// including the sink's. The caller of Add may hold any lock, except a lock that the lost
-// callback takes. Flush blocks: do not call Flush in the sink or while holding a lock
-// that the sink takes. The package counts lost records and calls lost for each of them.
-// It is independent of the contents of records, of events and of telemetry.
+// including the sink's, while holding any lock except one that the callback lost takes.
+// Flush blocks: do not call Flush in the sink, or while holding a lock that the sink
+// takes. The package counts lost records, and calls lost for each of them. It is
+// independent of the contents of records, of events and of telemetry.
 package sink
 
 import (
@@ -78,8 +78,8 @@ func (q *Queue[R]) Add(r R) {
 }
 
 // Flush waits until each record added before the call is written or lost. If ctx ends
-// first, Flush returns the cause, and the records stay queued. Flush may be called any
-// number of times and leaves the queue open: Add works during and after a Flush.
+// first, Flush returns the cause, and the records stay queued. Flush does not close the
+// queue: Add works during and after a Flush.
 func (q *Queue[R]) Flush(ctx context.Context) error {
 	if q == nil {
 		return nil
@@ -99,7 +99,7 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended >= f.until { // checked again, because select picks at random if both channels are ready
+	if q.ended >= f.until { // if both channels are ready, select picks one at random
 		return nil
 	}
 	q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
@@ -118,8 +118,8 @@ func (q *Queue[R]) Lost() (n int64, first error) {
 }
 
 // write passes the waiting records to the sink, one after another. A sink that calls
-// runtime.Goexit, for example through t.FailNow, ends the goroutine of write; write then
-// starts another goroutine to continue.
+// runtime.Goexit, for example through t.FailNow, ends this goroutine; write then starts
+// another one.
 func (q *Queue[R]) write() {
 	finished := false
 	defer func() {
@@ -137,9 +137,8 @@ func (q *Queue[R]) write() {
 	}
 }
 
-// take removes the first waiting record. For an empty queue, take returns false. The
-// caller, write, must then return, because the next Add starts another goroutine with
-// write.
+// take removes the first waiting record. It returns false if no record waits. Its caller,
+// write, must then return, because the next Add starts another goroutine with write.
 func (q *Queue[R]) take() (r R, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,7 +168,7 @@ func (q *Queue[R]) give(r R) {
 	err = q.sink(r)
 }
 
-// finish counts a record as written or lost after the sink was called with it.
+// finish counts a record as written or lost, after a call of the sink with this record.
 func (q *Queue[R]) finish(err error) {
 	if err != nil {
 		q.mu.Lock()

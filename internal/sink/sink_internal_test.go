@@ -39,7 +39,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// A Flush whose records are written returns nil, even if its context ends at the same
+// Flush returns nil if its records are written, even if its context ends at the same
 // time.
 func TestFlushPrefersSuccess(t *testing.T) {
 	release := make(chan struct{})

@@ -22,7 +22,7 @@ import (
 
 func nothing() {}
 
-// goroutines returns the number of goroutines with code of a queue or its sink.
+// goroutines returns the number of goroutines that run code of a queue or of a sink.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -88,7 +88,8 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// The sink fails on the record with this number; with 0, on every record in bad.
+	// only is the number of the record on which the sink fails; 0 means every record in
+	// bad.
 	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
@@ -133,10 +134,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// The sink calls panic(nil), and GODEBUG=panicnil=1 makes recover return nil, as if the
-// sink had not panicked. The queue must not mistake this for runtime.Goexit: after a Goexit
-// it starts a new goroutine, but here the old goroutine still runs, so both would call the
-// sink at the same time.
+// The sink calls panic(nil), and GODEBUG=panicnil=1 makes recover return nil. The queue
+// must not mistake this panic for runtime.Goexit: it would start a new goroutine while
+// the old one still runs, and both would call the sink at the same time.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {
@@ -210,8 +210,8 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	})
 }
 
-// A sink does not return. Flush then returns when its context ends, the queue keeps up to
-// limit records, and further records are lost.
+// If a call of the sink does not return, Flush returns when its context ends, the queue
+// keeps up to limit records, and further records are lost.
 func TestABlockedSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

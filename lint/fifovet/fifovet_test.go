@@ -25,9 +25,9 @@ func analyzer(t *testing.T, flags ...string) *analysis.Analyzer {
 	return a
 }
 
-// TestCode runs over all test data that needs no flags: programs in the shapes of real
-// programs, bad and good code for each rule, wrappers and sources in separate packages,
-// and comments that silence findings.
+// TestCode runs over all test data that needs no flags: code like that of real programs,
+// bad and good code for each rule, wrappers and sources in separate packages, and
+// comments that silence findings.
 func TestCode(t *testing.T) {
 	t.Parallel()
 	var pkgs []string
@@ -64,9 +64,9 @@ func line(pass *analysis.Pass, pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
 }
 
-// The analyzer reports nothing, not even an info, for code without a violation and for code
-// with unknown values. The test data include a ring of structs, so the test would hang if
-// the analysis followed a cycle without end.
+// The analyzer reports nothing, not even an info, for code without a violation and for
+// code with unknown values. The test data has structs that point to each other in a ring:
+// an analysis that followed the ring without end would hang.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/quiet")

@@ -154,8 +154,8 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill replaces each %name in a sender's code, such as %body, by the expression
-// fields["name"]. A part <name ...> stays only if fields has the name.
+// fill replaces each %name in a sender's code, such as %body, by the expression in fields
+// under this name. A part <name ...> stays only if fields has the name.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

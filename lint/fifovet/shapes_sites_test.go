@@ -17,8 +17,8 @@ type shape struct {
 	code    string // Go text of the function
 }
 
-// function returns the Go text of a call site: the declarations decl, and a function with
-// the statements body.
+// function returns the Go text of a call site: the declarations in decl, and a function
+// with the statements in body.
 func function(decl, body string) string {
 	if decl != "" {
 		decl = strings.ReplaceAll(decl, "; func ", "\nfunc ") + "\n"
@@ -71,8 +71,8 @@ func shapesOf() []shape {
 	for i, s := range senders {
 		for j, c := range carriers {
 			n++
-			// A deduplication ID breaks SF002 if it is minted (wrong). It does not if it
-			// comes from the event (right).
+			// A deduplication ID that the code mints breaks SF002 (wrong). An ID from the
+			// event does not (right).
 			for k, src := range []source{mintedSources[(i+j)%len(mintedSources)], eventSources[(i+j)%len(eventSources)]} {
 				q, w := at(n)
 				decl, pre, expr := carry(c, src)
@@ -95,7 +95,7 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF007", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": expr, "dedup": "e.ID"}, decl, pre)
 			}
-			// A constant deduplication ID breaks SF003 (wrong). A constant followed by an
+			// A constant deduplication ID breaks SF003 (wrong). A constant joined with an
 			// event field does not (right).
 			for k, src := range []source{{name: "constant", expr: `"refresh"`}, {name: "constant and field", expr: `"refresh-" + e.ID`}} {
 				q, w := at(n + 2)
@@ -136,8 +136,8 @@ func shapesOf() []shape {
 				add("SF012", k == 0, src, c, s, q, ways[n%len(ways)], fields, decl, pre)
 			}
 		}
-		// Without a deduplication ID, a constant body breaks SF004 (wrong). An event
-		// field does not (right).
+		// Without a deduplication ID, a constant body breaks SF004 (wrong). A body from
+		// an event field does not (right).
 		for k, src := range []source{{name: "constant", expr: `"{}"`}, {name: "field", expr: `e.ID`}} {
 			c := carriers[(i+2)%20]
 			decl, pre, expr := carry(c, src)
@@ -163,8 +163,8 @@ func shapesOf() []shape {
 				add("SF001", k == 0, src, c, s, certain(n+j), ways[j%len(ways)], fields, decl, pre)
 			}
 		}
-		// A deduplication ID breaks SF010 if SQS refuses one of its characters (wrong). It
-		// does not if SQS permits them all (right).
+		// A deduplication ID with a character that SQS refuses breaks SF010 (wrong). An
+		// ID with permitted characters does not (right).
 		for _, v := range []struct {
 			expr  string
 			wrong bool
@@ -248,8 +248,8 @@ var retryForms = []retryForm{
 	{"function of the program", `func untilDone$(f func() error) error { var err error; for range 3 { if err = f(); err == nil { return nil } }; return err }`, `return untilDone$(func() error { @send })`},
 }
 
-// batchShapes returns call sites that send a batch. They break SF015 if they ignore the
-// refused entries (wrong); they do not if they read them (right).
+// batchShapes returns call sites that send a batch. Code that ignores the refused entries
+// breaks SF015 (wrong). Code that reads them does not (right).
 func batchShapes() []shape {
 	var all []shape
 	calls := []struct{ name, call string }{
@@ -288,9 +288,9 @@ func batchShapes() []shape {
 	return all
 }
 
-// pairShapes returns call sites that send two messages, one after the other. They break
-// SF016 if both messages have one deduplication ID and their bodies differ (wrong). They do
-// not if the IDs differ or the bodies are equal (right).
+// pairShapes returns call sites that send two messages, one after the other. Two
+// different bodies with one deduplication ID break SF016 (wrong). Different IDs, or equal
+// bodies, do not (right).
 func pairShapes() []shape {
 	var all []shape
 	forms := []struct {

@@ -201,7 +201,7 @@ func (c count) String() string {
 }
 
 // TestShapes counts findings at generated call sites: combinations of value sources,
-// carriers, senders, paths and queues. No rule has a special case for a combination.
+// carriers, senders, paths and queues.
 func TestShapes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("analyzes thousands of generated sites")

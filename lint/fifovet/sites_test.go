@@ -22,7 +22,7 @@ import (
 type site struct {
 	name string
 	rule string // the rule that the code breaks, or "" if it breaks none
-	in   string // name of the function with the finding, if outside of this code
+	in   string // name of the function that has the finding, if it is outside of this call site
 
 	pos, end token.Pos
 }

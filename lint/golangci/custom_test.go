@@ -21,8 +21,8 @@ import (
 // golangciVersion is the version of golangci-lint in docs/guide/linting.md.
 const golangciVersion = "v2.15.0"
 
-// TestMain lets the go command run this test binary as its vet tool, in the same way as
-// the binary of sqsfifo vet.
+// TestMain lets the go command run this test binary as a vet tool, like the binary of
+// sqsfifo vet.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)
@@ -31,9 +31,8 @@ func TestMain(m *testing.M) {
 }
 
 // golangci-lint with the plugin reports the findings of sqsfifo vet, each finding once.
-// The test builds it with the command "golangci-lint custom", which clones golangci-lint
-// with git. In the test, git clones a local repository made from the module in the Go
-// module proxy.
+// The test builds it with "golangci-lint custom", which clones golangci-lint with git.
+// Here git clones a local repository with the module's files from the Go module proxy.
 func TestGolangciLintCustom(t *testing.T) {
 	if os.Getenv("SQSFIFO_GOLANGCI") == "" {
 		t.Skip("builds golangci-lint twice; make golangci runs it")

@@ -50,7 +50,8 @@ const Name = "sqsfifo"
 
 func init() { register.Plugin(Name, New) }
 
-// settings are the settings of the plugin. Each has the name of an analyzer flag.
+// settings are the settings of the plugin. Each has the name of the analyzer flag that it
+// sets.
 type settings struct {
 	Enable    []string `json:"enable"`
 	Disable   []string `json:"disable"`
@@ -72,8 +73,8 @@ func New(conf any) (register.LinterPlugin, error) {
 	return &plugin{s}, nil
 }
 
-// BuildAnalyzers sets the analyzer's flags and returns the analyzer. A process has one
-// analyzer, so the settings of the last call apply.
+// BuildAnalyzers sets the analyzer's flags and returns the analyzer. All plugins of a
+// process share this analyzer, so the settings of the last call apply.
 func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	for _, flag := range []struct{ name, value string }{
 		{"enable", strings.Join(p.settings.Enable, ",")},

@@ -100,7 +100,7 @@ func TestAFindingIsOneIssue(t *testing.T) {
 	assert.Equal(t, []analysis.Diagnostic{{Pos: 1, Message: "a finding"}}, got)
 }
 
-// The guide has the lines by which golangci-lint finds the plugin.
+// docs/guide/linting.md has the lines by which golangci-lint finds the plugin.
 func TestTheGuideHasTheConfiguration(t *testing.T) {
 	text, err := os.ReadFile("../../docs/guide/linting.md")
 	require.NoError(t, err)

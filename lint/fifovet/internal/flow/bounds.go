@@ -10,9 +10,9 @@ const (
 	maxWriteCalls = 4     // depth of nested calls that a search for writes enters
 	maxPath       = 8     // length of an AccessPath: a.b["c"] has three elements
 	maxResults    = 16    // entries of a NondetFact: random or clock-dependent parts of a function's results
-	MaxUnwraps    = 16    // conversions, pointers and calls between a value and the value looked for
+	MaxUnwraps    = 16    // conversions, pointers and calls around the value that a search looks for
 	MaxForwards   = 4     // depth of nested calls that pass on the same message or function value
 	maxElements   = 4     // depth of nested types in a value that is encoded or printed
-	maxErrorFlow  = 4     // variables through which a send's error passes before it is checked
+	maxErrorFlow  = 4     // variables that may hold a send's error before the program checks the error
 	maxChoices    = 10000 // rand.IntN(n) with n up to this limit chooses from a fixed set of numbers
 )

@@ -8,7 +8,7 @@ import (
 )
 
 // CellOf returns the variable at the address addr, or nil if addr is not the address of a
-// variable. For a variable captured by a closure, it returns the enclosing function's
+// variable. If a closure captures the variable, CellOf returns the enclosing function's
 // variable.
 func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	switch addr := addr.(type) {

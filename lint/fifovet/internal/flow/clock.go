@@ -12,12 +12,13 @@ import (
 // followRounding handles methods of time.Time that return less than the exact time. It
 // reports whether it handled the call.
 //
-// A method such as Truncate or Year rounds, for example to a day. A retry nearly always has
-// the same rounded time as the first attempt. The trace therefore ends at the call, with an
-// origin of kind FromBucket.
+// A method such as Truncate or Year rounds, for example to a day. A retry nearly always
+// has the same rounded time as the first attempt. The trace therefore ends at the call,
+// with an origin of kind FromBucket.
 //
-// A method such as Hour returns the same number again on the next day. The trace continues
-// at the time, and followRounding sets Wraps in each origin that it finds there.
+// A method such as Hour returns the same number again on the next day. The trace
+// continues at the receiver, and followRounding sets Wraps in each origin that it finds
+// there.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -50,17 +51,18 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	return false
 }
 
-// secondsPerUnit has functions and methods of package time that return a number of seconds,
-// milliseconds or another unit. The value is the length of the unit in seconds: the unit of
-// UnixMilli is a millisecond, 1e-3.
+// secondsPerUnit has functions and methods of package time that return a number of
+// seconds, milliseconds or another unit, with the length of this unit in seconds: 1e-3
+// for UnixMilli.
 var secondsPerUnit = map[string]float64{
 	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minRoundingSeconds decides whether an integer division rounds a time. For example, the
-// result of time.Now().Unix()/300 stays the same for 300 seconds. If a result stays the
-// same for fewer than minRoundingSeconds, it counts as an exact clock reading.
+// minRoundingSeconds is the shortest rounding of a time that counts as rounding. The
+// integer division time.Now().Unix()/300, for example, gives the same result for 300
+// seconds. A result that stays the same for a shorter time than minRoundingSeconds counts
+// as an exact clock reading.
 const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {

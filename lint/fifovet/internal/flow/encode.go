@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded continues the search for the origins of a JSON text at arg, the value that the
-// encoder encodes. It leaves out unexported fields and fields with the tag json:"-",
-// because the encoder omits them.
+// Encoded continues a trace of a JSON text at arg, the value that the encoder encodes. It
+// leaves out unexported fields and fields with the tag json:"-", because the encoder
+// omits them.
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false
@@ -58,8 +58,8 @@ func encodesJSON(obj *types.Func) bool {
 		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || obj.Name() == "AppendValue")
 }
 
-// TypeAt returns the type at a path of fields within a value, or nil if an element of the
-// path names no field.
+// TypeAt returns the type at a path of fields within a value. It returns nil if an
+// element of the path is not the name of a field.
 func TypeAt(t types.Type, path AccessPath) types.Type {
 	for _, name := range path {
 		f, _ := FieldOf(t, name)

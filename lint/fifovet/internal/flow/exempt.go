@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// exemptFile reports whether a file is test code. Tests use random IDs to force two
-// deliveries, and constant IDs to force one.
+// exemptFile reports whether a file is test code. Tests use random IDs to get two
+// deliveries on purpose, and constant IDs to get one.
 func exemptFile(fset *token.FileSet, file *ast.File) bool {
 	if strings.HasSuffix(fset.File(file.FileStart).Name(), "_test.go") {
 		return true

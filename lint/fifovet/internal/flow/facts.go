@@ -10,15 +10,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// NondetFact describes a function whose results contain a clock reading or a random value.
-// When go/analysis analyzes an importing package, it provides the facts of this package.
+// NondetFact describes a function whose results contain a clock reading or a random
+// value. It is exported for the analysis of importing packages.
 type NondetFact struct {
 	Results []nondetResult
 }
 
 type nondetResult struct {
 	Index  int
-	Path   AccessPath // part of result number Index that comes from Source; empty for the whole result
+	Path   AccessPath // part of the result with the number Index that comes from Source; empty for the whole result
 	Source string
 	Clock  bool
 	Mixed  bool
@@ -34,8 +34,8 @@ type CallsFact struct {
 	Params []calledParam
 }
 
-// calledParam is a parameter of function type, called by the function. Again means
-// another call after a failed one.
+// calledParam is a parameter of function type that the function calls. Again means that
+// the function calls it again after a failed call.
 type calledParam struct {
 	Index int
 	Again bool

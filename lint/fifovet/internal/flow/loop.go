@@ -7,14 +7,15 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// loop is a cycle of blocks around a send. A failure of the send leads to another round.
+// loop is a cycle of blocks around a send that runs another round after a failure of the
+// send.
 type loop struct {
 	blocks    map[*ssa.BasicBlock]bool
 	succeeded *ssa.BasicBlock // next block after a successful send
 }
 
-// LoopOf returns the loop that contains both the block source and the call send, if a
-// failure of the send leads to another round of the loop. Otherwise it returns nil.
+// LoopOf returns the loop that contains both the block source and the call send, or nil.
+// After a failure of the send, the loop must continue with another round.
 func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[source] || !blocks[send.Block()] {
@@ -32,10 +33,10 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the loop l is a retry: the next round sends the same message after
-// a failed send, but not after a successful send. A loop that continues with the next
-// message in both cases is not a retry. A loop that sends the same message in both cases,
-// such as a heartbeat, is not a retry either.
+// Again reports whether the loop l is a retry: the next round sends the same message
+// after a failed send, and not after a successful one. A loop that continues with the
+// next message after a failure is not a retry. A loop that sends the same message after a
+// success too, such as a heartbeat, is not a retry either.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {
@@ -57,9 +58,9 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value may change in each round of the loop: it
-// depends on a range element, a value received from a channel, or a call inside the loop
-// with an unknown result.
+// hasNewValue reports whether the traced value may change in each round of the loop,
+// because it depends on a range element, a value received from a channel, or an unknown
+// result of a call inside the loop.
 func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {
@@ -118,7 +119,7 @@ func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	return false
 }
 
-// indexChanges reports whether an index has another value in each round of the loop.
+// indexChanges reports whether the index v has another value in each round of the loop.
 func (l *loop) indexChanges(v ssa.Value) bool {
 	for range MaxUnwraps {
 		switch x := v.(type) {

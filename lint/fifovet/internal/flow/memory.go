@@ -47,9 +47,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the key of a map update as an element of an AccessPath. calls are the
-// calls from the traced function to the function with the update, the innermost last. If
-// the key is a parameter of that function, boundKey uses the argument.
+// boundKey returns the key of a map update as an element of an AccessPath. calls leads
+// from the traced function to the function with the update, innermost call last. If the
+// key is a parameter of the latter, boundKey uses the argument of the call.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -131,17 +131,17 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a pointer to the searched memory. addr is the
-// address where the pointer is stored. If addr is a local variable or its field, the
-// search for writes continues with the uses of the stored pointer. Elsewhere, unknown
-// code may write through the pointer.
+// escape handles an instruction that stores a pointer to the searched memory at the
+// address addr. If addr is a local variable or its field, the search for writes continues
+// at each use of the stored pointer. Elsewhere, unknown code may write through the
+// pointer.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.walkLoads(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Every load of this field counts as a load of the stored reference. A called
-		// function may store another reference in the field; the search ignores this.
+		// Every load of this field counts as a load of the stored pointer. The search
+		// ignores that a called function may store another pointer in the field.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.walkLoads(same, path, calls)
@@ -310,8 +310,8 @@ func FieldName(t types.Type, i int) string {
 	return "?"
 }
 
-// isMutator reports whether a function writes to its arguments, such as hex.Encode or the
-// method Set of url.Values, although IsPure counts its package as pure.
+// isMutator reports whether a function of a pure package (see IsPure) writes to its
+// arguments, such as hex.Encode or the method Set of url.Values.
 func isMutator(obj *types.Func) bool {
 	if !IsPure(obj) {
 		return false

@@ -2,9 +2,8 @@ package flow
 
 import "regexp"
 
-// The analysis decides by a function's or variable's types and exported facts. Where
-// these do not show its purpose, these expressions decide by the name. TestNames has
-// cases for each.
+// These expressions decide by the name of a function or variable, where its type and the
+// exported facts do not show its purpose. TestNames has cases for each expression.
 var (
 	// idPackage matches the paths of packages that make identifiers, such as
 	// github.com/google/uuid. The path must not end in a major version: callers remove
@@ -38,9 +37,9 @@ var (
 	// linkedName matches variables set by the linker (-ldflags -X).
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
-	// pointerHelperName matches names of functions that convert T to *T, or the reverse:
-	// Ptr, StringPtr, ToString, Of, P. It does not match Lookup, for example: a function
-	// from T to *T with this name is not a conversion.
+	// pointerHelperName matches names of functions that convert T to *T or *T to T: Ptr,
+	// StringPtr, ToString, Of, P. It does not match Lookup, for example: such a function
+	// from T to *T does more than convert.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
 	// retryName matches functions that call an argument until it succeeds. hookName matches

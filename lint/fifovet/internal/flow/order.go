@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// noteMapOrder ends a trace at a range over a map, whose order is random. It does nothing
-// if later code sorts the values.
+// noteMapOrder ends a trace at a range over a map, because the order is random. It does
+// nothing if later code sorts the values.
 func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
 	if !l.settled {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)

@@ -27,8 +27,8 @@ type Origin struct {
 	Path  AccessPath // fields of Root, for FromPath
 	Text  string     // text of the constant, or name of the clock or random source
 	Pos   token.Pos
-	Under AccessPath // part of the traced value with this origin; empty for the whole value
-	Mixed bool       // the traced value is computed from the origin
+	Under AccessPath // the part of the traced value that comes from this origin; empty for the whole value
+	Mixed bool       // the traced value is not the origin itself, but computed from it
 	Wraps bool       // only the second, minute or hour of a time is used, so the same value comes again later
 	Clock bool
 
@@ -41,9 +41,9 @@ type Origin struct {
 	Part    AccessPath // part of the encoded value with this origin
 }
 
-// At returns the place of this origin in the function of the traced value. For an origin
-// inside of a called function, this is the outermost call; otherwise it is the origin's
-// instruction. It returns nil for an origin other than an instruction.
+// At returns the instruction of this origin in the function of the traced value. For an
+// origin inside a called function, this is the outermost call. It returns nil for an
+// origin that is not an instruction.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -65,7 +65,7 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the outermost call entered by the trace, in the function with the
+// outermost returns the first call that the trace entered, in the function with the
 // traced value.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
@@ -95,8 +95,8 @@ type Place struct {
 	Under AccessPath
 	Mixed bool
 
-	// settled means that the order of the values no longer matters: they were sorted, or
-	// put into a map.
+	// settled means that the random order of a map no longer matters, because the values
+	// were sorted or put into a map.
 	settled bool
 }
 

@@ -64,7 +64,7 @@ func (p AccessPath) Cut(prefix AccessPath) (AccessPath, bool) {
 	return p[len(prefix):], true
 }
 
-// samePlace reports whether two elements of paths can mean the same place.
+// samePlace reports whether two path elements may select the same part of a value.
 func samePlace(a, b string) bool {
 	return a == b || a == anyKey && isKey(b) || b == anyKey && isKey(a)
 }

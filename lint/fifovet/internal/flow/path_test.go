@@ -44,8 +44,8 @@ func TestAccessPath(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Then and Cut return new paths and leave their path unchanged. Cut undoes Then: it
-// removes the first elements and returns the added ones.
+// Then and Cut return new paths and never change the path they are called on. Cut undoes
+// Then: it removes the first elements and returns the added ones.
 func TestAccessPathIsAValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

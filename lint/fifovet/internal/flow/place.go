@@ -32,9 +32,9 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 }
 
-// isIncrement reports whether val, a value that the program stores in the variable v, is v
-// plus an integer, as in v++. The variable is then a counter. It starts at the same number
-// again when the process restarts.
+// isIncrement reports whether val, a value that the program stores in the variable v, is
+// v plus an integer, as in v++. The variable is then a counter, which starts again with
+// each process.
 func isIncrement(val ssa.Value, v *ssa.Global) bool {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {
@@ -120,9 +120,8 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	}
 }
 
-// IsLater reports whether a write runs only after the calls in t.Until, which use the
-// traced value. The calls do not see such a write. IsLater returns false if the order is
-// unknown.
+// IsLater reports whether a write runs only after the calls in t.Until, so that these
+// calls do not see the written value. IsLater returns false if the order is unknown.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false

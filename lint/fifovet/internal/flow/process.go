@@ -12,8 +12,8 @@ import (
 // next process.
 var processSources = []string{"os.Getpid", "os.Getppid", "os.Hostname"}
 
-// isCounter reports whether a function increments a counter of package sync/atomic. The
-// counter starts again in another process and then gives the same number to another event.
+// isCounter reports whether a function increments a counter of package sync/atomic. Such
+// a counter starts again in each process, so two events may get the same number.
 func isCounter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "sync/atomic" && strings.HasPrefix(obj.Name(), "Add")
 }
@@ -25,10 +25,9 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue continues a trace at v, the value of a package-level variable that is
-// set once in a process. If v comes from a clock, a random source or another source (see
-// SourceOf), it adds these origins to t.Origins and returns true. It discards all other
-// origins of v.
+// followProcessValue continues a trace at v, the value of a package-level variable that
+// is set once in a process. If v comes from a clock, a random source or another source
+// (see SourceOf), it adds only these origins to t.Origins and returns true.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
@@ -147,9 +146,9 @@ func prints(t types.Type) bool {
 }
 
 // followMarshal searches for clock readings and random values that a type's encoding
-// methods, such as MarshalJSON, put into the encoded text. It looks only at methods of this
-// package. It adds origins of the kinds FromSource and FromOrder to t.Origins and discards
-// other origins.
+// methods, such as MarshalJSON, put into the encoded text. It looks only at methods of
+// this package. It adds only origins of the kinds FromSource (such as a clock) and
+// FromOrder (random map order) to t.Origins.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
@@ -165,9 +164,10 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	}
 }
 
-// followPrinted searches for clock readings and random values in the texts that fmt prints.
-// It looks at the Error and String methods of the arguments of a fmt call. It adds origins
-// of the kinds FromSource and FromOrder to t.Origins and discards other origins.
+// followPrinted searches the texts that package fmt prints for clock readings and random
+// values. It looks at the Error and String methods of the arguments. It adds only origins
+// of the kinds FromSource (such as a clock) and FromOrder (random map order) to
+// t.Origins.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -177,9 +177,9 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod searches for clock readings and random values in the result of the
-// type's first method in names, skipping methods of other packages. It adds only origins
-// of the kinds FromSource (such as a clock) and FromOrder (random map order) to
+// followFirstMethod searches the result of a method of the type for clock readings and
+// random values: the first method in names that belongs to this package. It adds only
+// origins of the kinds FromSource (such as a clock) and FromOrder (random map order) to
 // t.Origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)

@@ -31,8 +31,8 @@ type Program struct {
 	HasFacts bool // a fact was exported
 }
 
-// Options configures Build. Package flow does not know which types are messages or which
-// rules exist; the functions in Options answer its questions about messages.
+// Options configures Build. Package flow does not know messages or rules; the functions
+// in Options answer its questions about them.
 type Options struct {
 	// Sources lists functions that the analysis must treat like clocks and random sources,
 	// besides those that it recognizes (flag -nondet).
@@ -45,8 +45,8 @@ type Options struct {
 	// messages, according to a fact exported by that package's analysis.
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether the field at this address holds a pointer with an unchanging
-	// target, such as the queue URL of a message: no code writes through the field.
+	// Fixed reports whether the field at this address holds a pointer through which no
+	// code writes, such as a pointer to the queue URL of a message.
 	Fixed func(*ssa.FieldAddr) bool
 }
 
@@ -58,9 +58,9 @@ type Call struct {
 	Body   *ssa.Function // nil for a function of another package
 }
 
-// Build makes the SSA form of the analysed package only. Of other packages it uses the
-// types and the facts. The buildssa pass of go/analysis would make the SSA form of every
-// package, although most packages need no analysis.
+// Build makes the SSA form of the analysed package only. It uses the types and the facts
+// of other packages. The buildssa pass of go/analysis would also make the SSA form of
+// packages that need no analysis.
 func Build(pass *analysis.Pass, options Options) *Program {
 	p := &Program{
 		Pass: pass, sources: options.Sources, options: options,
@@ -201,8 +201,8 @@ func Qualified(obj *types.Func) string {
 	return obj.Pkg().Path() + "." + withType(obj)
 }
 
-// Short returns the name in the form of source code, with the name of the package and
-// without its path.
+// Short returns the function's name as in source code: package.Func or
+// package.Type.Method, without the path of the package.
 func Short(obj *types.Func) string {
 	if obj.Pkg() == nil {
 		return withType(obj)

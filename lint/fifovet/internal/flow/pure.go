@@ -26,7 +26,7 @@ var purePackages = []string{
 }
 
 // stringers are names of methods that return the receiver in another form, such as text
-// or bytes. They count as pure on every type.
+// or bytes. They count as pure for every type.
 var stringers = []string{
 	"String", "GoString", "Bytes", "Hex", "MarshalText", "MarshalBinary", "MarshalJSON", "AppendText", "AppendBinary", "Sum", "Sum32", "Sum64", "URN",
 }
@@ -49,8 +49,8 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// In a package of identifiers, New and similar functions are random sources; the
-		// callers exclude them by checking SourceOf first. The other functions only use
+		// In a package of identifiers, New and similar functions are random sources;
+		// callers exclude them by SourceOf before. All other functions depend only on
 		// their arguments: they parse, print or derive an identifier.
 		return true
 	}
@@ -91,9 +91,9 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
-// IsReader reports whether a function does not change its arguments, judged by its package,
-// for example a package for logs. In contrast to IsPure, the function's result may depend
-// on more than its arguments.
+// IsReader reports whether a function leaves its arguments unchanged, judged by its
+// package, for example a package for logs. Unlike for IsPure, the result may depend on
+// more than the arguments.
 func IsReader(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return true

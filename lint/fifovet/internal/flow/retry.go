@@ -71,9 +71,9 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn calls one of its parameters (number param) again
-// after a failure. known is true if fn uses the parameter only for calls, directly or in
-// other functions of this package.
+// callsParamAgain reports whether fn calls its parameter number param again after a
+// failure. known is true if fn uses the parameter only for calls, directly or in other
+// functions of this package.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

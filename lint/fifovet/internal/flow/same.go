@@ -19,7 +19,7 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 	if same, ok := c.Known[pair]; ok {
 		return same
 	}
-	c.Known[pair] = false // a value may depend on itself in a loop; this entry then ends the recursion
+	c.Known[pair] = false // ends the recursion for a value in a loop that depends on itself
 	same := c.compare(a, b)
 	c.Known[pair] = same
 	return same
@@ -111,8 +111,8 @@ func writesMemory(fn *ssa.Function) bool {
 	return false
 }
 
-// isSetOnce reports whether the variable or field at an address has at most one store
-// in the function.
+// isSetOnce reports whether the function stores at most once into the variable or field
+// at an address.
 func isSetOnce(addr ssa.Value) bool {
 	stores := 0
 	for _, same := range sameAddress(addr) {

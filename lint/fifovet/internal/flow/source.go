@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// generators lists further functions for new identifiers; the patterns in names.go do not
-// match their names.
+// generators lists functions that make identifiers, under names that the patterns in
+// names.go do not match.
 var generators = []string{
 	"github.com/bwmarrin/snowflake.Node.Generate",
 	"github.com/sony/sonyflake.Sonyflake.NextID",
@@ -71,8 +71,8 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is like SourceOf, except for a function with a DerivedFact. Such a function
-// has an ID generator's name, but its result depends only on its arguments.
+// isSource is like SourceOf, but false for a function with a DerivedFact: the function
+// has the name of an ID generator, but its result depends only on its arguments.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
@@ -105,8 +105,8 @@ func isClock(obj *types.Func) bool {
 	return obj.Name() == "Now" && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isTime(sig.Results().At(0).Type())
 }
 
-// mintsID distinguishes constructors of fresh identifiers from functions that parse an
-// identifier or derive one from their arguments.
+// mintsID reports whether a function makes a fresh identifier, and does not parse an
+// identifier or derive one from its arguments.
 func mintsID(obj *types.Func) bool {
 	name := obj.Name()
 	verb := slices.ContainsFunc([]string{"New", "MustNew", "Make", "Generate", "MustGenerate", "Must", "Random"}, func(v string) bool {
@@ -130,7 +130,8 @@ func mintsID(obj *types.Func) bool {
 }
 
 // identifies reports whether a value of the type can be an identifier: a string, integer,
-// array, slice, or struct with "id" in its name. An ID generator, for example, cannot.
+// array, slice, or struct with "id" in its name. A function or an interface, for example,
+// cannot.
 func identifies(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -159,9 +160,8 @@ func isText(t types.Type) bool {
 	return false
 }
 
-// isRecord reports whether a type is a struct with an exported text field: the description
-// of a thing, such as an order. A struct whose name means settings, such as Options, is not
-// a record.
+// isRecord reports whether a type is a struct that describes a thing, such as an order:
+// it has an exported text field, and its name does not mean settings, as Options does.
 func isRecord(t types.Type) bool {
 	s := StructOf(t)
 	if s == nil || SettingsName.MatchString(TypeName(t)) {

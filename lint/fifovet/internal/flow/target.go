@@ -9,9 +9,8 @@ import (
 )
 
 // Callee returns the declared function of a call. For a call through an interface it
-// returns the method of the only implementation or, if there are several, the
-// interface's method. It returns nil for builtins, literals and unknown function
-// values.
+// returns the method of the only implementation, or else the interface's method. It
+// returns nil for builtins, literals and unknown function values.
 func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {
 		if fn := p.implementation(c); fn != nil {
@@ -50,7 +49,7 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 
 // implementation returns the method that a call through an interface runs, or nil. The
 // interface must belong to this program and have exactly one implementation, in this
-// package or in an imported package of the program. SameProgram guesses from the import
+// package or in an imported package of the program. SameProgram decides by the import
 // path whether a package belongs to the program.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
@@ -94,7 +93,7 @@ func (p *Program) hasFacts(fn *types.Func) bool {
 }
 
 // findOnly returns the only type that implements an interface, or nil. It ignores test
-// doubles, and decorators containing a value of the interface.
+// doubles, and types that contain a value of the interface (decorators).
 func (p *Program) findOnly(t types.Type) types.Type {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok || iface.NumMethods() == 0 {
@@ -132,8 +131,8 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of an exported interface of this package with
-// only one implementation (by), which must belong to this package too.
+// Implemented calls yield for each method of an exported interface of this package that
+// has only one implementation, the method by of this package.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

@@ -103,8 +103,8 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	// Arguments are known only for calls in the outermost function (bound is nil there).
-	// The parameters of deeper calls stay unknown.
+	// Arguments are known only for calls in the function that contains the text, where
+	// bound is nil. The parameters of functions called from there stay unknown.
 	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg
@@ -155,8 +155,8 @@ func (p *Program) formatParts(format string, args []ssa.Value, bound map[*ssa.Pa
 	}
 }
 
-// elements returns the values of a slice in order. The slice is a single literal, or
-// the compiler made it for variadic arguments.
+// elements returns the values of a slice in order, if a single literal or a call with
+// variadic arguments made the slice.
 func elements(v ssa.Value) []ssa.Value {
 	slice, ok := v.(*ssa.Slice)
 	if !ok {

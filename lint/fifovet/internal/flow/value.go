@@ -23,7 +23,7 @@ type Tracer struct {
 	// The tracer ignores writes that can run only after all these calls (see IsLater).
 	Until []ssa.CallInstruction
 
-	// Notes makes the tracer record in Places each visited value with its place.
+	// Notes makes the tracer record each visited value, with its place, in Places.
 	Notes  bool
 	Places []NotedPlace
 
@@ -71,7 +71,7 @@ func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
 }
 
 // Constant reports whether all origins are constants, and returns the joined constants. A
-// value selected from a table does not count as constant, because the selection varies.
+// value selected from a table is not a constant, because the selection varies.
 func (t *Tracer) Constant() (string, bool) {
 	for _, v := range t.InOrder {
 		if isPicked(v) {
@@ -153,8 +153,8 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				// A value that adds a number to itself in each round of a loop is a
-				// counter. Its value in a round is unknown.
+				// A value that grows by a number in each round of a loop is a counter.
+				// The value in a given round is unknown.
 				t.unknown(v, l)
 				break
 			}
@@ -244,13 +244,13 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Keep only the clocks and random sources that the index comes from. Its other
-		// origins do not make the element random.
+		// Keep only clocks and random sources: no other origin of the index makes the
+		// element random.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
 			// A random index into a []string selects one of a fixed set of strings. A
-			// random index into an alphabet selects only one letter, and many letters can
-			// make a unique ID.
+			// random index into an alphabet selects only one letter: many such letters
+			// can make a unique ID.
 			t.Origins[i].Choice = isString(elem)
 		}
 	}
@@ -282,9 +282,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	for _, m := range made {
 		outer := l
 		// The captured variable belongs to m.Parent(), the function around the literal.
-		// Continue there: go back in outer.Frame to the call that entered m.Parent().
-		// Without such a call, outer.Frame becomes nil, and the trace will end at the
-		// parameters of m.Parent().
+		// Set outer.Frame to the call that entered m.Parent(), or to nil if the trace
+		// entered m.Parent() by no call.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}

@@ -25,8 +25,8 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the functions without parameters that a variable may contain: a
-// local variable, or a field set only in this package. It returns nil if one of these
+// functionsIn returns the functions without parameters that may be in a variable, which
+// is a local variable or a field set only in this package. It returns nil if one of these
 // functions is unknown.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
@@ -81,7 +81,7 @@ func makesID(c *ssa.CallCommon) bool {
 }
 
 // generator reports whether a function value is a clock or a generator of identifiers.
-// The function has no parameters, so its result cannot depend on the event.
+// Such a function has no parameters, so the result cannot depend on the event.
 func generator(v ssa.Value) (name string, ok bool) {
 	sig, ok := v.Type().Underlying().(*types.Signature)
 	if !ok || sig.Params().Len() > 0 || sig.Results().Len() == 0 {

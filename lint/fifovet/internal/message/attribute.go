@@ -36,9 +36,9 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry with a key that no program uses. A trace of another
-// entry ends at the statement that sets the entry. A trace of noEntry finds the origin of
-// the whole map instead: a parameter or a variable.
+// noEntry is the path to a map entry with a key that no program uses. No statement sets
+// this entry, so a trace of noEntry finds the origin of the whole map: a parameter or a
+// variable.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, including attributes set by called
@@ -54,13 +54,13 @@ func (p *Index) AttributesOf(m *Message) AttributeSet {
 	for _, s := range m.Sets[roleAttributes] {
 		p.CollectAttributes(&found, m.SendCalls(), s.Value, nil, nil, 0)
 	}
-	// Code may also add entries to the map in the message's field.
+	// Code may also add entries directly to the map in the message's field.
 	p.collectUpdates(&found, m.SendCalls(), flow.NotedPlace{V: m.Root, Place: flow.Place{Path: flow.AccessPath{}}}, m.Shape.fieldsOf(roleAttributes), 0)
 	return found
 }
 
-// CollectAttributes adds to *found the attributes of one map: v itself, or the part of v
-// at a non-empty path, such as a field. Entries set after the calls in until do not
+// CollectAttributes adds the attributes in one map to *found. The map is v itself, or the
+// part of v at path, such as a field. Entries set only after the calls in until do not
 // count.
 func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
 	if depth > maxMaps {
@@ -156,8 +156,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// A helper function may get the attribute's name as argument. The attribute's
-	// position is then the helper's call.
+	// A helper function may get the attribute's name as an argument. The call of this
+	// helper is then the attribute's position.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)
@@ -173,8 +173,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 	found.add(a)
 }
 
-// constantKey returns a map update's constant key. For a parameter, it uses the argument
-// of the call that entered the function.
+// constantKey returns the constant key of a map update. If the key is a parameter,
+// constantKey uses the argument of the call that entered the function.
 func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	for range flow.MaxUnwraps {
 		if name, ok := flow.ConstString(key); ok {
@@ -189,8 +189,8 @@ func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
 	return "", false
 }
 
-// copiedFrom returns the map src if the update is dst[k] = ... in a loop over src, such as
-// for k, v := range src. For any other update it returns nil.
+// copiedFrom returns the map src for an update dst[k] = ... in a loop such as for k, v :=
+// range src, and nil for any other update.
 func copiedFrom(update *ssa.MapUpdate) ssa.Value {
 	if key, ok := update.Key.(*ssa.Extract); ok && key.Index == 1 {
 		if next, ok := key.Tuple.(*ssa.Next); ok {

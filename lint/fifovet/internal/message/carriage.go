@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Variable returns the origins of an attribute's value that may differ between messages:
-// all origins except constants and rounded times, which are equal for many messages. known
-// is false if some origin is unknown.
+// Variable returns the origins of an attribute's value that may differ between messages.
+// Constants and rounded times are left out, because they are equal for many messages.
+// known is false if some origin is unknown.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {
@@ -26,9 +26,9 @@ func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	return origins, true
 }
 
-// Carriage returns carriedByBody if the body contains the attribute's value, or at least
-// one of the values it is computed from; NotCarried if not; and notKnown if the analysis
-// cannot decide.
+// Carriage returns carriedByBody if the body contains the attribute's value or one of the
+// values that it is computed from. It returns NotCarried if the body contains none of
+// these values, and notKnown if the analysis cannot decide.
 func (l *Letter) Carriage(a Attribute) carriageKind {
 	variable, known := a.Variable()
 	if !known {

@@ -30,19 +30,19 @@ type paramSink struct {
 	Alone bool
 
 	// ContentBased is true if the function may send the message without a deduplication
-	// ID, so SQS compares bodies. It matters only for arguments that become a body or an
-	// attribute.
+	// ID, so that SQS compares bodies. It matters only for an argument that becomes a
+	// body or an attribute.
 	ContentBased bool
 
-	// Unless is the parameter for the deduplication ID. ContentBased does not hold for a
-	// call that passes an ID here.
+	// Unless is the parameter for the deduplication ID. For a call that passes an ID,
+	// ignore ContentBased.
 	Unless given
 
 	// Many is true if the argument becomes part of several messages.
 	Many bool
 
-	// NoGroup is true if the argument is the URL of a queue, and the function sends
-	// messages to this queue without a message group.
+	// NoGroup is true if the argument is the URL of a queue to which the function sends
+	// messages without a message group.
 	NoGroup bool
 
 	// Encoded is true if the function encodes the argument as JSON before it becomes part

@@ -21,7 +21,7 @@ type Letter struct {
 
 	Attributes AttributeSet
 	body       []flow.Origin
-	made       []ssa.Value // values from which the body is made
+	made       []ssa.Value // values that the body is made from
 }
 
 // Key identifies the letter: all findings about one letter have an equal Key.
@@ -43,8 +43,8 @@ func (p *Index) Letters(messages []*Message) []*Letter {
 			p.raiseAttributes(l)
 		}
 	}
-	// A call may show that the calling function's parameters become attributes too, as in
-	// nested wrappers. The next round of the loop then includes that function's calls.
+	// Each round may record parameters of a calling function that become attributes too,
+	// as in nested wrappers. The next round then includes the calls of this function.
 	calls := map[ssa.CallInstruction]*Letter{}
 	for range flow.MaxCalls {
 		n := p.sinkCount()
@@ -112,9 +112,9 @@ func (p *Index) namedByCaller(m *Message) bool {
 	return false
 }
 
-// letterAt returns a Letter (a body with its attributes) for a call. It returns nil unless
-// arguments of the call become both the body and attributes of a message. It also returns
-// nil if no evidence shows a FIFO queue.
+// letterAt returns a Letter (a body with its attributes) for a call whose arguments
+// become both the body and attributes of a message. It returns nil for any other call, or
+// without evidence of a FIFO queue.
 func (p *Index) letterAt(c flow.Call) *Letter {
 	l := &Letter{call: c.Instr}
 	until := []ssa.CallInstruction{c.Instr}
@@ -170,8 +170,8 @@ func (p *Index) raiseAttributes(l *Letter) {
 		p.raise(o, sink)
 	}
 	for _, a := range l.Attributes.Known {
-		// If it is known here whether the body has the attribute's value, the arguments
-		// that callers pass need no check.
+		// If the analysis knows here whether the body contains the value, the rules need
+		// not check the arguments of calls.
 		if l.Carriage(a) != notKnown {
 			continue
 		}
@@ -183,13 +183,12 @@ func (p *Index) raiseAttributes(l *Letter) {
 	}
 }
 
-// raise records the parameter that the origin o comes from, because arguments for this
-// parameter become part of a message. The caller describes that part in s; raise sets
-// s.Index and s.Path. raise returns the parameter's function and the complete s.
+// raise records the parameter that the origin o comes from, because its arguments become
+// part of a message. The caller describes that part of the message in s; raise sets
+// s.Index and s.Path. It returns the parameter's function and the complete s.
 //
-// It returns false if o does not come from a parameter, if the parameter is recorded
-// already, or if a limit is reached. It also returns false if the function is exempt from
-// the rules.
+// It returns false if o does not come from a parameter, the parameter is recorded
+// already, a limit is reached, or the function is exempt from the rules.
 func (p *Index) raise(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

@@ -40,9 +40,9 @@ type Message struct {
 	// copied is true if an assignment copies the whole message from another value.
 	copied bool
 
-	// later has the roles of fields, such as RoleDedup, that code sets, or may set, in a
-	// later copy of the message. For example, code sets the field of a slice element after
-	// it appended the message to the slice.
+	// later has the roles of fields, such as RoleDedup, that code may set in a later copy
+	// of the message. For example, code appends the message to a slice and then sets a
+	// field of the slice element.
 	later map[Role]bool
 
 	evidence *evidence // evidence about the queue, computed once
@@ -93,7 +93,7 @@ func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
 func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
 
 // complete reports whether the analysis knows every place that may set a field of the
-// message. If so, a field for which it found no assignment is certainly unset.
+// message. A field without a known assignment is then certainly unset.
 func (m *Message) complete() bool {
 	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
 }
@@ -193,18 +193,18 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// A field of struct or array type is built in place, such as the 16 bytes of
-			// an event ID, so the field's address is recorded in place of its value.
+			// Code sets the parts of such a field one by one, such as the 16 bytes of an
+			// event ID. The field's address therefore takes the place of a value.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		default:
-			// The field's address is passed on, so the field may be set.
+			// Other code gets the field's address, so it may set the field.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		}
 	}
 }
 
-// collectCall handles a call. A setter of the AWS SDK v1 assigns a field of a message. A
-// call that sends a message is added to this message.
+// collectCall handles a call. A setter of the AWS SDK v1 counts as an assignment to the
+// message's field. A call that sends a message is recorded in this message.
 func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func(ssa.Value, *ssa.Function) *Message) {
 	c := instr.Common()
 	callee := flow.CalleeOf(c)
@@ -239,10 +239,10 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets m.open if a related message is open, and m.copied if one is copied.
-// An example of a related message is the message inside a helper function that returns m.
-// Parameters are ignored, because a parameter is always open. inheritMarks also adds m to
-// the field Derived of each message in m.bases.
+// inheritMarks sets m.open if a related message is open, and m.copied if a related
+// message is copied. A related message is, for example, the one inside a helper function
+// that returns m. Parameters are ignored, because a parameter is always open.
+// inheritMarks also adds m to the field Derived of each message in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -275,8 +275,8 @@ func (p *Index) spreadSends(messages []*Message) {
 }
 
 // setLaterFields sets the field later of each message m: the roles of the fields that the
-// program may set in a copy of m. Another message of the same type in the same function
-// (with its literals) may be a copy of m if its origin is unknown (open or copied). If
+// program may set in a copy of m. A message of the same type in the same function (with
+// its literals) may be a copy of m if its own origin is unknown: it is open or copied. If
 // m's function returns m by value or in a slice, the copy may be in any function.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {

@@ -36,8 +36,8 @@ const (
 
 // nameIn returns a queue's kind and name from the origins of its URL. Empty constants do
 // not count. The kind is known only if all origins are constants with a complete URL or
-// name, and all name the same kind of queue. For ".fifo" appended to a variable, the kind
-// is unknown.
+// name of the same kind of queue. For a variable with ".fifo" appended, the kind is
+// unknown.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -72,8 +72,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.kindAndName(origins, values)
 }
 
-// kindAndName returns a queue's kind and name. They are known in three cases: the URL is
-// a constant, the URL ends in a constant, or GetQueueUrl returned it for a constant name.
+// kindAndName returns a queue's kind and name. They are known if the URL is a constant or
+// ends in one, or if GetQueueUrl returned the URL for a constant name.
 func (p *Index) kindAndName(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -213,9 +213,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send assigns no field of role r. If with is
-// a role such as RoleGroup, only paths that assign a field of that role count. If with is
-// RoleNone, all paths count.
+// leavesOut reports whether some path to the send assigns no field of the role r. If the
+// parameter with is a role such as RoleGroup, only paths that assign a field of this role
+// count. If it is RoleNone, all paths count.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -256,9 +256,9 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	if with != RoleNone && !inherited {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
-			// An empty value does not count as assigned. If the values of both roles (r
-			// and with) may be nil, they are probably nil together, so a message with one
-			// also has the other.
+			// An empty value does not count as assigned. If the values of both roles may
+			// be nil, neither does a value of the role with: both are then probably nil
+			// together.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue
 			}
@@ -310,8 +310,8 @@ func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
 	return false
 }
 
-// returnsNil reports whether a function of this package may return nil as the given
-// result without an error.
+// returnsNil reports whether a called function of this package may return nil as the
+// result with this number, together with a nil error.
 func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) bool {
 	fn := p.Body(call.Common())
 	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {

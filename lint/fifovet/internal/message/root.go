@@ -39,9 +39,9 @@ func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// followUses sets fields of the message m (open, copied, leaves, byValue, bases, passed and
-// callees) according to the uses of ref. The value ref is one reference to the message,
-// such as a pointer.
+// followUses sets fields of the message m (open, copied, leaves, byValue, bases, passed
+// and callees) according to the uses of ref, a reference to the message such as a
+// pointer.
 func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	if seen[ref] {
 		return
@@ -56,8 +56,8 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 			m.open = m.open || !ok
 		}
 	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
-		// If m.Root is a parameter or a variable, m was made by code that the analysis does
-		// not know.
+		// If m.Root is a parameter or a variable, code that the analysis does not know
+		// made m.
 		m.open = m.open || ref == m.Root
 	case *ssa.IndexAddr:
 		m.open = m.open || !isLiteral(ref)
@@ -121,9 +121,9 @@ func (p *Index) followUses(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// usesOfCopy reports whether the function returns a copy of a message, and whether the copy
-// reaches unknown code in another way, for example as an argument. Storing the copy in a
-// slice does not count.
+// usesOfCopy reports whether the function returns a copy of a message, and whether
+// unknown code gets the copy in another way, for example as an argument. Storing the copy
+// in a slice does not count.
 func usesOfCopy(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {

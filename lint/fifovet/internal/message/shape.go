@@ -91,8 +91,8 @@ func (s *shape) fieldsOf(r Role) []string {
 	return names
 }
 
-// ShapeOf returns the shape (the roles of the fields) of a struct or pointer to a struct,
-// or nil for types missing in Shapes.
+// ShapeOf returns the shape (the roles of the fields) of a struct, or of a pointer's
+// struct. It returns nil for types missing in Shapes.
 func ShapeOf(t types.Type) *shape {
 	return ShapeNamed(flow.PackagePath(t), flow.TypeName(t))
 }
@@ -107,7 +107,7 @@ func ShapeNamed(path, name string) *shape {
 	return nil
 }
 
-// IsMessaging reports whether the package at path declares a type for messages, such as
+// IsMessaging reports whether a package declares a type for messages, such as
 // SendMessageInput (see Shapes).
 func IsMessaging(path string) bool {
 	switch path {

@@ -38,8 +38,8 @@ type Use struct {
 	Slice *flow.Tracer
 }
 
-// Key identifies the message of u: two uses in one function belong to the same message if
-// their keys are equal.
+// Key identifies the message of u. Two uses in one function with equal keys belong to the
+// same message.
 func (u *Use) Key() any {
 	if u.M != nil {
 		return u.M.Root
@@ -115,9 +115,9 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 }
 
 // given identifies a parameter that contains the deduplication ID of a message. Param is
-// the index of the parameter plus 1, or 0 if there is no such parameter. If the ID is in a
-// part of the parameter, Path selects this part. A call that passes an empty ID sends the
-// message without a deduplication ID.
+// the index of the parameter plus 1, or 0 if no parameter contains the ID. Path selects
+// the part of the parameter with the ID. A call that passes an empty ID sends the message
+// without a deduplication ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -243,9 +243,9 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter from which the value of u comes: the arguments
-// for this parameter become part of a message. It returns a Use for each such argument in
-// this package's calls.
+// raiseParameters records each parameter from which the value of u comes, because its
+// arguments become part of a message. It returns a Use for each such argument in the
+// calls of this package.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -321,8 +321,8 @@ func SentInRange(u *Use, o flow.Origin) bool {
 	return false
 }
 
-// Name returns the field's name for a finding. If the value is an argument, Name adds the
-// called function.
+// Name returns the field's name for a finding. If the value is an argument of a call,
+// Name adds the called function.
 func (u *Use) Name() string {
 	if u.via == nil || u.Payload {
 		return u.Field
@@ -349,8 +349,8 @@ func (u *Use) Shared(o flow.Origin) bool {
 		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
 	}
 	if !u.many {
-		// A function literal may make the message, while the clock or random source is
-		// called outside of the literal.
+		// A function literal may make the message from a value computed outside of the
+		// literal.
 		return at.Parent() != u.Fn && o.Frame == nil
 	}
 	made, ok := u.M.Root.(ssa.Instruction)

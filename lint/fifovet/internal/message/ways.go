@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// pathSearch searches a function for a path of basic blocks from a message's creation to
-// its send. It assumes one result for each condition, so a path never takes opposite
-// branches of one condition.
+// pathSearch searches a function for a path of basic blocks from the creation of a
+// message to its send. A path never takes opposite branches of the same condition.
 type pathSearch struct {
 	p     *Index
 	m     *Message
@@ -76,9 +75,9 @@ func (w *pathSearch) find() bool {
 	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// searchFrom continues a path at block b, and reports whether the path can reach the send.
-// A path may pass b twice, before the message is made and afterwards, because the message
-// may be made in a loop. The parameter passed is true if the path has a block of w.need.
+// searchFrom continues a path at block b, and reports whether the path can reach the
+// send. In a loop, a path may pass b twice: before and after the message is made. passed
+// is true if the path already has a block of w.need.
 func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
 	passed = passed || w.need == nil || w.need[b]
@@ -200,10 +199,9 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty reports whether a text or a pointer is empty on the current path. The search
-// looks only at paths that do not set the field with the role w.role, so a value read
-// from this field is empty. If the path replaces an empty text by a default, the result
-// is not empty.
+// isEmpty reports whether a text or a pointer is empty on the current path. The path does
+// not set the field with the role w.role, so a value read from this field is empty. A
+// default that replaces an empty text is not empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true

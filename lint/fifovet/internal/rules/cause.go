@@ -27,5 +27,5 @@ func (p *audit) causeOf(o flow.Origin) any {
 type valueCause struct{ pos token.Pos }
 
 // identityCause is the cause of findings about a message whose body does not identify the
-// event. Its field is the same for all findings about one message.
+// event. The field of identifies the message.
 type identityCause struct{ of any }

@@ -29,9 +29,9 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField returns the edit for deleting a field from a composite literal. The edit
-// deletes from the field up to the next field, or for the last field from the end of the
-// previous field.
+// removeField returns the edit for deleting a field from a composite literal. The deleted
+// text ends where the next field begins. For the last field, it begins where the previous
+// field ends.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)

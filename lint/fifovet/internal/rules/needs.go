@@ -22,8 +22,8 @@ const (
 )
 
 // neededDepth returns how much of a package must be analyzed. It looks only at types and
-// names: they show whether the package can have findings, or facts that importing packages
-// need. neededDepth also returns a reachFact, which describes the imports of the package.
+// names, which show whether the package can have findings, or facts that importing
+// packages need. The reachFact describes the package with its imports.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -95,9 +95,9 @@ func isStandard(pass *analysis.Pass) bool {
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A path without a host name, and with pass.Module nil, may be the standard library
-	// or a module: some drivers leave pass.Module nil. The imports decide: a package of
-	// the standard library never imports a path with a host name.
+	// Some drivers leave pass.Module nil, so a path without a host name may be the
+	// standard library or a module. The imports decide: the standard library never
+	// imports a path with a host name.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -177,9 +177,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 }
 
 // returnsMinted reports whether an exported function may return a value from a clock or
-// random source, directly or through other functions of the package. The map random has
-// the known sources. returnsMinted adds found functions, and all package-level variables
-// of a function type, to this map.
+// random source, directly or through other functions of the package. random has the known
+// sources. returnsMinted adds the functions that it finds, and all package-level
+// variables of a function type.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
@@ -252,8 +252,8 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package with its direct and indirect imports. The analyzer skips
-// packages whose reachFact shows no relation to queues.
+// reachFact describes a package together with its direct and indirect imports. If it
+// shows no relation to queues, the analyzer skips the package.
 type reachFact struct {
 	SDK   bool // one of them imports package sqsfifo
 	Facts bool // a function has a fact that importing packages need, such as SinkFact

@@ -33,11 +33,11 @@ type finding struct {
 	// maybe is true if the queue may be a standard queue.
 	maybe bool
 
-	// This is the name of the faulty field or attribute, such as MessageBody.
+	// what is the name of the faulty field or attribute, such as MessageBody.
 	what string
 
-	// cause is equal for findings with one common fix. Only one of them is reported, with
-	// the others' fields in its text. A finding with a nil cause is always reported.
+	// Findings with an equal cause have one common fix. Only one of them is reported; its
+	// text names the fields of the others. A finding with a nil cause is always reported.
 	cause any
 }
 
@@ -106,9 +106,9 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a key in reportAll, equal for findings with the same cause in one function,
-// which are reported as one. Another function needs its own fix and gets a separate
-// finding.
+// group is a map key in reportAll. Findings with an equal key have the same cause in one
+// function and are reported as one. Another function needs a separate fix, so it gets a
+// separate finding.
 type group struct {
 	cause any
 	fn    *ssa.Function
@@ -149,8 +149,8 @@ func (r *reporter) reportAll() {
 	}
 }
 
-// otherFields returns a text with the fields of the other findings with the same cause, or
-// "".
+// otherFields returns a text that names the fields of the other findings with the same
+// cause, or "".
 func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	var names []string
 	for _, o := range r.pending {
@@ -168,9 +168,9 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence has the rules in the order of how well they explain a cause, best first. If
-// one cause has several findings of the same severity, only the finding of the first rule
-// in this order is reported.
+// precedence has the rules in the order of how well they explain a cause, best first. Of
+// the findings with the same cause and the same severity, only the one whose rule is
+// first in this order is reported.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

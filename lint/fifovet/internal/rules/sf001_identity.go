@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// distinguishes reports whether an attribute may distinguish two events. An attribute
-// whose value is a time, a host or a setting cannot.
+// distinguishes reports whether an attribute may distinguish two events. A time, a host
+// or a setting cannot.
 func distinguishes(a message.Attribute) bool {
 	variable, known := a.Variable()
 	if lint.Benign(a.Name) || !known || len(variable) == 0 {
@@ -73,7 +73,7 @@ func isContext(name string) bool {
 	return attrname.Attempt(name) || placeName.MatchString(name)
 }
 
-// isSetting reports whether a value with the origin o appears to be the same in all
+// isSetting reports whether a value with the origin o is probably the same in all
 // messages: a package-level variable, an environment variable, a flag, a field of a
 // settings type, or a field of the method's receiver.
 func isSetting(o flow.Origin) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// checkConfigs checks rule SF001 for producers of this SDK: the result of Config.Attributes
-// must depend only on the body, which encoding/json makes from the event.
+// checkConfigs checks rule SF001 for producers of this SDK. The result of
+// Config.Attributes must depend only on the body, the event's JSON form.
 func (p *audit) checkConfigs() {
 	for _, fn := range p.Fns {
 		for instr := range flow.Instructions(fn) {

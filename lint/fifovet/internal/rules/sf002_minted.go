@@ -43,11 +43,11 @@ func (p *audit) dedupIDs() []*message.Use {
 	return ids
 }
 
-// checkMinted reports SF002 for u, which is part of a message and has a value from the
+// checkMinted reports SF002 for u, a value in a message that contains a value from the
 // clock or random source o.
 func (p *audit) checkMinted(u *message.Use, o flow.Origin) {
-	// Several parts together may be unique although one part repeats: an hour of the day
-	// repeats, an hour with a date does not.
+	// An hour of the day repeats, but an hour together with a date does not: several
+	// parts together may be unique.
 	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
 		return
 	}
@@ -150,8 +150,8 @@ func (p *audit) isFallback(u *message.Use) bool {
 	return false
 }
 
-// isInBody reports whether the body and u are in one message and contain the same value
-// from the clock or random source o.
+// isInBody reports whether the body of the message of u contains the same value from the
+// clock or random source o.
 func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	if u.M == nil {
 		return false
@@ -159,8 +159,8 @@ func (p *audit) isInBody(u *message.Use, o flow.Origin) bool {
 	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
 }
 
-// isInAttribute reports whether an attribute and u are in one message and contain the same
-// value from the clock or random source o.
+// isInAttribute reports whether an attribute of the message of u contains the same value
+// from the clock or random source o.
 func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
 		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
@@ -212,7 +212,8 @@ func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	return o.Root != nil && walk(o.Root)
 }
 
-// baseOf returns the variable to which an address points, entirely or to a part.
+// baseOf returns the variable that contains the memory at an address: the whole variable
+// or a part of it.
 func baseOf(addr ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := addr.(type) {

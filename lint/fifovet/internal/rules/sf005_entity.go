@@ -26,9 +26,9 @@ func (p *audit) entityKey() {
 	}
 }
 
-// mintedByCaller reports whether a value is a parameter, and a call in this package passes
-// a fresh random ID for it. Such an ID belongs to one event, so SF005 does not report it.
-// SF005 reports the ID of an entity, such as an account, that several events share.
+// mintedByCaller reports whether a value is a parameter for which some call in this
+// package passes a fresh random ID. Such an ID belongs to one event. SF005 reports only
+// IDs that several events share, such as the ID of an account.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -61,9 +61,9 @@ func (p *audit) checkRetry(u *message.Use) {
 	}
 }
 
-// attempt describes code that mints a value and sends a message with it. minted is the
-// call that returns the value: a call of the clock or random source, or of a function
-// around it. send is the call that sends the message in the same function. values are the
+// attempt describes code that mints a value and sends a message with this value. minted
+// is the call that returns the value: a call of the clock or random source, or of a
+// function that calls it. send is the sending call in the same function. values are the
 // values in the message.
 type attempt struct {
 	minted ssa.Instruction
@@ -71,9 +71,9 @@ type attempt struct {
 	values []ssa.Value
 }
 
-// attempts returns the attempts to send the message of u with the value from minted, a
-// call. If the function with this call only returns the message, the attempt is in the
-// caller: the caller's call of this function then takes the place of minted.
+// attempts returns the attempts to send the message of u with the value from the call
+// minted. If the function with this call returns the message and does not send it, the
+// attempt is in each caller: the call of this function then takes the place of minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -129,8 +129,7 @@ func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	return token.NoPos, false
 }
 
-// callers returns the calls of a function in this package, without the function's calls of
-// itself.
+// callers returns the calls of a function in this package, except its recursive calls.
 func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
 	return slices.DeleteFunc(slices.Clone(p.Direct[fn]), func(c ssa.CallInstruction) bool { return c.Parent() == fn })
 }
@@ -175,9 +174,9 @@ func callsItself(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call handles the same message. The call must
-// pass at least one parameter unchanged. It must not pass a part of a slice, such as
-// events[1:]. The receiver and the context do not count.
+// sameArguments reports whether a recursive call handles the same message: it passes at
+// least one parameter unchanged, and no part of a slice, such as events[1:]. The receiver
+// and the context do not count.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {

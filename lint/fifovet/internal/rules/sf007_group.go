@@ -10,9 +10,9 @@ import (
 )
 
 // randomGroupID checks rule SF007. It reports a group ID from a clock or random source,
-// because each message would have its own group. A random group ID is permitted if several
-// messages share it, such as the messages of one session. It is also permitted if there is
-// only a fixed set of IDs, for example if a random number selects one of ten groups.
+// because each message would have a separate group. A random ID is permitted if several
+// messages share it, such as the messages of one session, or if it selects one of a fixed
+// set of groups, such as one of ten.
 func (p *audit) randomGroupID() {
 	type groupUse struct {
 		u *message.Use

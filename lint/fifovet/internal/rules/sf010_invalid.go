@@ -29,8 +29,8 @@ func (p *audit) invalidID() {
 }
 
 // legalParts checks an ID that is joined from several parts. It reports a constant part
-// with a character that SQS refuses. It also reports an ID that is too long: the known
-// lengths of its parts alone exceed the limit.
+// with a character that SQS refuses. It also reports an ID if the parts of known length
+// are together too long.
 func (p *audit) legalParts(u *message.Use) {
 	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
 	// key in the body.
@@ -66,8 +66,8 @@ const maxID = 128
 // The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the key
 // in the body.
 func (p *audit) legalID(u *message.Use) {
-	// The limits do not hold for sqsfifo's dedupe key, which is sent in the body and not
-	// as an ID.
+	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
+	// key in the body.
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
 		return
 	}
@@ -111,8 +111,8 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body are the same parameter or field, probably
-// a whole body: its type is a slice, or its name is like payload.
+// sameText reports whether the ID and the body are the same parameter or field, and this
+// is probably a whole body: its type is a slice, or it has a name like payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {
@@ -130,8 +130,8 @@ func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	return isBytes || bodyName.MatchString(name)
 }
 
-// encoder returns the call of a function named Marshal... if v is the result of this call,
-// possibly converted or assigned to a variable. Otherwise it returns nil.
+// encoder returns the call of a function named Marshal... whose result is v, possibly
+// converted or assigned to a variable, or nil.
 func (p *audit) encoder(v ssa.Value) ssa.Value {
 	for range flow.MaxUnwraps {
 		switch x := v.(type) {

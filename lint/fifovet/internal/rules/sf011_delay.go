@@ -55,8 +55,8 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// neverTogether reports whether no path sets the delay together with a group ID, or none
-// sets it together with a deduplication ID. assigned is the instruction that sets the
+// neverTogether reports whether no path sets both the delay and a group ID, or no path
+// sets both the delay and a deduplication ID. assigned is the instruction that sets the
 // delay.
 func (p *audit) neverTogether(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {

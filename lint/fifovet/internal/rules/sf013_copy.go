@@ -7,8 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// attrCopiesKey checks rule SF013. It reports an attribute with the name of a member of the
-// body, if its value comes from another expression.
+// attrCopiesKey checks rule SF013. It reports an attribute with the same name as a member
+// of the body and a value from another expression.
 func (p *audit) attrCopiesKey() {
 	for _, l := range p.letters {
 		if l.Evidence == message.NotFIFO {

@@ -16,8 +16,8 @@ var batchNames = []string{
 }
 
 // unreadFailures checks rule SF015. It reports a batch call if no code reads the entries
-// that SQS refused. It also reports batch calls for standard queues, because they lose
-// entries in the same way.
+// that SQS refused. Batch calls for standard queues count too, because they lose entries
+// in the same way.
 func (p *audit) unreadFailures() {
 	for _, fn := range p.Fns {
 		for instr := range flow.Instructions(fn) {
@@ -104,8 +104,8 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 }
 
 // isCompared reports whether the code does more with a slice field than read its
-// elements: it uses the length in a comparison or calculation (except in a loop
-// condition), or passes the slice to other code, which may do so.
+// elements: it uses the length in a comparison (except in a loop condition) or
+// calculation, or it passes the slice to other code.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
@@ -136,9 +136,8 @@ func isCompared(field *ssa.FieldAddr) bool {
 	return false
 }
 
-// endsLoop reports whether a comparison is part of a loop. If a slice's length is compared
-// in a loop, the comparison usually is the loop's end condition and not a check of the
-// number.
+// endsLoop reports whether a comparison is part of a loop. In a loop, a comparison of a
+// slice's length is usually the loop's end condition.
 func endsLoop(b *ssa.BinOp) bool {
 	return flow.Cycle(b.Block())[b.Block()]
 }

@@ -129,12 +129,12 @@ func follows(first, second ssa.CallInstruction) bool {
 		return false
 	}
 	loop := flow.Cycle(first.Block())
-	// In a loop, the second send may follow the first only in the next iteration, with
-	// another event.
+	// In a loop, the second send may run after the first only in the next iteration,
+	// which is for another event.
 	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
 		return false
 	}
-	// A send that runs only after an error of the first send is another attempt for the
-	// same event.
+	// A send that runs only after an error of the first send is a retry for the same
+	// event.
 	return !afterError(second, first)
 }
