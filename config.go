@@ -89,7 +89,7 @@ type Identity struct {
 	DedupeKey string
 
 	// Group is the message group ID: 1 to 128 ASCII letters, digits and punctuation
-	// characters (F-018). SQS delivers the events of a group in the order of sending.
+	// characters. SQS delivers the events of a group in the order of sending.
 	Group string
 
 	// Time is the required instant of the event, in any location. Do not use time.Now:
@@ -104,8 +104,8 @@ type Identity struct {
 	Dataset *Dataset
 }
 
-// Deduplication selects who computes the deduplication ID: SQS or the producer. The ID
-// is the hash of the body in both cases (F-011, F-014).
+// Deduplication selects who computes the deduplication ID: SQS or the producer. The ID is
+// the hash of the body in both cases.
 type Deduplication uint8
 
 const (

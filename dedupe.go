@@ -72,7 +72,7 @@ func JoinKey(parts ...string) (string, error) {
 	return b.String(), nil
 }
 
-// textRule returns the rule broken by s as a component of a key, or "".
+// textRule returns the rule for key components that s breaks, or "".
 func textRule(s string) string {
 	if isPlainText(s) {
 		return ""

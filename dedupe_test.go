@@ -26,7 +26,7 @@ func ExampleJoinKey() {
 }
 
 func ExampleBodyHash() {
-	// The hash shown to consumers of a queue with content-based deduplication (F-011).
+	// The hash shown to consumers of a queue with content-based deduplication.
 	fmt.Println(sqsfifo.BodyHash("hello"))
 	// Output: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 }

@@ -87,11 +87,10 @@ type Delivery struct {
 	// connections that the SDK's transport keeps; a client of [NewClient] keeps more.
 	InFlight int
 
-	// BufferEvents and BufferBytes limit the submitted events without a reported
-	// outcome. BufferBytes counts the bytes of a message in the way of SQS. A
-	// BufferBytes below 1 MiB is refused, because a message might never fit. Zero means
-	// 4,096 events and 64 MiB: 4,096 events fill 64 requests several times, and their
-	// data fits into a processor's cache.
+	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
+	// BufferBytes counts the bytes of a message as SQS does. A BufferBytes below 1 MiB is
+	// refused, because a message might never fit. Zero means 4,096 events and 64 MiB:
+	// enough to fill 64 requests several times, and small enough for a processor's cache.
 	BufferEvents int
 	BufferBytes  int
 
@@ -109,19 +108,18 @@ type Memory struct {
 	MaxKeys int
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
-	// process, or of this process before a restart. Without DetectForeignDuplicates, if a
-	// source sends its events again after a restart, SQS suppresses the copies, but
-	// Duplicate is false in their receipts.
+	// process, or of this process before a restart. Without DetectForeignDuplicates, SQS
+	// still suppresses copies of such events, but Duplicate is false in their receipts.
 	//
 	// The producer reads the time at which SQS accepted a message from the message's
-	// sequence number. AWS does not document the content of a sequence number (F-008). The
+	// sequence number. AWS does not document the content of a sequence number. The
 	// producer therefore ignores a sequence number unless it contains a time within the
 	// last five minutes.
 	//
-	// With the SDK's client, the clock of this machine need not be right, because the Date
-	// header of SQS's answers shows the difference. With another client, the clock must be
-	// right to 5 seconds. A message that SQS accepted less than 5 seconds before the first
-	// attempt of this call is not recognised as a duplicate.
+	// With the SDK's client, the clock of this machine need not be right, because the
+	// Date header of SQS's answers shows the difference. With another client, the clock
+	// must be right to 5 seconds. A message that SQS accepted less than 5 seconds before
+	// the first attempt of this call is not recognised as a duplicate.
 	DetectForeignDuplicates bool
 }
 

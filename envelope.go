@@ -112,11 +112,10 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix of a finding about the encoding error e. The fix
-// names a remedy for NaN and infinities, for a Go type without a JSON form (for example a
-// func), and for an integer that a float64 cannot hold. For all other errors, wayOut
-// returns the parameters message and fix. The result plain is true if the returned
-// message contains no data of the payload.
+// wayOut returns a message and a fix for the encoding error e. It knows a fix for NaN and
+// infinities, for a Go type without a JSON form (for example a func), and for an integer
+// that a float64 cannot hold. For other errors it returns its arguments message and fix.
+// The result plain is true if the returned message contains no data of the payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

@@ -56,9 +56,8 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			texts = append(texts, err.Error())
 		}
 
-		// The send fails only with two faults: after the first refusal, the producer
-		// repeats the request without trace context, and the second fault refuses the
-		// repeated request.
+		// Two faults are necessary: after the first refusal, the producer repeats the
+		// request without trace context.
 		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2)
 		send(event) // NotStoredError
 		key += "|2"
@@ -83,7 +82,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // an integer that a float64 cannot hold
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same integer in a map; its position in the error contains the map key, and so the secret
+		send(other) // the same integer in a map: the error's position contains the map key, and so the secret
 		key += "\x00"
 		send(event) // a dedupe key with a control character
 		require.NoError(t, p.Close(t.Context()))

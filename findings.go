@@ -43,7 +43,7 @@ func maskPointer(pointer string) string {
 }
 
 // The root package itself reports findings of these rules, for example while it builds a
-// message. Package lint checks built messages, by the same rules and others.
+// message. Package lint checks built messages by these and other rules.
 const (
 	ruleAttributeOnly  = "SF001"
 	ruleInvalidJSON    = "SF030"

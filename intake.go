@@ -74,10 +74,10 @@ func (c *sender) enter(it *item, payload string) {
 	}
 }
 
-// recheck handles an event that the store already has. It refuses the event if this
-// process sent it before with other attributes. The store keeps no attributes, so its
-// lookup cannot find the difference. Neither can Admit, the usual check before an
-// attempt: SQS already has the event, so no attempt follows.
+// recheck refuses an event that the store already has, if this process sent the event
+// before with other attributes. The store keeps no attributes, so its lookup cannot find
+// the difference. Nor can Admit, the usual check before an attempt: SQS has the event, so
+// no attempt follows.
 func (c *sender) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {

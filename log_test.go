@@ -81,7 +81,7 @@ func TestOperatorLog(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			q.Inject(sqstest.Throttle(), 1)
-			_, err = p.Send(t.Context(), event("other", 3)) // throttled again; logged, because a minute has passed since the last log record
+			_, err = p.Send(t.Context(), event("other", 3)) // throttled again; logged, because the last log record is a minute old
 			require.NoError(t, err)
 			require.NoError(t, p.Close(t.Context()))
 

@@ -131,9 +131,8 @@ func (m *Message) isPlain(maxSize int, payload string) bool {
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
 }
 
-// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting, one too
-// many, because the envelope adds a level. Every level has an opening and a closing
-// bracket.
+// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting: one too
+// many, because the envelope adds a level. Each level needs two brackets.
 func mayBeTooDeep(payload string) bool {
 	const most = canonicaljson.MaxDepth
 	return len(payload) >= 2*most && strings.Count(payload, "{")+strings.Count(payload, "[") >= most

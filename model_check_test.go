@@ -279,8 +279,8 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				continue
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
 				// SQS had forgotten another producer's message and stored the event
-				// again. The receipt does not have the message's ID: after a change of
-				// the machine's clock, the producer could not compute the message's age.
+				// again. The receipt lacks that message's ID: after a change of the
+				// machine's clock, the producer could not compute the message's age.
 				continue
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue

@@ -63,7 +63,7 @@ func (m *modelMachine) now() time.Time {
 	return m.time()
 }
 
-// time does the same as now(). The caller holds mu.
+// time is like now, but the caller holds mu.
 func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
@@ -73,10 +73,10 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// holdsAtTrueTime reports whether f holds for the true time of a reading of the machine's
-// wall clock. A process read the time shown, between the true times from and to. If the
-// clock was set in this period, there are several possible true times, and f must hold for
-// at least one.
+// holdsAtTrueTime reports whether f holds for the true time of a reading of the wall
+// clock. A process read the time shown, between the true times from and to. If the clock
+// was set in this period, several true times are possible, and f must hold for at least
+// one.
 func (m *modelMachine) holdsAtTrueTime(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,8 +196,8 @@ func (m *modelMachine) loop(ctx context.Context, rng *rand.Rand, restart func())
 	}
 }
 
-// deafFor returns how long a client continues after the end of its request's context, or
-// zero for a client that obeys the context.
+// deafFor returns how long a client ignores the end of its request's context, or zero for
+// a client that obeys the context.
 func (m *modelMachine) deafFor(rng *rand.Rand) time.Duration {
 	if rng.Float64() >= m.deaf {
 		return 0

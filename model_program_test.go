@@ -346,7 +346,7 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	}
 }
 
-// end() records the outcome of a submission. It calls follow(), which may send the event
+// end records the outcome of a submission and calls follow, which may send the event
 // again.
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()

@@ -91,8 +91,9 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelPeriod is a period of the test. Its kind is a fault from modelLongFaults, which at
-// least half of the period's requests have, or "fair" without such a fault.
+// modelPeriod is a period of the test. Its kind is a fault from modelLongFaults, which
+// hits at least half of the period's requests, or "fair" for a period without such a
+// fault.
 type modelPeriod struct {
 	until time.Time
 	kind  string

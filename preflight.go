@@ -215,7 +215,7 @@ func reportOf(attributes map[string]string) QueueReport {
 		Encryption:                EncryptionNone,
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameMaximumMessageSize)); err == nil && n > 0 {
-		r.MaximumMessageSize = min(n, maxMessageBytes) // no queue accepts larger messages (F-073)
+		r.MaximumMessageSize = min(n, maxMessageBytes) // no queue accepts larger messages
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameDelaySeconds)); err == nil && n > 0 {
 		r.Delay = time.Duration(n) * time.Second

@@ -113,7 +113,7 @@ func TestPreflightNotes(t *testing.T) {
 }
 
 // With the deduplication scope messageGroup, SQS delivers an event again if its group
-// changes (F-030). The producer therefore refuses a known key in another group.
+// changes. The producer therefore refuses a known key in another group.
 func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 	for _, scope := range []string{"queue", "messageGroup"} {
 		withBothClients(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
@@ -155,7 +155,7 @@ func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
 }
 
 // A producer with ExplicitBodyHash sends the same deduplication ID that SQS computes for
-// content-based deduplication (F-014). SQS therefore recognises the event as a duplicate.
+// content-based deduplication. SQS therefore recognises the event as a duplicate.
 func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		first, err := on(t, client, q).Send(t.Context(), scene)
@@ -287,7 +287,9 @@ func TestQueueLimitHoldsForEachMessage(t *testing.T) {
 	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
 	p := on(t, q, q)
 	big := scene
-	big.ID = strings.Repeat("x", 500) // twice in the body: more than the queue's 1,024 bytes, less than the limit of SQS
+	// The ID is twice in the body: more than the queue's 1,024 bytes, less than SQS's
+	// limit.
+	big.ID = strings.Repeat("x", 500)
 	_, err := p.Build(big)
 	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")
 	_, err = p.Send(t.Context(), big)

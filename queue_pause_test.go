@@ -97,10 +97,9 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With the order Runs, a request has several events of one group, and SQS may store only
-// some of them. If it stores a later event and not an earlier one, the later event has
-// overtaken the earlier one. The producer does not resend the overtaken event, and its
-// error wraps ErrOvertaken.
+// With the order Runs, a request has several events of one group. If SQS stores a later
+// event and not an earlier one, the earlier event is overtaken. The producer does not
+// resend the overtaken event, and reports an error that wraps ErrOvertaken.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }

@@ -36,13 +36,13 @@ type Receipt struct {
 	// BodyHash is the deduplication ID, see [BodyHash].
 	BodyHash string
 
-	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are the
-	// original's (F-001). A sequence number is a decimal number of up to 128 bits.
+	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are those of
+	// the original message. A sequence number is a decimal number of up to 128 bits.
 	//
 	// Both are empty for a duplicate without a request: the producer knew that SQS has
-	// the event, and another attempt might have failed or arrived after the
-	// deduplication interval. For a duplicate known from Config.Store they are set, and
-	// EventID, Group and BodyHash describe the stored message.
+	// the event, and another attempt might have failed or arrived after the deduplication
+	// interval. For a duplicate known from Config.Store they are set, and EventID, Group
+	// and BodyHash describe the stored message.
 	MessageID      string
 	SequenceNumber string
 

@@ -72,8 +72,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	// If the event was withdrawn because its context ended, a worker may still be sending
-	// it and writing s.sentBefore.
+	// After the withdrawal of an event whose context ended, a worker may still send the
+	// event and write s.sentBefore.
 	if it.Outcome.Reason != dispatch.Withdrawn {
 		replay = replay || s.sentBefore
 	}
@@ -109,8 +109,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 }
 
 // took returns the time from an event's submission to its outcome, or 0 for an event
-// refused immediately. Without a store, if the event's last request stored it, the
-// outcome is SQS's answer. In all other cases the time ends now.
+// refused immediately. Without a store, the answer of the last request ends this time, if
+// that request stored the event. In all other cases the time ends now.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {
@@ -123,8 +123,8 @@ func (c *sender) took(it *item) time.Duration {
 	}
 }
 
-// takeUnreported returns an error about failed events without a callback, and forgets these
-// events. Each failure is therefore returned once.
+// takeUnreported returns an error about failed events without a callback, and forgets
+// these events.
 func (c *sender) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

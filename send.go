@@ -282,8 +282,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 			}
 			continue
 		}
-		// With a store, one lookup serves up to 64 events (the constant few). The slice
-		// opened collects these events.
+		// The slice opened collects up to 64 events (the constant few) for one lookup in
+		// the store.
 		q.sender.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue

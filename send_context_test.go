@@ -153,7 +153,7 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 
 // Identify calls Close, with an ended context, in the middle of a SendBatch. Each event
 // still has an outcome: events submitted before Close fail because of Close's context,
-// and all later events fail with ErrClosed.
+// and all later events with ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

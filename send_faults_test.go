@@ -216,11 +216,10 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// The first request stores ten events of one group. Then the producer refuses the group's
-// eleventh event. A copy of the first event follows; because of the refusal, it must wait
-// until the second request, with events of other groups, has its answer. That takes ten
-// minutes, longer than the deduplication interval. The copy still ends as a duplicate,
-// because it was submitted within the interval.
+// The first request stores ten events of one group. The producer refuses the group's
+// eleventh event. A copy of the first event must then wait for the second request, which
+// has events of other groups. Its answer takes ten minutes, longer than the deduplication
+// interval. The copy was submitted within the interval, so it ends as a duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

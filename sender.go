@@ -81,9 +81,9 @@ func (c *sender) drifted(s *submission) {
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message by the store's message. The bytes may differ, for
-// example after a release with another encoding. SQS recognises a resend only by bytes
-// equal to the first.
+// adopt replaces an event's message by the store's message. Their bytes may differ, for
+// example after a release with another encoding, and SQS recognises a resend only by
+// equal bytes.
 func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
@@ -189,8 +189,8 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 }
 
 // mostPrepared is the maximum number of events claimed in the store for a later request.
-// It is limited because after a kill the store keeps these claims, and the claims of
-// requests in flight. Another process may have to wait until they end.
+// After a kill the store keeps these claims, and another process may have to wait until
+// they end.
 const mostPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
@@ -205,7 +205,7 @@ func (c *sender) Prepare(items []*item) {
 
 // fits checks an event's size before each attempt, because the queue's limit may have
 // been unknown at submission. It removes the trace context of a message that is too
-// large, and returns an error if that is not enough.
+// large, and returns an error if the message is still too large.
 func (c *sender) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -217,8 +217,8 @@ func (c *sender) fits(it *item) error {
 	return nil
 }
 
-// admission converts the memory's judgement of an event to the dispatcher's decision about
-// the event's next attempt.
+// admission converts the memory's decision about an event to the dispatcher's decision
+// about the event's next attempt.
 func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	s := &it.Message
 	if j.Kind == memory.Hold {
@@ -258,8 +258,8 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 }
 
 // judged reports a drift (the store has the event in another form) and a collision (see
-// collides). It returns an error for a collision, unless the producer only warns, and
-// otherwise nil.
+// collides). It returns an error for a collision, but nil if the producer only warns or
+// if there is only a drift.
 func (c *sender) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)

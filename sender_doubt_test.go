@@ -94,7 +94,7 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 }
 
 // One request contains an event twice. SQS refuses the first copy and stores the second.
-// Another event with the dedupe key is a conflict afterwards, despite the refusal.
+// A different event with the same dedupe key is then a conflict.
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

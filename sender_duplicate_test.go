@@ -139,8 +139,8 @@ func TestKeyReuseIsRefused(t *testing.T) {
 	})
 }
 
-// A key's second use with the same payload and another time or group is a Drift, and with
-// another payload a Conflict.
+// A second use of a key with the same payload and another time or group is a Drift. A
+// second use with a different payload is a Conflict.
 func TestDriftIsToldFromConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -205,9 +205,9 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// A sequence number contains the time of acceptance. With DetectForeignDuplicates, the
-// producer uses it to recognise a duplicate whose original another process sent. An event
-// that was sent just now is never reported as such a duplicate.
+// A sequence number contains the time at which SQS accepted the message. With
+// DetectForeignDuplicates, this time shows that a message is a duplicate of another
+// process's event. An event that was sent just now is never reported as such a duplicate.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -271,11 +271,11 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// Another process sent an event 250 seconds ago. A copy from this process is suppressed,
-// but SQS's answer takes 12 seconds. If the producer took this delay for a difference
-// between the two clocks, the event would look 12 seconds too young. 18 seconds later the
-// event is 280 seconds old (250 + 12 + 18), too old for another request, so the producer
-// reports a duplicate without one.
+// Another process sent an event 250 seconds ago. SQS takes 12 seconds to answer a copy
+// from this process. This delay must not count as a difference between the clocks, which
+// would make the event look 12 seconds too young. 18 seconds later the event is 280
+// seconds old, too old for another request, so the producer reports a duplicate without
+// one.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pickyClient refuses every request that contains a message of the group "poison". It
-// refuses the whole request, as SQS does for some faults (F-050).
+// pickyClient refuses every request that contains a message of the group "poison". Like
+// SQS for some faults, it refuses the whole request.
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64

@@ -43,8 +43,7 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 }
 
 // metrics reads all metrics. The map values has the total of each counter and the count
-// of each histogram. A key of this map consists of the instrument's name, its unit, and
-// the values of at most four attributes: rule, action, outcome and error type. The
+// of each histogram, by instrument name, unit, rule, action, outcome and error type. The
 // slice attributes has the values of all attributes.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()

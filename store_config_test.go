@@ -92,8 +92,8 @@ func TestScopeOfEvents(t *testing.T) {
 	require.Len(t, q.Messages(), 2, "those of another client have the bytes that SQS knows")
 }
 
-// The store limits the length of a key's scope (client, queue and source), and separately
-// of the event's key. The producer replaces a longer scope or key by a hash.
+// The store limits the length of a key's scope (client, queue and source) and of the
+// event's own key. The producer replaces a longer scope or key by its hash.
 func TestScopeThatIsTooLong(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	store := new(idempotency.Memory)

@@ -84,8 +84,8 @@ func start(t *testing.T, q *sqstest.Queue, store idempotency.Store, change ...fu
 	return p
 }
 
-// crash disconnects the process from the store and the queue. Its later calls of them fail
-// without effect.
+// crash disconnects the process from the store and the queue. Later calls of the process
+// fail without effect.
 func (p *process) crash() {
 	dead := func() error { return errCrashed }
 	p.client.hook(dead, dead)
@@ -260,7 +260,8 @@ func TestAnUnresolvedEventIsResolved(t *testing.T) {
 	})
 }
 
-// Of two producers, one sends, and the other waits and returns the first producer's IDs.
+// Two producers send one event. One makes the request; the other waits, and returns the
+// IDs of the same message.
 func TestTwoProducersOneStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -320,11 +321,10 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// Producer a asks the store about an event, which is unknown. The event then waits for an
-// earlier event of its group, without a claim. Meanwhile producer b stores the event. Then
-// the context of a's call ends. Producer a judges by the store's last answer and reports
-// "not stored", although b has stored the event. This is safe, because a resend by a is a
-// duplicate: the store knows b's result.
+// Producer a asks the store about an event, which is unknown. The event then waits in a
+// without a claim, and meanwhile producer b stores the event. When the context of a's
+// call ends, a reports "not stored", as of the store's last answer. This is safe: a
+// resend by a is a duplicate, because the store knows b's result.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -44,8 +44,8 @@ func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, grou
 	require.NoError(t, err)
 }
 
-// A crashed process's event is sent with its stored bytes, whatever the encoder, the clock
-// and the group function return now. SQS then recognises the message.
+// An event of a crashed process is sent with its stored bytes, whatever the encoder, the
+// clock and the group function return now, so that SQS recognises the message.
 func TestStoredBytesGoOut(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	const now = `{"b":[1,"x"],"n":1000,"z":{"a":1}}` // the canonical payload
@@ -147,9 +147,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 }
 
 // TrySend does not look an event up in the store. The process remembers the same key and
-// payload with another time and group. By this memory alone, TrySend would regard the two
-// as one event built in two different ways. Before the first attempt the store answers
-// that the event is stored. This answer counts: the event is a duplicate.
+// payload with another time and group. By this memory alone, one event was built in two
+// ways. Before the first attempt the store answers that the event is stored. This answer
+// counts: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -197,8 +197,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 }
 
 // The store does not record attributes, but the producer remembers them for five minutes.
-// Within this time it refuses a stored event sent again with other attributes. Without
-// this memory the event would be a duplicate.
+// Within this time the producer refuses a resend of a stored event with other attributes.
+// Without this memory, the resend would be a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

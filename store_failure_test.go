@@ -221,9 +221,9 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// A process crashes before the answer to its request. SQS then refuses the same event
-// from a second process. The refusal proves nothing about the first request: the event is
-// in doubt.
+// A process crashes before the answer to its request. A second process sends the event,
+// and SQS refuses that request. The refusal proves nothing about the first request: the
+// event is in doubt.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -552,9 +552,8 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 }
 
 // A client answers after its context and after the lease have ended. Meanwhile another
-// process has claimed the event, so the store refuses the late result. A later
-// duplicate has Unrecorded set, unless the other process recorded the event before the
-// duplicate.
+// process has claimed the event, so the store refuses the late result. A later duplicate
+// has Unrecorded set, unless the other process has recorded the event by then.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

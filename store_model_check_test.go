@@ -164,10 +164,9 @@ func (w *storeWorld) check(sum *storeTotals) {
 }
 
 // checkTwice checks that SQS accepts no event twice before the store's record of the
-// event expires. The TTL starts at the event's first claim. SQS may accept the event much
-// later, for example after a suspension, so the time of acceptance plus TTL would be too
-// late. With FailOpen or UnresolvedResend (storeWorld.open), there is no check, because
-// SQS may accept an event twice.
+// event expires. The TTL starts at the event's first claim, possibly long before SQS
+// accepts the event. With FailOpen or UnresolvedResend (storeWorld.open), SQS may accept
+// an event twice, so there is no check.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {

@@ -25,13 +25,13 @@ var (
 	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
 )
 
-// TestStoreModel runs random programs of several processes with one store, in virtual time.
-// Programs submit events repeatedly, also with other bytes and groups. Processes crash at
-// any step and restart. Answers of SQS are lost or late. Calls of the store take long, or
-// fail before or after taking effect. Pauses are longer than the deduplication interval,
-// or longer than the TTL of the store's records. In some programs modelMachine
-// suspends the machine, sets its clock, or lets the client answer up to ten minutes late. The
-// function check has the rules.
+// TestStoreModel runs random programs of several processes with one store, in virtual
+// time. Events are sent repeatedly, also with other bytes and groups. Processes crash at
+// any step and restart. Answers of SQS are lost or late. Store calls are slow, or fail
+// before or after their effect. Pauses are longer than the deduplication interval, or
+// longer than the TTL of the store's records. Some programs use modelMachine to suspend
+// the machine, to set its clock, or to delay an answer by up to ten minutes. The function
+// check has the rules.
 //
 // Two runs of a seed are nearly equal: goroutines and jitter differ.
 func TestStoreModel(t *testing.T) {
@@ -70,8 +70,8 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	// order is the value of storeWorld.clock at the start of the call, handed the value
-	// at its return. All submissions of one call have the same number call.
+	// order and returned are the values of storeWorld.clock at the start and at the
+	// return of the call. All submissions of one call have the same number call.
 	order, returned, call int
 
 	outcomes int
@@ -196,7 +196,8 @@ func (p *storeProcess) crash() {
 	}
 	p.dead = true
 	p.w.crashes++
-	p.w.actors.Go(func() { // free the goroutines of the crashed producer; it reaches neither queue nor store
+	// Free the goroutines of the crashed producer, which reaches neither queue nor store.
+	p.w.actors.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = p.Close(ctx)

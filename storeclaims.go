@@ -19,7 +19,7 @@ type storeKeys struct {
 	inspector *inspector // reads the queue's attributes; nil without a store
 }
 
-// name returns the name of the queue in the keys, or "" while the name is not known.
+// name returns the queue's name in the store's keys, or "" while the name is not known.
 func (k *storeKeys) name() string {
 	if k.queue != "" {
 		return k.queue
@@ -40,9 +40,9 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares an event's claim if this was not possible at submission: the claim's
-// key contains the queue's ARN, which was unknown then. If the ARN is still unknown, wait
-// is true, and the event has to wait.
+// claimLate prepares an event's claim after the submission, if the queue's ARN, a part of
+// the claim's key, was unknown before. If the ARN is still unknown, wait is true, and the
+// event has to wait.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -110,7 +110,8 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	is := fingerprint(source, m.key(), payload)
 	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
 	err := in.Claim(r, key, is, sent, dataset)
-	// The error may be about the dataset. Claim without it: it serves only telemetry.
+	// The dataset may be the cause of the error. Claim without the dataset, which serves
+	// only telemetry.
 	if err != nil && dataset != (idempotency.Dataset{}) {
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}

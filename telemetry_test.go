@@ -167,8 +167,8 @@ func TestEventDuration(t *testing.T) {
 	})
 }
 
-// A queue's counters continue when one of its producers is closed, and a shared queue's
-// metrics distinguish its producers' sources.
+// A queue's counters continue when one of its producers is closed. The metrics of a
+// shared queue distinguish the sources of its producers.
 func TestCountersSurviveClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -44,7 +44,7 @@ type LegacyClient interface {
 }
 
 // SendLegacy is the producer before the migration: the body is the order as JSON, an
-// attribute repeats its ID, and a failed send is tried once more.
+// attribute repeats the order's ID, and a failed send is tried once more.
 func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Order) error {
 	body, err := json.Marshal(o)
 	if err != nil {

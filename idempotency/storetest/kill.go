@@ -182,8 +182,8 @@ func (k Killing) start(t *testing.T, round string, note func(line string), env .
 	return c, started
 }
 
-// await waits until the client is ready. failed returns the errors of the client, for the
-// case that it ends before.
+// await waits until the client is ready. If the client ends before that, await reports
+// the client's errors, which failed returns.
 func (c *client) await(t *testing.T, ready <-chan struct{}, failed func() []string) {
 	t.Helper()
 	select {

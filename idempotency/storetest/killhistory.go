@@ -153,7 +153,7 @@ func (g *grants) add(r recorded, a answered) {
 	}
 }
 
-// next returns a random call: a claim, the end of a recently granted claim, or a lookup.
+// next returns a random call: a claim, a lookup, or the end of a recently granted claim.
 func (g *grants) next(rng *rand.Rand) recorded {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,9 +173,9 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs four concurrent callers, each with historyCalls random calls. It runs
-// begins() before each call and ends() after it, with the answer. Both functions get the id
-// of the call.
+// callAll runs four concurrent callers, each with historyCalls random calls. It calls
+// begins before each random call, and ends with the answer afterwards. Both functions get
+// the id of the random call.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
@@ -249,9 +249,8 @@ func (h *recording) ends(id string, a answered, at int64) {
 // history returns all calls. A call without an answer has no end time, because it may have
 // taken effect at any time after its start.
 func (h *recording) history() []porcupine.Operation {
-	// fences maps the token of a claim to the claim's fence (the store's number for a
-	// claim). Even if the claim got no answer, a later call may return a record with its
-	// fence.
+	// fences maps the token of a claim to the claim's fence. The fence of a claim without
+	// an answer may be in the record that a later call returned.
 	fences := map[idempotency.Token]int64{}
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {

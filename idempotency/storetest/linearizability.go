@@ -32,7 +32,7 @@ func checkLinearizability(p *probe) {
 type call struct {
 	key        idempotency.Key
 	claim      *idempotency.Claim // set for a claim
-	repeated   bool               // the client claimed twice: the first call was interrupted, but the store may have granted it
+	repeated   bool               // the call was interrupted and made again; the store may have granted the first
 	ref        idempotency.Ref    // claim that the call ends or extends, if transition is set
 	transition *idempotency.Ending
 }
@@ -161,7 +161,7 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// The store granted the interrupted first call, and so answered Renewed to the
-		// second. The model has one claim for both calls and grants it here.
+		// second. The model grants one claim for both calls.
 		case in.repeated && got == idempotency.Renewed && d.Granted():
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
 		// While another claim writes the record, the store may answer InProgress although

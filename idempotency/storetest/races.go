@@ -50,9 +50,8 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare brings each key into one claimable state: the first key into the first state
-// and so on, starting again after the last state. Then one p.pass() ends the short leases
-// and TTLs of all keys.
+// prepare distributes the keys over the claimable states in turn. Then one p.pass() ends
+// the short leases and TTLs of all keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)

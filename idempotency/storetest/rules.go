@@ -92,12 +92,12 @@ var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID
 // decisionTable lists, for each state of a key after its first claim, the decisions on
 // six different claims:
 //
-//   - equal has the fingerprint of the first claim and another token.
-//   - token has the first claim's fingerprint and token.
-//   - payload has the fingerprint of another payload.
-//   - tokenPayload has the first claim's token and the fingerprint of another payload.
-//   - spec has a fingerprint of another spec.
-//   - again is like equal, but with Resend set.
+//   - equal: the fingerprint of the first claim, another token
+//   - token: the fingerprint and token of the first claim
+//   - payload: the fingerprint of another payload
+//   - tokenPayload: the token of the first claim, the fingerprint of another payload
+//   - spec: a fingerprint of another spec
+//   - again: like equal, with Resend set
 var decisionTable = []struct {
 	state                                            string
 	equal, token, payload, tokenPayload, spec, again idempotency.Decision
@@ -396,8 +396,8 @@ func checkFences(p *probe) {
 			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// After its lease, a claim may still be completed unless another claim of the key was
-	// granted.
+	// After the end of its lease, a claim may still be completed, if no other claim of
+	// the key was granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
 	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")

@@ -139,7 +139,7 @@ func (p *probe) must(err error, doing string) {
 // open opens the storage once more.
 func (p *probe) open() idempotency.Store { return p.opening(p.Open) }
 
-// opening opens a store with the function open(). At the end of the check, p.close() closes
+// opening opens a store with the function open. At the end of the check, p.close closes
 // the store.
 func (p *probe) opening(open func() (idempotency.Store, error)) idempotency.Store {
 	s, err := open()
@@ -208,7 +208,7 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// p.do() makes the claim c. It records a failure unless the claim gets the wanted decision.
+// do makes the claim c. It records a failure unless the claim gets the decision want.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)

@@ -91,7 +91,7 @@ type Answer struct {
 	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// With the Fate Altered, Field is the altered part of the message, "MessageBody" or
-	// "MessageAttributes", and Got is its MD5 in the answer.
+	// If Fate is Altered, Field is the altered part of the message, "MessageBody" or
+	// "MessageAttributes", and Got is the MD5 of this part in SQS's answer.
 	Field, Got string
 }

@@ -34,7 +34,7 @@ func (s Sum) Is(got string) bool {
 	return got == string(text[:])
 }
 
-// Body returns MD5OfMessageBody (F-085), in lower-case hexadecimal like all digests.
+// Body returns MD5OfMessageBody, in lower-case hexadecimal like all digests.
 func Body(body string) string {
 	sum := Of(body)
 	return hex.EncodeToString(sum[:])

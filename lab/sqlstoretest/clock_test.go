@@ -13,8 +13,8 @@ import (
 )
 
 // The store observes the end of an operation's resend time. Then the database's clock is
-// set back before this end. The operation is unresolved and is not sent again, in the
-// same store and in a store opened before the clock change. Later claims work, and a
+// set back to a time before this end. The operation stays unresolved and is not sent
+// again, even in another store opened before the clock change. Later claims work, and a
 // claim granted before the clock change can still be finished.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {

@@ -295,8 +295,8 @@ func TestWithdrawn(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
-	// The store has one committer. After the commit of this later claim, it can no longer
-	// commit the withdrawn claim.
+	// The store has one committer. Once this later claim is committed, the withdrawn
+	// claim can no longer be committed.
 	claim(t, s, claimOf("next"), idempotency.New)
 	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
 		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)

@@ -287,7 +287,7 @@ func TestInterruptedExport(t *testing.T) {
 
 var errFull = errors.New("the disk is full")
 
-// limited is a writer that fails after as many bytes as its field left says.
+// limited is a writer that fails when its byte limit, the field left, is used up.
 type limited struct {
 	bytes.Buffer
 	left int

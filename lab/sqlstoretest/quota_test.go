@@ -78,9 +78,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// Before a transaction begins operations, it counts the unfinished operations of the scope.
-// On PostgreSQL the count omits operations that concurrent transactions have not committed
-// yet. Writers in many stores can therefore exceed the quota, here by at most one operation
+// A transaction counts the scope's unfinished operations before it begins new operations.
+// On PostgreSQL the count omits operations of concurrent, uncommitted transactions.
+// Writers in many stores can therefore exceed the quota, here by at most one operation
 // for each writer. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -115,8 +115,8 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 
 // A store with quota 1 looks up a key without a record. Then another store claims the
 // key, which uses up the quota. The first store's claim of this key gets InProgress and
-// not OverQuota, because another claimant has the key. Its claim of a new key gets
-// OverQuota.
+// not OverQuota, because another claimant has the key. The first store's claim of a new
+// key gets OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
@@ -186,9 +186,9 @@ func TestQuotaRefused(t *testing.T) {
 	}
 }
 
-// The query that counts the unfinished operations of a scope reads only the index of
-// unfinished operations. The database's plan has neither a scan of the table nor a bitmap
-// scan, even if most operations in the table are unfinished operations of the scope.
+// The query that counts a scope's unfinished operations reads only the index of
+// unfinished operations, even if most rows of the table are counted: the database's plan
+// has neither a scan of the table nor a bitmap scan.
 func TestQuotaPlan(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

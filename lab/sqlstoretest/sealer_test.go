@@ -290,8 +290,9 @@ func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger
 	}
 }
 
-// checkEntries compares the ledger with the store's records: each record has one claim
-// with its fence, and one completion if the operation succeeded, otherwise none.
+// checkEntries compares the ledger with the store's records. For each record, the ledger
+// has one claim with the record's fence, and one completion if the operation succeeded,
+// otherwise none.
 func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Report) {
 	t.Helper()
 	claimed, completed := map[int64]int{}, map[int64]int{}
@@ -344,7 +345,7 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 }
 
 // If SealerConfig.Sink returns an error, Run passes the head (the number and hash of the
-// last seal) to Sink again. When Run ends, it gives the sealer's lease back.
+// last seal) to Sink again. At its end, Run gives the sealer's lease back.
 func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

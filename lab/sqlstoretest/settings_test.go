@@ -12,7 +12,7 @@ import (
 )
 
 // Open refuses settings that may lose acknowledged writes. With AllowLoss, Open accepts
-// most of them, and Weaknesses names them.
+// most of these settings, and Weaknesses lists the accepted ones.
 func TestSettings(t *testing.T) {
 	file := func(pragmas string) func(t *testing.T) database {
 		return func(t *testing.T) database {
@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 		name    string
 		open    func(t *testing.T) database
 		setting string
-		names   string // the store's Weaknesses with AllowLoss, joined; "" if even AllowLoss does not help
+		names   string // joined Weaknesses with AllowLoss; "" without any, or if Open still refuses
 	}{
 		{"SQLite as advised", newSQLiteFor, "", ""},
 		{"SQLite, rollback journal", file("_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"), "", ""},
@@ -88,8 +88,8 @@ func TestSettings(t *testing.T) {
 func newSQLiteFor(t *testing.T) database     { return newSQLite(t) }
 func newPostgreSQLFor(t *testing.T) database { return newPostgreSQL(t) }
 
-// Several processes may migrate at the same time, a store needs a schema that it knows,
-// and the printed schema is the schema that Migrate makes.
+// Several processes may migrate at the same time. A store refuses an unknown schema. The
+// printed schema is the schema that Migrate makes.
 func TestMigrate(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

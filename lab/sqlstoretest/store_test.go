@@ -243,9 +243,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A claim repeated by its owner is a renewal. It waits for the key's lock, like the
-	// completion above. It never gets InProgress, because InProgress means that another
-	// claimant has the key.
+	// A repeated claim by the owner renews the claim, and waits for the key's lock. It
+	// never gets InProgress, the answer for other claimants.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {

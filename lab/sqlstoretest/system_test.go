@@ -41,15 +41,14 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	}
 }
 
-// The simulation of whole systems runs in virtual time over a real database, which each
-// process opens. Whatever crashes happen, the ledger has each confirmed change once.
+// The simulation of whole systems runs in virtual time over a real database. After any
+// crashes, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// The simulation detects each kind of ledger edit. For an edit with "ledger" in its name,
-// the simulation saves heads during the run. A head is the number and hash of a seal and
-// confirms all entries up to this seal, so the edit contradicts a saved head. For the
-// other edits the simulation saves no heads; they contradict the recorded answers of the
-// store.
+// The simulation detects each kind of ledger edit. An edit with "ledger" in its name
+// contradicts a head saved during the run: the number and hash of a seal, which confirm
+// all entries up to this seal. The other edits contradict the recorded answers of the
+// store; for these edits the simulation saves no heads.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

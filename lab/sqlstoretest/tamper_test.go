@@ -243,9 +243,9 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash. On PostgreSQL entries are
-// ordered by transaction number and then by sequence number, so the new entry can be among
-// the sealed entries. On SQLite they are ordered by sequence number alone. No number
+// forge returns a statement that adds an entry with a valid hash. PostgreSQL orders
+// entries by transaction number and then by sequence number, so the new entry can be
+// among the sealed entries. SQLite orders entries by sequence number alone. No number
 // between two sealed entries is free, so the new entry comes after the sealed entries.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {

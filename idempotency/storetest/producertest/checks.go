@@ -108,9 +108,9 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 	return p, nil
 }
 
-// checkStoredBytes returns a check. In the check, a first process crashes at the given
-// point of its request. The next process encodes the same event differently. It must send
-// the bytes of the first process, and the queue must store them once.
+// checkStoredBytes returns a check: one process crashes at the given point of a request,
+// and the next process encodes the same event differently. It must still send the bytes
+// of the first process, and the queue must store them once.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }
