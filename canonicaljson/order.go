@@ -128,7 +128,7 @@ func (s *scanner) compareMembers(a, b *member) int {
 }
 
 // closeUnsorted sorts the members of the object f, s.members[base:]. The closing brace is
-// at src[end]. closeUnsorted returns false for a duplicate name.
+// at src[end-1]. closeUnsorted returns false for a duplicate name.
 func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	members := s.members[base:]
 	order, duplicate := s.sort(members)
