@@ -48,7 +48,7 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 }
 
 // sweep frees the shard's records that are Outside at now. It lowers *budget by the number
-// of checked records, and exceeds *budget by less than a chunk. freed is the number of
+// of checked records, and exceeds *budget by at most one chunk. freed is the number of
 // freed records; through is true if the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
