@@ -77,7 +77,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item directly in front of the item before.
+// insert adds an item directly in front of another item of the list (parameter before).
 func (q *itemList[M]) insert(it, before *Item[M]) {
 	it.prev, it.next = before.prev, before
 	if before.prev == nil {

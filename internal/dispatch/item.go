@@ -60,7 +60,7 @@ type Item[M any] struct {
 	recording bool           // the outcome is reported only when the store has recorded it
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way when the outcome was decided (MarkIdle)
-	deferred  bool           // Admit has answered Later or Change; the time for retries counts from the first such answer
+	deferred  bool           // Admit has answered Later or Change; later attempts do not change first
 	prepared  bool           // Prepare is running for the item, or has returned
 	request   uint64         // number of the last request with the item
 	doubt     uint64         // number of the first request that may have stored the item, or 0

@@ -58,8 +58,8 @@ type Judgement struct {
 	// be set with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. Again is set only if
-	// Kind is Known, or if Kind is Go at the submission's first attempt.
+	// Again reports that the event was sent before this submission. Again has a meaning
+	// with the Kind Known, and with the Kind Go at the submission's first attempt.
 	Again bool
 
 	// Drift reports that the store's record and the submission have different bytes. At

@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// ErrUnproven reports an answer that does not prove storage, for example an answer
-	// without a message ID. SQS may still have stored the message.
+	// ErrUnproven is wrapped by the errors of answers that do not prove storage, for
+	// example answers without a message ID. SQS may still have stored the message.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
 	// ErrNotAllowed is the error of a request that SendIf did not send, because the

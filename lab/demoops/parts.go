@@ -203,8 +203,8 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 }
 
 // cloudWatch has gauges with the names under which an exporter publishes CloudWatch's SQS
-// metrics. The labels name the queues scenes.fifo and scenes-dead.fifo, which do not
-// exist. Method part sets the values.
+// metrics. The labels name the queues scenes.fifo and scenes-dead.fifo, but the values do
+// not come from a queue: method part sets them.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {

@@ -253,7 +253,7 @@ func TestTwo(t *testing.T) {
 }
 
 // The command "promtool check metrics" accepts the output. It warns about some metric
-// names that the users of the metrics prescribe.
+// names, which the contract (docs/kfm/telemetry/dedup-metrics.md) prescribes.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -61,8 +61,8 @@ func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 }
 
 // The store ends the goroutine that calls Finish or Write (runtime.Goexit). After the
-// store timeout, the waiter gets Recorded(false). When the store answers again, it gets
-// the queued result.
+// store timeout, the waiter gets Recorded(false). When the store answers again, the queued
+// result is written, without another call of Recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")

@@ -318,7 +318,8 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 // is called later, when the store has recorded the result or failed to do so.
 //
 // If SQS stored an event without a granted claim, for example with FailOpen, the store
-// gets no record. Only then Attempted returns true, and w is not used.
+// gets no record. Attempted then does not use w and returns true. In all other cases it
+// returns false.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:

@@ -61,7 +61,7 @@ type finishQueue struct {
 	queue    []*queuedFinish
 	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
 	missing  recent[struct{}]                    // events stored by SQS that the store never gets
-	tokens   recent[idempotency.Token]           // queued endings with a waiter
+	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
 	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
 	overdue  *time.Timer                         // timer that calls giveUpWaiting; nil before first use
 	watching bool                                // overdue is running
