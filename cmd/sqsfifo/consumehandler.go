@@ -104,7 +104,7 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// The program must end before the visibility timeout of its message, because another
+	// The program must end before the visibility timeout of its message ends: another
 	// consumer may then receive the message. Usually the consumer extends the timeout. If
 	// it cannot, it cancels the handler with a tenth of the timeout left, and the program
 	// gets SIGTERM. The program gets SIGKILL if it still runs a twentieth of the timeout

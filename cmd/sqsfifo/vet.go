@@ -202,8 +202,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 }
 
 // failOn is the value of --fail-on: the lowest severity that makes the command fail. The
-// default is warning. Findings of severity info are printed only with --enable, because
-// the reported code loses no events at present.
+// default is warning. Findings of severity info never make the command fail. They are
+// printed only with --enable, because the reported code loses no events at present.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {

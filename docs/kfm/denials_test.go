@@ -62,8 +62,8 @@ func TestDenials(t *testing.T) {
 
 // unfounded checks each line of text that says that a feature does not exist. Such a line
 // must contain a key of the map known, and the module must not export a name that matches
-// the key's value. The result has an error for each other line. For each key found,
-// seen[key] becomes true.
+// the key's value. The result has an error for each such line that breaks this rule.
+// For each key found, seen[key] becomes true.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

@@ -43,9 +43,9 @@ func withQuiet(o vet.Options) vet.Options {
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
 // withNames makes Run use a test analyzer that reports every declared function. The
-// argument severity is a part of each message: with "warning: ", a message of the report
-// is "SF001: warning: the function New". If fail is true, the analyzer returns an error
-// for package example.com/broken/fine.
+// argument severity is a part of each diagnostic: with "warning: ", the analyzer reports
+// "SF001: warning: the function New". If fail is true, the analyzer returns an error for
+// package example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o

@@ -156,7 +156,8 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID: f.Rule,
-			// -1 means "unknown rule" (section 3.27.6 of the SARIF standard).
+			// For an unknown rule the index is -1, which means "no index" (section 3.27.6 of
+			// the SARIF standard).
 			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }),
 			Level:     sarifLevel(f.Severity),
 			Message:   sarifText{f.Message},

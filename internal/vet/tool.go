@@ -24,9 +24,10 @@ import (
 // result. With the flag, every result has the diagnostics.
 //
 // The go command stores the facts of a package before the result. If it is killed between
-// the two, later runs print nothing about the package. Run then misses the added
-// diagnostic, and tries again with another value of the flag. The tool ignores the value,
-// but the go command caches results by flags. It therefore analyzes the package again.
+// the two, later runs print nothing about the package. Run then finds that the added
+// diagnostic is missing, and tries again with another value of the flag. The tool ignores
+// the value, but the go command caches results by flags. It therefore analyzes the
+// package again.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of the diagnostic that the tool adds to every package. The

@@ -20,7 +20,8 @@ import (
 type Kind string
 
 const (
-	// Auto means that the first line decides the kind of all lines.
+	// Auto means that the first line that is a JSON object and fits the flags decides the
+	// kind of all lines. A later line of another kind is an error.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and

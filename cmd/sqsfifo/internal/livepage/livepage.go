@@ -67,8 +67,8 @@ var document = page.Document{
 	Connects: true,
 }
 
-// Handler serves the page of a fake queue, and passes all other requests to the queue's
-// server. Create a Handler with [New].
+// Handler serves the page of a fake SQS server, and passes other requests to the server.
+// Create a Handler with [New].
 type Handler struct {
 	server *sqstest.Server
 	policy string

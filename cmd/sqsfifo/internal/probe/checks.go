@@ -202,7 +202,7 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 // SQS recognises a duplicate for five minutes after the first send. The probe sends one
 // duplicate shortly before this time ends (stillKnown), which the queue must suppress,
 // and one shortly after (forgotten), which the queue must store. The seconds of
-// difference are the time that a message may need to the queue.
+// difference are the time that a message may need to reach the queue.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second

@@ -23,7 +23,7 @@ type columns struct {
 	// its first 8 bytes. The value for another ID is the index of its text in names.
 	id        []byte
 	original  []byte // only for suppressed messages: row.number minus the number of the original
-	collision []byte // only for rows with flagCollides: number of rows back to the other message
+	collision []byte // only for rows with flagCollides: row.number minus the number of the other message
 	errors    []byte // only for refused messages: index of the error's text in texts
 	source    []byte // for each row, an index in sourceList: the file or replay with the row's message
 	line      []byte // for each row, its line number minus that of the previous row from the same source
