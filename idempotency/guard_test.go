@@ -443,8 +443,9 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The outer operation has had an effect, and returns the NotDone error of an inner Do.
-// This error must not mark the outer operation as not done: its outcome is unknown.
+// The inner operation returns a NotDone error. The outer operation has had an effect, and
+// returns the error of the inner Do. This error must not mark the outer operation as not
+// done: its outcome is unknown.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}

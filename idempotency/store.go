@@ -117,8 +117,8 @@ func (f Filter) Match(r Record) bool {
 // If recompute is nil, ClaimAcross returns [Unjudged] outcomes unchanged.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	// A concurrent claim may write another record with another Fingerprint.Spec. More
-	// than three such claims during one call are unlikely.
+	// A concurrent claim may write another record with another Fingerprint.Spec. Three
+	// such claims during one call are unlikely.
 	for range 4 {
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {

@@ -268,7 +268,7 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		if err != nil && wrote {
 			// An earlier put of this call may have ended the claim, although DynamoDB
 			// reported a refusal: after a lost answer the SDK repeats the put, and
-			// DynamoDB refuses the repetition.
+			// DynamoDB refuses the repetition. Another claim may have been granted since.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -306,8 +306,8 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the stored record still has the version at. If this version is
-// zero, the table must have no record yet. put reports whether it wrote.
+// put writes the item if the stored record still has the version given as at. If this
+// version is zero, the table must have no record yet. put reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {

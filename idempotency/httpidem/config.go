@@ -66,8 +66,9 @@ type Config struct {
 // headers. The zero value follows the IETF draft.
 type Rules struct {
 	// Required reports whether a request without a key is refused with 400. Otherwise the
-	// request runs unprotected. Required is not called for safe methods. If Required is
-	// nil, all methods need a key except PUT and DELETE, which are already idempotent.
+	// request runs unprotected. Required is not called for safe methods, which need no
+	// key. If Required is nil, all other methods need a key except PUT and DELETE, which
+	// are already idempotent.
 	Required func(*http.Request) bool
 
 	// OtherPayload is the status of the answer if the key was used before for another

@@ -27,9 +27,9 @@ type Seal struct {
 	// N counts from 1 without gaps.
 	N int64
 
-	// Epoch grows when the server's transaction numbers start again, for example because
-	// the ledger was restored to another database server. Places of different epochs are
-	// not comparable.
+	// Epoch grows when the ledger was restored to another database server, or when the
+	// server's transaction numbers went back. Places of different epochs are not
+	// comparable, because transaction numbers started again.
 	Epoch int64
 
 	// Fence is the fence of the process that wrote the seal. It grows whenever another

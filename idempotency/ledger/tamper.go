@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind is the kind of a fault in a ledger.
+// Kind is the kind of a fault in a ledger, as far as Verify can tell.
 type Kind uint8
 
 const (

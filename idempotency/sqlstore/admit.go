@@ -96,9 +96,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 
 // quotas returns, for each scope, the number of operations that may begin. The map has
 // only the scopes in which one of the claims begins an operation. Without a quota the map
-// is nil. For a transaction begun by the store (own is true), the number is the scope's
-// allowance, if this is still valid (see allowances). Otherwise quotas counts the
-// unfinished operations in the database.
+// is nil. For a transaction begun by the store (own is true), the number is taken out of
+// the scope's allowance, if this is still valid and sufficient (see allowances).
+// Otherwise quotas counts the unfinished operations in the database.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil

@@ -17,8 +17,8 @@ import (
 // about 5 % of the time.
 //
 // If a single store uses the database, the unfinished operations of a scope never exceed
-// the quota. Each further store adds at most a sixteenth of the quota: between two
-// counts, a store does not know what other stores begin.
+// the quota. With each further store they may exceed it by another sixteenth of the
+// quota: between two counts, a store does not know what other stores begin.
 type allowances struct {
 	mu      sync.Mutex
 	byScope map[string]allowance

@@ -10,8 +10,9 @@ import (
 )
 
 // Several stores begin and complete operations of one scope at random. With one store,
-// the unfinished operations never exceed the quota. Each further store adds at most a
-// sixteenth of the quota. An operation completed by another store makes room, too.
+// the unfinished operations never exceed the quota. With each further store they may
+// exceed it by another sixteenth of the quota. A completed operation makes room even if
+// another store began it.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}

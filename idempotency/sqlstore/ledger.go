@@ -231,8 +231,8 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 // Lines yields the seals after the seal of the given head, each followed by its entries.
 // For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
 // [*ledger.TamperError]. Lines ends after any other error, including an invalid seal. On
-// SQLite a store seals entries when it writes them; an unsealed entry, added by another
-// program, is the last line.
+// SQLite a store seals entries when it writes them; if another program added unsealed
+// entries, the first of these is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)

@@ -75,8 +75,9 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals the entries of all transactions that began before the oldest open one. Seal
-// returns the head, or [ErrOtherSealer] if another sealer has the lease.
+// Seal seals the entries of all transactions older than the oldest open transaction, by
+// the time of their first write. Seal returns the head, or [ErrOtherSealer] if another
+// sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)

@@ -33,10 +33,10 @@ type Config struct {
 	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
 	// operations of the scope are refused as OverQuota. Zero means
 	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
-	// transactions may exceed Quota like Capacity. Each further store on the same
-	// database may add a sixteenth of Quota: while Quota has much room for a scope, a
-	// store counts the scope's unfinished operations only about once a second, and begins
-	// up to a sixteenth of this room between two counts.
+	// transactions may exceed Quota like Capacity. With each further store on the same
+	// database, a scope may exceed Quota by another sixteenth of Quota: while Quota has
+	// much room for a scope, a store counts the scope's unfinished operations only about
+	// once a second, and begins up to a sixteenth of this room between two counts.
 	Quota int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -178,9 +178,8 @@ type ended struct {
 }
 
 // Open returns a store using a database prepared by [Migrate]. It returns an
-// [*idempotency.InvalidError] for an invalid configuration and for a different schema.
-// Without Config.AllowLoss it also refuses settings under which acknowledged writes may
-// be lost.
+// [*idempotency.InvalidError] for an invalid configuration, for a different schema, and,
+// without Config.AllowLoss, for settings under which acknowledged writes may be lost.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Capacity < 0 || c.Quota < 0 || c.GroupTimeout < 0 {
 		return nil, wrong("Config", fmt.Sprintf("Capacity %d, Quota %d, GroupTimeout %v", c.Capacity, c.Quota, c.GroupTimeout), "want 0 or more")
