@@ -26,7 +26,7 @@ const (
 	OutcomeSent        Outcome = "sent"         // SQS stored the message
 	OutcomeDuplicate   Outcome = "duplicate"    // SQS stored an earlier attempt
 	OutcomeAssumedSent Outcome = "assumed_sent" // assumed sent by a call of Resolve or by LateAssumeSent
-	OutcomeDiscarded   Outcome = "discarded"    // Resolve removed the message without a send
+	OutcomeDiscarded   Outcome = "discarded"    // removed by a call of Resolve, without another send
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].

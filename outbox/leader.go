@@ -35,7 +35,7 @@ func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.I
 	}
 }
 
-// takeOver makes this relay the leader if no relay leads, and returns the new fence.
+// takeOver makes this relay the leader if no other relay leads, and returns the new fence.
 // Otherwise takeOver returns 0 and the remaining lease of the leader.
 func (r *Relay) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.Lease)

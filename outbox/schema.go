@@ -100,5 +100,6 @@ INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, 
 `
 
 // second is step 2 of the schema. Column seen_at is the latest time of the database's
-// clock in any relay commit. Relays of version 1 ignore seen_at.
+// clock in any relay commit since the clock was last set back. Relays of version 1 ignore
+// seen_at.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

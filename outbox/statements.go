@@ -41,8 +41,9 @@ const spans = heads + `, spans AS (
 )
 `
 
-// customPlans makes PostgreSQL plan each execution of a statement. Drivers keep prepared
-// statements: a plan made for a small table would later scan the large table.
+// customPlans makes PostgreSQL plan each execution of a statement, until the transaction
+// ends. Drivers keep prepared statements: a plan made for a small table would later scan
+// the large table.
 const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
 
 func newStatements(d Dialect) statements {

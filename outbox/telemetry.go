@@ -17,7 +17,7 @@ type meters struct {
 	registration metric.Registration
 }
 
-// gauges are the values that the leader reads from the database.
+// gauges are the values that the leader observes, all but stopped from the database.
 type gauges struct {
 	Stats
 	stopped int // number of stopped groups

@@ -33,7 +33,7 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// decideNow decides about an item that was never attempted.
+// decideNow decides about an item without an attempt in doubt.
 func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.actionFor(o, d.label)

@@ -40,7 +40,7 @@ type disk interface {
 
 // OpenJournal opens or creates the plan's journal in directory dir, and locks the plan's
 // source there. A second run over this source, with any plan, gets a [*LockedError] that
-// names the owner. The default owner is the machine's name and the process ID. All runs
+// names the owner. An empty owner means the machine's name and the process ID. All runs
 // on a machine must use one directory on a local file system.
 //
 // The operating system releases the lock when the process ends in any way.

@@ -48,7 +48,7 @@ func (s Sent) label(now time.Time) Label {
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
-	default: // near the end of Interval, or the clock was set back
+	default: // for example near the end of Interval, with an unknown From, or after the clock was set back
 		return LabelEdge
 	}
 }

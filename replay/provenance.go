@@ -112,8 +112,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds the status, send times and message ID of other, which has the same message as
-// it.
+// join adds the status, send times and message ID of other, an item of the same message.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})
