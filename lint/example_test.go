@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The event's ID is only in an attribute, and SQS does not hash attributes.
+// The unique key of the event is only in an attribute, and SQS does not hash attributes.
 func ExampleCheck() {
 	findings := lint.Check(lint.Message{
 		Body: `{"dedupe_key":"landsat|p32r29","event_id":"019ae7b0-8c00-7abc-9def-0123456789ab",` +

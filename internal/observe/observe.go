@@ -179,7 +179,8 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 func (o *Observer) Close() { o.unregister() }
 
 // StartEvent starts an event's PRODUCER span, which EndEvent ends. With NoEventSpans set,
-// StartEvent returns ctx and a no-op span.
+// or while the tracer provider is unset or a no-op, StartEvent returns ctx and a no-op
+// span.
 func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span) {
 	if o.noEventSpans || o.isSilent() {
 		return ctx, noop.Span{}

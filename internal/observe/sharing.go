@@ -45,10 +45,10 @@ type member[S any] struct {
 	count    func(S)
 }
 
-// join adds the member m to the group of its queue and meter provider. For the first
-// member of a group, join calls register to register a metric callback, which calls read
-// and reports the combined snapshot of all members. The caller calls leave when the
-// member closes.
+// join adds the member m to the group of its queue and meter provider. If the group has
+// no metric callback yet, join calls register to register one, which calls read and
+// reports the combined snapshot of all members. The caller calls leave when the member
+// closes.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
 	out := sync.OnceFunc(func() {

@@ -34,9 +34,9 @@ func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	return t.keepSources(n)
 }
 
-// keepSources removes all origins after the first n, except clocks and random sources
-// (kind FromSource). It sets Seeded in the kept origins, because their value is constant
-// within one process. It reports whether any origin was kept.
+// keepSources removes the origins of t after the first n, except those of kind
+// FromSource, such as clocks and random sources. It sets Seeded in the kept origins,
+// because their value is constant within one process. It reports whether it kept any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {

@@ -161,7 +161,9 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				//				A message may hold the variable's address, for example as the queue's URL. Code that reads the message does not change the variable.
+				// A message may hold the variable's address, for example as the queue's
+				// URL. Code that gets the message does not change the variable through
+				// this pointer.
 				continue
 			}
 		case *ssa.UnOp:

@@ -3,8 +3,8 @@ package message
 // These constants limit the analysis of messages. Beyond a limit, the analysis finds
 // nothing more.
 const (
-	// maxSinkPath is the largest number of fields between a parameter and the part of it
-	// that goes into a message, for example two in opts.Message.ID.
+	// maxSinkPath is the largest number of field names that select the part of a
+	// parameter that goes into a message, for example two in opts.Message.ID.
 	maxSinkPath = 4
 
 	// maxSinks is the largest number of parameters, or their parts, recorded for one

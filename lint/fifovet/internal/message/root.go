@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// rootOf returns the same value for every pointer to one message: the value that made the
+// rootOf returns the value that identifies a message, the same for every pointer to the
 // message. It follows local variables that are assigned once, and chained setters.
 func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	if depth > maxRoot {

@@ -115,8 +115,8 @@ type group struct {
 }
 
 // reportAll reports the findings in the order of their positions. Of the findings in one
-// function with the same cause, it reports only the first. A finding without a cause is
-// always reported.
+// function with the same cause, it reports only the one that outranks the others (see
+// precedence). A finding without a cause is always reported.
 func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))

@@ -63,8 +63,7 @@ func illegal(c rune) bool { return c <= ' ' || c > '~' }
 // maxID is the largest length of an ID, in characters (F-017, F-018).
 const maxID = 128
 
-// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the key
-// in the body.
+// legalID reports SF010 for a constant ID that SQS refuses.
 func (p *audit) legalID(u *message.Use) {
 	// The limits of SQS do not apply to sqsfifo's dedupe key, because sqsfifo sends the
 	// key in the body.
