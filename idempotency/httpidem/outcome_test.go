@@ -221,8 +221,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// A client that repeats a running request gets a Retry-After: the age of the run, at most
-// the rest of the lease.
+// A client that repeats a running request gets a Retry-After: the age of the run, at least
+// a second and at most the rest of the lease.
 func TestInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var status string
