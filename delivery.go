@@ -90,7 +90,8 @@ type Delivery struct {
 	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
 	// BufferBytes counts the bytes of a message as SQS does. A BufferBytes below 1 MiB is
 	// refused, because a message might never fit. Zero means 4,096 events and 64 MiB:
-	// enough to fill 64 requests several times, and small enough for a processor's cache.
+	// 4,096 events fill 64 requests several times, and their data fits into a processor's
+	// cache.
 	BufferEvents int
 	BufferBytes  int
 
@@ -109,7 +110,7 @@ type Memory struct {
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
 	// process, or of this process before a restart. Without DetectForeignDuplicates, SQS
-	// still suppresses copies of such events, but Duplicate is false in their receipts.
+	// still suppresses copies of such events, but Duplicate may be false in their receipts.
 	//
 	// The producer reads the time at which SQS accepted a message from the message's
 	// sequence number. AWS does not document the content of a sequence number. The

@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Envelope is the message body that the KFM message contract (v11.2.3, section 4)
+// Envelope is the message body that the KFM contract (v11.2.3, section 4)
 // prescribes: exactly these five members, in RFC 8785 canonical JSON. [Producer.Build]
 // writes an envelope, [DecodeEnvelope] and [Decoder] read one.
 type Envelope[T any] struct {

@@ -183,8 +183,8 @@ type AlteredError struct {
 	DedupeKey string
 
 	// Attempts is the number of requests of this call. It is 0 if an earlier call
-	// returned the AlteredError: before ResendAfter, the producer refuses the event
-	// without a request.
+	// returned the AlteredError and this call came before ResendAfter: the producer then
+	// refuses the event without a request.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of

@@ -82,7 +82,7 @@ type inspector struct {
 // askAgain is the shortest time between two requests for the queue's attributes. A queue
 // that accepts messages but hides its attributes would otherwise slow down each send.
 // Between two requests, sends fail if the last answer showed an unusable queue, and
-// continue if the last request had no answer.
+// continue if the last request returned no attributes.
 const askAgain = 10 * time.Second
 
 // describeFor is the longest time for which a send waits for the queue's attributes.

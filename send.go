@@ -47,8 +47,9 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // are those of [Producer.Send].
 //
 // SendBatch submits an event when the buffer has room for it, so a long slice does not
-// need memory for all of its messages at once. The time of an event's submission, not of
-// the call, decides whether SQS still remembers an earlier send of the event.
+// need memory for all of its messages at once. To decide whether SQS still remembers an
+// earlier send of an event, the producer uses the time of the event's submission, not of
+// the call.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])

@@ -120,8 +120,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// For the reason Known, no worker had the event, so s.rare may be read. For other
-	// reasons, a worker may still write s.rare.
+	// An event with the reason Known ended before an attempt. No worker has the event
+	// then, so s.rare may be read. For other reasons, a worker may still write s.rare.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}

@@ -37,7 +37,7 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		client := q.Client(func(o *sqs.Options) {
 			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				switch refreshes++; refreshes {
-				case 2: // credentials for the event's request; case 1 was for GetQueueAttributes
+				case 2: // credentials for the event's request; the first call was for GetQueueAttributes
 					machine.suspend(4 * time.Minute)
 				case 3:
 					arrived = len(q.Messages())

@@ -42,8 +42,8 @@ const (
 )
 
 // KillClients kills client processes with SIGKILL during their calls. The store must keep
-// every acknowledged change. It must not grant a key to two clients, or give two claims
-// the same fence. The clients run the test's own binary, with this code:
+// every acknowledged change. It must not grant a key twice, or give two claims the
+// same fence. The clients run the test's own binary, with this code:
 //
 //	func TestClient(t *testing.T) {
 //		storetest.Client(t, func() (idempotency.Store, error) { return mystore.Open(os.Getenv("MYSTORE_PATH")) })

@@ -92,7 +92,8 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// Each sealer has its own number, the fence, and writes it into its seals.
+	// Each sealer gets a new number, the fence, with its lease, and writes it into its
+	// seals. Seals of two sealers therefore have different fences.
 	fences := map[int64]bool{}
 	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
 		if err != nil {

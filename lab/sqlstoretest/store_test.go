@@ -125,8 +125,8 @@ func TestClaimTxWithAnotherHandle(t *testing.T) {
 	})
 }
 
-// The store never gives a fence (the number of a claim) to two callers, even if the clock
-// is set back.
+// A fence (the number of a claim) that a caller has seen is never given again, even if the
+// claim was rolled back and the clock was set back.
 func TestFencesAndTheClock(t *testing.T) {
 	d := newSQLite(t)
 	db := d.open(t)
