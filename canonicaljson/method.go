@@ -36,7 +36,7 @@ func encodeRawMessage(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) 
 }
 
 // numberEncoder writes a json.Number; the zero value is 0. If quoted is true, it copies
-// the digits unrounded into quotes.
+// the literal unchanged into quotes.
 func numberEncoder(quoted bool) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		number := []byte(v.String())

@@ -225,7 +225,7 @@ func TestTimeIsLinear(t *testing.T) {
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
 				// Collect garbage first, so that the work reuses memory. The first use of
-				// a fresh page would take longer than the work itself.
+				// a fresh page takes longer than writing its bytes.
 				runtime.GC()
 				start := processTime()
 				for range times {
@@ -233,8 +233,8 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// enough returns the number of repetitions that take two milliseconds. In
-			// this time the clock's resolution and other programs hardly matter.
+			// enough returns a number of repetitions that take at least two
+			// milliseconds. In this time the clock's resolution and other programs hardly matter.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {

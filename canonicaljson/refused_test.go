@@ -30,7 +30,7 @@ type badText string
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
 // Tests embed several of these structs in one outer struct, by unexported names. At least
-// two of them have the same method, MarshalJSON or MarshalText. Go promotes no method
+// two of them have MarshalJSON, and at least two have MarshalText. Go promotes no method
 // that two embedded structs have, so the outer struct has neither method.
 type (
 	sealedValue   struct{ N int }

@@ -310,7 +310,8 @@ func (s *scanner) copyPending(at, next int) {
 	s.differ = true
 }
 
-// dropSpace skips white space at src[i] and returns the offset after it.
+// dropSpace leaves white space at src[i] out of the normalised text and returns the offset
+// after it.
 func (s *scanner) dropSpace(i int) int {
 	src := s.src
 	next := i

@@ -81,7 +81,7 @@ const maxIndirections = 4 * MaxDepth
 
 // uncheckedDepth is the depth at which the encoder begins to search for values that
 // contain themselves. The depth of a value is the number of arrays, objects, pointers and
-// interfaces around it. At a greater depth the encoder compares each pointer, slice and
+// interfaces around it. From this depth on, the encoder compares each pointer, slice and
 // map with those around it. It thus refuses a value that contains itself long before the
 // text fills the memory, and values of ordinary depth cost no search.
 const uncheckedDepth = 128

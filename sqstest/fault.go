@@ -80,7 +80,8 @@ func ResetConnection() Fault {
 }
 
 // TruncateAnswer lets the queue do the call and breaks the connection in the middle of
-// the answer's body. The sender gets the status of the answer and half of the body.
+// the answer's body. The sender gets the status of the answer and half of the body,
+// but no result.
 func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
 // DelayAnswer lets the queue do the call and delays the answer by d, in real or, inside

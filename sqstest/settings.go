@@ -148,8 +148,8 @@ func (s *settings) withAttributes(attributes map[string]string, own string, find
 	return &next, nil
 }
 
-// assign sets one attribute of s. Call it only on a copy, because the settings of a queue
-// must not change.
+// assign sets one attribute of s. Call it only on a copy: a settings value in use by a
+// queue must not change, because other goroutines read it without a lock.
 func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	switch name {
 	case types.QueueAttributeNameFifoQueue, types.QueueAttributeNameContentBasedDeduplication:

@@ -56,9 +56,9 @@ func (s *settings) validateSend(e sendEntry) error {
 	return nil
 }
 
-// validateParameters makes the checks that depend on the type of the queue. AWS has one
-// answer for batches and another for single sends to a missing group (F-050, F-070) and
-// to a wrong delay (F-052, F-074).
+// validateParameters makes the checks that depend on the type of the queue. For a
+// missing group (F-050, F-070) and for a wrong delay (F-052, F-074), AWS has one answer for
+// single sends and another for batches; batch selects the answer.
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {

@@ -48,7 +48,7 @@ type evidence struct {
 }
 
 // gather sends the events in each situation that the fields of evidence describe.
-// letTimePass advances the producer's clock.
+// letTimePass waits until time has passed on the producer's clock.
 func (s Suite[T]) gather(ctx context.Context, letTimePass func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -162,8 +162,8 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether no case has failed so far. A case without evidence, such
-// as "Retry Storm" before its load is sent, has not failed. After a failure the suite
+// hasNoFailure reports whether no case has failed so far. A case that cannot be judged,
+// such as "Retry Storm" before its load is sent, has not failed. After a failure the suite
 // does not send this load.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {

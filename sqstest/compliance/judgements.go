@@ -289,7 +289,7 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 }
 
 // sameMessage returns an error if the message groups of a and b differ, or the canonical
-// forms of their bodies. The case "Canonical Form" compares the exact bytes.
+// forms of their bodies. The case "Canonical Form" checks the exact bytes.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {
