@@ -233,8 +233,8 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// enough returns a number of repetitions that take at least two
-			// milliseconds. In this time the clock's resolution and other programs hardly matter.
+			// enough returns a number of repetitions that take at least two milliseconds. In
+			// this time the clock's resolution and other programs hardly matter.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {
