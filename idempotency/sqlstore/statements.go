@@ -57,17 +57,21 @@ func (p *statements) QueryRowContext(ctx context.Context, text string, args ...a
 	return p.db.QueryRowContext(ctx, text, args...)
 }
 
-// inTx returns tx as a writer that reuses the compiled statements. If tx belongs to
-// another *sql.DB of the same database, the compiled statements cannot be used there, and
-// inTx returns tx itself.
-func (p *statements) inTx(ctx context.Context, tx *sql.Tx) writer {
-	for _, s := range p.byText {
-		if tx.StmtContext(ctx, s).Close() != nil {
-			return tx
-		}
-		return compiledTx{tx, p}
+// in returns a transaction of the store's own *sql.DB as a writer that reuses the compiled
+// statements.
+func (p *statements) in(tx *sql.Tx) writer {
+	return compiledTx{tx, p}
+}
+
+// inCallers is like in, for a transaction of a caller. If tx belongs to another *sql.DB of
+// the same database, the compiled statements cannot be used there, and inCallers returns tx
+// itself. It asks with the statement that each transaction executes first.
+func (p *statements) inCallers(ctx context.Context, tx *sql.Tx) writer {
+	first := p.byText[sqliteFence]
+	if first == nil || tx.StmtContext(ctx, first).Close() != nil {
+		return tx
 	}
-	return tx
+	return p.in(tx)
 }
 
 // compiledTx is a transaction that reuses the compiled statements.

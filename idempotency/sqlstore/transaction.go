@@ -31,7 +31,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer own.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	tx := s.statements.inTx(ctx, own)
+	tx := s.statements.in(own)
 	s.stats.groups.Add(1)
 	s.stats.transitions.Add(int64(len(endings)))
 	s.stats.claims.Add(int64(len(firsts)))

@@ -27,7 +27,7 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	if err := s.usable(ctx); err != nil {
 		return idempotency.Outcome{}, err
 	}
-	tx := s.statements.inTx(ctx, own)
+	tx := s.statements.inCallers(ctx, own)
 	fence, err := s.begin(ctx, tx, 1, false)
 	if err != nil {
 		return idempotency.Outcome{}, err
@@ -97,7 +97,7 @@ func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	tx := s.statements.inTx(ctx, own)
+	tx := s.statements.inCallers(ctx, own)
 	if _, err := s.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}
