@@ -27,6 +27,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/page"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -71,6 +73,7 @@ var document = page.Document{
 // Create a Handler with [New].
 type Handler struct {
 	server *sqstest.Server
+	client sqs.HTTPClient // calls server in this process
 	policy string
 	page   string
 
@@ -91,7 +94,8 @@ func New(server *sqstest.Server) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		server: server, page: text.String(), policy: document.Policy() + "; frame-ancestors 'none'",
+		server: server, client: server.Client().Options().HTTPClient,
+		page: text.String(), policy: document.Policy() + "; frame-ancestors 'none'",
 		every: 250 * time.Millisecond, patience: 5 * time.Second,
 	}
 	h.readers = make(chan struct{}, MaxReaders)

@@ -191,7 +191,7 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	if err != nil {
 		return json.RawMessage("[]")
 	}
-	answer, err := h.server.Client().Options().HTTPClient.Do(r)
+	answer, err := h.client.Do(r)
 	if err != nil {
 		return json.RawMessage("[]")
 	}
