@@ -72,8 +72,8 @@ func (l *Log) IsDue(kind *OnceAMinute) bool {
 	return l != nil && kind.IsDueAt(time.Since(l.began))
 }
 
-// IsDueAt is like [Log.IsDue], for a caller without a Log. now is a duration since an
-// instant that is the same in all calls.
+// IsDueAt is like [Log.IsDue], for a caller without a Log. The parameter now is a duration
+// since an instant that is the same in all calls.
 func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()
 	return int64(now) >= next && kind.next.CompareAndSwap(next, int64(now+time.Minute))

@@ -17,9 +17,10 @@ import (
 // errExited is the error of a sink that called runtime.Goexit, like t.FailNow.
 var errExited = errors.New("the sink called runtime.Goexit")
 
-// Queue gives records to a sink, one at a time, in the order of Add. The queue has one
-// goroutine, which exists only while records wait or the sink handles a record. A nil
-// Queue discards every record and does not count it.
+// Queue gives records to a sink, one at a time, in the order of Add. A nil Queue discards
+// every record and does not count it.
+//
+// The goroutine of a queue exists only while records wait or the sink handles a record.
 type Queue[R any] struct {
 	sink  func(R) error
 	limit int
@@ -43,9 +44,11 @@ type flush struct {
 	done  chan struct{}
 }
 
-// New returns a queue for sink that holds at most limit waiting records; limit is at
-// least 1. lost is called once for each lost record, with no lock held, by Add or by
-// the goroutine of the queue. lost must not panic. With a nil sink New returns nil.
+// New returns a queue for sink that holds at most limit waiting records. The limit must be
+// at least 1. With a nil sink New returns nil.
+//
+// The function lost is called once for each lost record, with no lock held, by Add or by
+// the goroutine of the queue. It must not panic.
 func New[R any](sink func(R) error, limit int, lost func()) *Queue[R] {
 	if sink == nil {
 		return nil
@@ -78,8 +81,8 @@ func (q *Queue[R]) Add(r R) {
 }
 
 // Flush waits until each record added before the call is written or lost. If ctx ends
-// first, Flush returns the cause, and the records stay queued. Flush does not close the
-// queue: Add works during and after a Flush.
+// first, Flush returns the context's cause, and the records stay queued. Add works during
+// and after a Flush.
 func (q *Queue[R]) Flush(ctx context.Context) error {
 	if q == nil {
 		return nil

@@ -29,6 +29,13 @@ func goroutines() int {
 	return strings.Count(string(stacks), "created by github.com/kansas-frontier-matrix/sqsfifo/internal/sink.")
 }
 
+// waitForGoroutines waits until the queues of a test without a bubble have no goroutine.
+// Otherwise the next test could count a goroutine of this test.
+func waitForGoroutines(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return goroutines() == 0 }, time.Minute, time.Millisecond)
+}
+
 func TestANilQueueDoesNothing(t *testing.T) {
 	q := sink.New[int](nil, 1, func() { t.Error("a nil queue has no losses") })
 	require.Nil(t, q)
@@ -77,6 +84,7 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, next[r.adder], r.n)
 		next[r.adder]++
 	}
+	waitForGoroutines(t)
 }
 
 // If one call of the sink fails, only the record of this call is lost.
@@ -88,8 +96,8 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	// only is the number of the record on which the sink fails; 0 means every record in
-	// bad.
+	// only is the number of the record on which the sink fails; 0 means every record in the
+	// map bad.
 	for _, only := range []int{0, 3, 5, 6, 7, 9} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
@@ -135,8 +143,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 }
 
 // The sink calls panic(nil), and GODEBUG=panicnil=1 makes recover return nil. The queue
-// must not mistake this panic for runtime.Goexit: it would start a new goroutine while
-// the old one still runs, and both would call the sink at the same time.
+// must not mistake this panic for runtime.Goexit and start a second goroutine.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {
@@ -315,6 +322,7 @@ func TestWrittenRecordsAreReleased(t *testing.T) {
 	go func() { <-given }()
 	close(release)
 	require.NoError(t, q.Flush(t.Context()))
+	waitForGoroutines(t)
 }
 
 func BenchmarkAdd(b *testing.B) {
