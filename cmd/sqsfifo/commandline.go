@@ -64,13 +64,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits has the default values of flags with a duration. The keys are the names in the
-// tags of the flags.
-//
-// The command send has a shorter default for --retry-for (send_for), because its flag
-// --journal uses an idempotency store. NewQueue then limits --retry-for: together with
-// the lease of a claim and the tolerance for clocks, it must fit into the deduplication
-// interval of five minutes.
+// limits has the default durations of flags, by the names in the flags' tags. send_for is
+// shorter than retry_for, because NewQueue limits --retry-for if the producer has an
+// idempotency store (--journal).
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
@@ -100,9 +96,9 @@ func commandNode(parent *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// doubleDashes accepts flags in the style of Go's commands, with one dash. It changes
-// -json to --json, for example, if the command has a flag with this name. Other arguments,
-// and all arguments after "--", stay unchanged.
+// doubleDashes accepts flags with one dash, like Go's commands: it changes -json to --json
+// if the command has this flag. Other arguments, and all arguments after "--", stay
+// unchanged.
 func doubleDashes(node *kong.Node, args []string) []string {
 	known := map[string]bool{"help": true}
 	for _, f := range node.Flags {
@@ -123,9 +119,9 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer rewrites an error of the parser kong in words for users of the command line. If
-// named is false, the arguments name no command: kong reports an unexpected argument,
-// plainer an unknown command.
+// plainer rewrites an error of the parser kong for users of the command line. If the
+// parameter named is false, the arguments name no command, and plainer says so instead of
+// "unexpected argument".
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

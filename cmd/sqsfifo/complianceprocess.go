@@ -24,8 +24,8 @@ import (
 )
 
 // servedProducer runs a user's program, the producer under test. The program sends its
-// requests to a local HTTP server. The server forwards each request to the queue of the
-// compliance suite, through the suite's client.
+// requests to a local HTTP server, which forwards each request to the queue of the
+// compliance suite.
 type servedProducer struct {
 	command []string
 	timeout time.Duration

@@ -102,14 +102,14 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) error {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. Without a COMMAND argument, messages are
-// printed, with an unlimited number of attempts: printing fails only if standard output
-// fails, and that ends the command.
+// config returns the consumer's configuration. Without a COMMAND argument, the handler
+// prints messages with unlimited attempts, because an error of standard output ends the
+// command.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
-	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
+	f := consumer.Failure{Action: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {
 		then := map[string]consumer.Action{"park": consumer.ActionPark, "block": consumer.ActionBlock, "skip": consumer.ActionSkip}
-		f = consumer.Failure{Then: then[c.OnFailure], ParkingQueue: c.ParkingQueue, Attempts: c.Attempts, Deliveries: c.Deliveries}
+		f = consumer.Failure{Action: then[c.OnFailure], ParkingQueue: c.ParkingQueue, Attempts: c.Attempts, Deliveries: c.Deliveries}
 	}
 	return consumer.Config[json.RawMessage]{
 		QueueURL: c.Queue.QueueURL, Decode: anyBody, Handle: handle,
@@ -132,9 +132,9 @@ func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
 // flags.
 func consumeFlagWords(err error) error {
 	flags := map[string]string{
-		"QueueURL": "--queue-url", "Failure.ParkingQueue": "--parking-queue", "Visibility": "--visibility", "Shutdown": "--grace",
+		"Config.QueueURL": "--queue-url", "Config.Failure.ParkingQueue": "--parking-queue", "Config.Visibility": "--visibility", "Config.Shutdown": "--grace",
 	}
-	return inFlags(err, flags, func(e *consumer.ConfigError) (field, rule string) { return e.Field, e.Rule })
+	return inFlags(err, flags)
 }
 
 // consuming is one run of the command consume.
@@ -145,9 +145,8 @@ type consuming struct {
 	progress *progress
 }
 
-// newLogger returns a logger that prints records above the progress bar: as JSON with
-// --json, otherwise as text. The text omits the time and the queue, which people at a
-// terminal know.
+// newLogger returns a logger that prints records above the progress bar, as JSON with
+// --json and otherwise as text. The text omits the time and the queue.
 func (w *consuming) newLogger() *slog.Logger {
 	if w.cmd.JSON {
 		return slog.New(slog.NewJSONHandler(noteWriter{w.progress}, nil))
@@ -220,7 +219,7 @@ func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup)
 		}
 		now, s := time.Now(), w.consumer.Stats()
 		w.progress.item(int(s.Handled), fmt.Sprintf("%s, %d in hand, %s blocked, oldest head %s",
-			counted(int(s.Handled), "message"), s.InHand, counted(s.Blocked, "group"), ago(s.OldestHead)))
+			counted(int(s.Handled), "message"), s.Messages, counted(s.Blocked, "group"), ago(s.OldestHead)))
 		if found := w.blocked(); ctx.Err() == nil {
 			blocked = found
 		}
@@ -241,7 +240,7 @@ func (w *consuming) blocked() []consumer.BlockedGroup {
 func (w *consuming) list(groups []consumer.BlockedGroup) {
 	for _, g := range groups {
 		w.note(slog.LevelError, "group blocked", slog.String("message_group", g.Group), slog.String("message_id", g.MessageID), slog.String("dedupe_key", g.Key),
-			slog.Int("attempts", g.Attempts), slog.Int("receives", g.Receives), slog.Int("in_hand", g.InHand),
+			slog.Int("attempts", g.Attempts), slog.Int("receives", g.Receives), slog.Int("in_hand", g.Messages),
 			slog.Time("since", g.Since), slog.String("error", fmt.Sprint(g.Cause)))
 	}
 }

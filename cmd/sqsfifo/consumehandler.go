@@ -88,15 +88,14 @@ func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMe
 }
 
 const (
-	// exitPermanent is the exit code by which a program says that it can never handle the
-	// message: EX_DATAERR ("data format error") of the C header sysexits.h.
+	// exitPermanent is the exit code of a program that can never handle the message:
+	// EX_DATAERR ("data format error") of the C header sysexits.h.
 	exitPermanent = 65
 
 	// startAgain is the pause before the next attempt if the program could not be started.
 	startAgain = 10 * time.Second
 )
 
-// messageRunner runs a program for each message.
 type messageRunner struct {
 	command  []string
 	patience time.Duration // time between SIGTERM and SIGKILL
@@ -104,11 +103,9 @@ type messageRunner struct {
 }
 
 func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
-	// The program must end before the visibility timeout of its message ends: another
-	// consumer may then receive the message. Usually the consumer extends the timeout. If
-	// it cannot, it cancels the handler with a tenth of the timeout left, and the program
-	// gets SIGTERM. The program gets SIGKILL if it still runs a twentieth of the timeout
-	// later.
+	// If the consumer cannot extend the visibility timeout, the program gets SIGTERM with a
+	// tenth of the timeout left. SIGKILL follows half of this tenth later, before another
+	// consumer may receive the message.
 	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
 	if std.out == std.err {
 		r.err = r.out

@@ -108,9 +108,8 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 	store, err := sqlstore.Open(ctx, c)
 	var setting *sqsfifo.InvalidError
 	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
-		// The error means that the store in this database has a ledger (an append-only
-		// record of all keys). Open refuses such a store without Config.Ledger, so set it
-		// and try again.
+		// The store has a ledger (an append-only record of all keys), so Open needs
+		// Config.Ledger.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

@@ -52,9 +52,9 @@ type document struct {
 	file, address, dir, programs string
 }
 
-// TestDocument runs each command of a document in a shell, with the files of testdata/cli.
-// The output must equal the transcript in the document. A command without a transcript must
-// succeed. Values that differ between runs, such as message IDs, only need the same form.
+// TestDocument runs each command of a document in a shell. The output must equal the
+// transcript, except for values such as message IDs. A command without a transcript must
+// only succeed.
 func TestDocument(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "cut", "head", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -163,9 +163,8 @@ func (d document) transcripts(t *testing.T, text string) string {
 	}
 }
 
-// command runs one line of the document, from a code block marked "sh". The exit code
-// must be 0; the output is not compared. A line that begins with a key of the map
-// elsewhere is not run; used[key] becomes true.
+// command runs one line of a code block marked "sh", which must succeed. It does not run a
+// line that begins with a key of the map elsewhere, and sets used[key] to true instead.
 func (d document) command(t *testing.T, line string, used map[string]bool) {
 	t.Helper()
 	for beginning, by := range elsewhere {
@@ -218,8 +217,8 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// differing matches values that differ between two runs of a command. masked replaces them
-// by "*".
+// differing matches values that differ between two runs of a command. The function masked
+// replaces these values by "*".
 var differing = []*regexp.Regexp{
 	regexp.MustCompile(`("message_id":")[0-9a-f-]+`),
 	regexp.MustCompile(`(message_id=)[0-9a-f-]+`),

@@ -14,9 +14,8 @@ import (
 // log must already be sorted by time.
 const maxSortedInMemory = 50_000
 
-// eventLog yields the messages of all files in the order of their times. A replay (flag
-// --replay) sends the same log again later: for each replay, eventLog also yields a copy of
-// all messages, with later times. The memory use does not grow with the length of the log.
+// eventLog yields the messages of all files in time order. Each replay (flag --replay) adds
+// a copy of all messages, with later times. The memory use does not grow with the log.
 type eventLog struct {
 	prepare preparer
 	files   []string
@@ -25,10 +24,9 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog opens the files. Each duration d in replays adds a copy of every message to the
-// log, with a time d later. If the files together have at most maxSortedInMemory lines,
-// the lines may be in any order. Without a file name, or for "-", openLog reads standard
-// input.
+// openLog opens the files; no file name, or "-", means standard input. Each duration d in
+// replays adds a copy of every message, with a time d later. At most maxSortedInMemory
+// lines may be unsorted.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -160,9 +158,9 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source yields the messages of a file, or their copies for a replay. prefix has the
-// messages that openLog has already read. A goroutine reads the remaining messages from
-// rest, some batches in advance.
+// source yields the messages of a file, or copies of the messages for a replay. openLog has
+// already read the messages in prefix. A goroutine reads the remaining messages from rest,
+// some batches in advance.
 type source struct {
 	prefix []message
 	rest   *lineReader

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// loopbackOnly refuses requests with another host than this machine in the header Host,
-// and requests from web pages of other machines. Without the first check, a page could
-// read messages if its host name resolves to 127.0.0.1. Without the second check, a page
-// of another origin could send messages.
+// loopbackOnly refuses requests whose Host header does not name this machine, because the
+// host name of a web page may resolve to 127.0.0.1. It also refuses requests from web pages
+// of other machines.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := ""

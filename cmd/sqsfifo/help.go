@@ -91,7 +91,8 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints the help text of a command; args are the command's name and subcommand.
+// printHelp prints the help text of a command. The parameter args has the names of the
+// command and the subcommand.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Two processes cannot have the same journal open, even under different names of the
-// file. Both would use the same owner name, so one would take over sends that the other
-// has not finished.
+// Two processes cannot have the same journal open, even under different names of the file.
+// With the same owner name, one process would take over sends that the other process has
+// not finished.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

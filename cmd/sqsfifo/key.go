@@ -143,8 +143,7 @@ func (c *keyCmd) printDataset(out *lineWriter, notes io.Writer, d datasetLine) e
 }
 
 // plainKey shortens an error about a part of the dataset, such as its source_uri, to
-// "FIELD: RULE". The Go field QueryParameters gets the names that a user knows: the JSON
-// member query_parameters and the flag --query-parameter.
+// "FIELD: RULE". It replaces the Go name QueryParameters by the JSON member and the flag.
 func plainKey(err error) error {
 	var key *sdk.InvalidError
 	if errors.As(err, &key) {

@@ -20,8 +20,8 @@ type sentMessage struct{ bodyHash, group string }
 // receipt.
 type sentReceipts map[sentMessage]idempotency.Result
 
-// lookUp finds the message of record r in the receipts. It returns the message ID and the
-// sequence number from the message's receipt, or false if no receipt is about the message.
+// lookUp returns the message ID and the sequence number from the receipt of record r's
+// message. It returns false if no receipt is about this message.
 func (s sentReceipts) lookUp(r idempotency.Record) (idempotency.Result, bool) {
 	if len(s) == 0 {
 		return idempotency.Result{}, false
@@ -49,9 +49,8 @@ func readReceipts(file string, stdin io.Reader) (sentReceipts, error) {
 		switch i := slices.Index(everyOutcome, l.Outcome); {
 		case i < 0:
 			return nil, line.Wrong(fmt.Errorf("outcome: %q is no outcome of a receipt", l.Outcome))
-		// Skip the receipt of a failed event. If l.Drift is true, skip the receipt too:
-		// SQS did not store the body with the hash l.BodyHash, because it has an earlier
-		// body for this key.
+		// Skip the receipts of failed events. With Drift, SQS has an earlier body for the
+		// key, and did not store the body of the receipt.
 		case i >= successes || l.Drift:
 		case l.BodyHash == "":
 			return nil, line.Wrong(errors.New("body_hash: missing in a receipt of a stored message"))

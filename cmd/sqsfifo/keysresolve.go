@@ -59,10 +59,8 @@ func (c *keysResolveCmd) check() error {
 	return errors.Join(errs...)
 }
 
-// keyTarget is a key to resolve, with two counters from the first read of its record:
-// fence grows with each claim of the key, attempts with each attempt. If the counters
-// have changed later, a process has tried the key again, and the command does not resolve
-// the key.
+// keyTarget is a key to resolve, with the counters fence and attempts of its record at the
+// first read. If a counter has changed later, the command does not resolve the key.
 type keyTarget struct {
 	key             idempotency.Key
 	fence, attempts int64
@@ -144,9 +142,9 @@ func (c *keysResolveCmd) ending() (idempotency.Ending, error) {
 	return idempotency.Completed(result), nil
 }
 
-// targets returns the keys to resolve. If the user gave receipts and no key IDs, targets
-// returns the unresolved keys with a receipt, and in missing the number of unresolved
-// keys without a receipt. In all other cases missing is 0.
+// targets returns the keys to resolve. With receipts and without key IDs, these are the
+// unresolved keys with a receipt, and missing counts the unresolved keys without a receipt.
+// Otherwise missing is 0.
 func (c *keysResolveCmd) targets(ctx context.Context, store idempotency.Store, receipts sentReceipts, ending idempotency.Ending) (targets []keyTarget, missing int, err error) {
 	add := func(r idempotency.Record, e idempotency.Ending) {
 		targets = append(targets, keyTarget{r.Key, r.Fence, r.Attempts, e})
@@ -210,9 +208,9 @@ func (c *keysResolveCmd) resolveAll(ctx context.Context, std stdio, store idempo
 	return counts, err
 }
 
-// resolve resolves one key. found is the record of the key, just read again. Without
-// --yes, resolve changes nothing. It also changes nothing if the key is no longer
-// unresolved, because an outcome was recorded or a new attempt began.
+// resolve resolves one key, unless a new attempt has begun or the key is no longer
+// unresolved. Without --yes, it changes nothing. The parameter found is the key's record,
+// just read again.
 func (c *keysResolveCmd) resolve(ctx context.Context, store idempotency.Store, t keyTarget, found idempotency.Record) resolvedKey {
 	l := resolvedKey{ID: t.key.ID().String(), Operation: t.key.Operation, Scope: t.key.Scope, Value: t.key.Value, State: stateOf(found)}
 	want := idempotency.Succeeded

@@ -46,7 +46,7 @@ func TestKeysResolveContinues(t *testing.T) {
 	assert.Equal(t, "86 keys: 86 resolved, 0 already, 0 skipped\n", summary.String())
 }
 
-// The command reads a key, and resolves the key only if no new attempt has begun since.
+// The command reads a key, and resolves it only if no new attempt has begun since the read.
 func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "keys.db")
 	require.NoError(t, makeKeys(t.Context(), source, "unresolved:a", "unresolved:b", "unresolved:c"))

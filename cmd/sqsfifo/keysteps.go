@@ -10,9 +10,8 @@ import (
 )
 
 // keySteps lists the steps from a dataset to its normal form, in the order of the
-// specification. Each component (dataset_id, version or source_uri) has a chain of steps:
-// the first begins with the given value, each later step with the result of the step
-// before. The last result is the normal form.
+// specification. Each step of a component (such as version) begins with the result of the
+// step before.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""

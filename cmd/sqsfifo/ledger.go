@@ -31,9 +31,8 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify checks the ledger in the file. It also compares the ledger with keptHeads: heads
-// (number and hash of a seal) that the user kept earlier. The error is a
-// [*ledger.TamperError] for an altered file.
+// verify checks the ledger in the file, also against keptHeads: the numbers and hashes of
+// seals that the user has kept. The error is a [*ledger.TamperError] for an altered file.
 func (f ledgerFile) verify(std stdio, keptHeads ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {

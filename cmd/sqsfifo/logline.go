@@ -5,44 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// provenanceLine is a line written by sqsfifo.ProvenanceWriter.
-type provenanceLine struct {
-	Time         time.Time `json:"time"`
-	Outcome      string    `json:"outcome"`
-	DedupeKey    string    `json:"dedupe_key"`
-	MessageGroup string    `json:"message_group"`
-	BodyHash     string    `json:"body_hash"`
-}
+// errNotStored is the error of parseLine for a provenance record of a message that SQS did
+// not store. The reader skips the line.
+var errNotStored = errors.New("not stored")
 
-// outboxLine is a row exported from an outbox: the time of the first attempt to send, and
-// the message as JSON. A row from the archive of package outbox has no first_attempt; it
-// has left_at, the time of recording the outcome, in microseconds.
-type outboxLine struct {
-	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
-	Message      string `json:"message"`
-}
-
-// errNotSent is the error of parseLine for a message that was never sent. The reader
-// skips the line.
-var errNotSent = errors.New("never sent")
-
-// message is a prepared message of the log. Its place is the file and line that it was
-// read from.
+// message is a prepared message of the log. The field place is the message's file and line.
 type message struct {
 	sqstest.PreparedMessage
 	place
 }
 
-// place is a line of a log file. With the flag --replay, a message has further copies on
-// the same line: replay is 0 for the original, 1 for the first copy.
+// place is a message's line in a log file. The field replay is 0 for the message in the
+// log, and n for its copy in replay number n (flag --replay).
 type place struct {
 	file, replay int32
 	line         int32
@@ -64,8 +46,8 @@ func newLineReader(name string, file int32, r io.Reader, prepare preparer) *line
 	return &lineReader{name: name, file: file, lines: messageline.NewReader(r, 64<<10), prepare: prepare}
 }
 
-// next returns the next message of the file, or io.EOF at the end. It skips messages that
-// were never sent, for example because the producer refused them.
+// next returns the next message of the file, or io.EOF at the end. It skips provenance
+// records of messages that SQS did not store.
 func (l *lineReader) next() (message, error) {
 	for {
 		t, err := l.lines.Next()
@@ -76,7 +58,7 @@ func (l *lineReader) next() (message, error) {
 		if err == nil {
 			m, err = parseLine(t.Bytes)
 		}
-		if errors.Is(err, errNotSent) {
+		if errors.Is(err, errNotStored) {
 			continue
 		}
 		if err != nil {
@@ -86,19 +68,13 @@ func (l *lineReader) next() (message, error) {
 	}
 }
 
-// parseLine parses a message with the time of its send, a provenance record, or a row of
-// an outbox.
+// parseLine parses a message with the time of its send, or a provenance record.
 func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	l, err := messageline.Parse(text)
 	if err != nil {
 		var members map[string]json.RawMessage
-		if json.Unmarshal(text, &members) == nil {
-			switch {
-			case members["outcome"] != nil && members["time"] != nil:
-				return parseProvenance(text)
-			case members["message"] != nil && members["body"] == nil:
-				return parseOutbox(text)
-			}
+		if json.Unmarshal(text, &members) == nil && members["outcome"] != nil && members["time"] != nil {
+			return parseProvenance(text)
 		}
 		return sqstest.TimedMessage{}, err
 	}
@@ -108,16 +84,20 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a provenance record. The message has a substitute
-// body, because the record has only the body's hash. The hash (body_hash) is also the
-// deduplication ID. The message's time is the time of the outcome.
+// parseProvenance makes a message from a provenance record. The body's hash (body_hash) is
+// the deduplication ID. The message's time is the time of the outcome. An event in doubt
+// counts as stored. An altered event does not, because SQS stored another message.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
-	var r provenanceLine
+	var r sqsfifo.ProvenanceRecord
 	if err := json.Unmarshal(text, &r); err != nil {
 		return sqstest.TimedMessage{}, err
 	}
-	if r.Outcome == "refused" {
-		return sqstest.TimedMessage{}, errNotSent
+	switch r.Outcome {
+	case sqsfifo.ProvenanceStored, sqsfifo.ProvenanceDuplicate, sqsfifo.ProvenanceInDoubt:
+	case sqsfifo.ProvenanceNotStored, sqsfifo.ProvenanceAltered:
+		return sqstest.TimedMessage{}, errNotStored
+	default:
+		return sqstest.TimedMessage{}, fmt.Errorf("outcome %q, want stored, duplicate, in_doubt, not_stored or altered", r.Outcome)
 	}
 	if r.Time.IsZero() {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no time")
@@ -125,28 +105,8 @@ func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	if r.BodyHash == "" {
 		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
 	}
-	// The record lacks the message's body, so the simulation uses this object. It
-	// contains the real body's hash: two such objects differ if and only if the real
-	// bodies differ.
+	// The record has only the body's hash. Two such substitute bodies differ if and only if
+	// the real bodies differ.
 	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
 	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
-}
-
-func parseOutbox(text []byte) (sqstest.TimedMessage, error) {
-	var row outboxLine
-	if err := json.Unmarshal(text, &row); err != nil {
-		return sqstest.TimedMessage{}, err
-	}
-	if row.FirstAttempt == nil {
-		return sqstest.TimedMessage{}, errNotSent
-	}
-	var m struct {
-		Group      string            `json:"group"`
-		Body       string            `json:"body"`
-		Attributes map[string]string `json:"attributes"`
-	}
-	if err := json.Unmarshal([]byte(row.Message), &m); err != nil {
-		return sqstest.TimedMessage{}, fmt.Errorf("message: %w", err)
-	}
-	return sqstest.TimedMessage{At: time.UnixMilli(*row.FirstAttempt).UTC(), GroupID: m.Group, Body: m.Body, Attributes: m.Attributes}, nil
 }

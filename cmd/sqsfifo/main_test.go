@@ -133,8 +133,8 @@ func TestSimulateNamesFileAndLine(t *testing.T) {
 	assert.Contains(t, stderr, "before 1970")
 }
 
-// If a log is sent again after three minutes, SQS suppresses all its messages, and after
-// seven minutes SQS delivers all of them again.
+// If a log is sent again after three minutes, SQS suppresses all messages. After seven
+// minutes, SQS delivers all messages again.
 func TestSimulateReplays(t *testing.T) {
 	var log strings.Builder
 	for i := range 20 {

@@ -108,8 +108,7 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 
 // inspect reads the queue's attributes. It checks that the queue is suitable, and decides
 // whether the producer or SQS computes the deduplication ID. Without the permission
-// sqs:GetQueueAttributes, inspect checks nothing and returns nil; SQS itself then refuses
-// unsuitable messages.
+// sqs:GetQueueAttributes, it checks nothing and returns nil.
 func (t *target) inspect(ctx context.Context) error {
 	queue, err := sqsfifo.NewQueue(t.client, sqsfifo.QueueConfig{URL: t.url})
 	if err != nil {
@@ -173,29 +172,25 @@ func flagWords(err error) error {
 		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
 		"Config.ID": "--run-id", "Config.InFlight": "--in-flight", "Config.MessagesPerSecond": "--rate", // these are fields of replay.Config
 	}
-	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
+	return inFlags(err, flags)
 }
 
-// inFlags rewrites each error of type E in err: the new text is the flag, which replaces
-// the configuration field, a colon and the broken rule. The function parts returns the
-// field and the rule of an error. The map flags has the flag for each field. Errors of
-// other types, and errors about a field without a flag, stay unchanged.
-func inFlags[E error](err error, flags map[string]string, parts func(E) (field, rule string)) error {
+// inFlags replaces the configuration field in each [sqsfifo.InvalidError] in err by the
+// field's flag in the map flags. Other errors, and errors about a field without a flag,
+// stay unchanged.
+func inFlags(err error, flags map[string]string) error {
 	var errs []error
 	for _, e := range split(err) {
-		var invalid E
-		if errors.As(e, &invalid) {
-			if field, rule := parts(invalid); flags[field] != "" {
-				e = fmt.Errorf("%s: %s", flags[field], rule)
-			}
+		var invalid *sqsfifo.InvalidError
+		if errors.As(e, &invalid) && flags[invalid.Field] != "" {
+			e = fmt.Errorf("%s: %s", flags[invalid.Field], invalid.Rule)
 		}
 		errs = append(errs, e)
 	}
 	return errors.Join(errs...)
 }
 
-// split returns the errors that errors.Join combined into err. It also divides joined
-// errors among these.
+// split returns the errors that errors.Join combined into err, at every level.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

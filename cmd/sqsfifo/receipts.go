@@ -61,10 +61,8 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// setOutcome sets the event's outcome from the producer's receipt and error. The
-// parameter journal is true for a command with a journal. An event may then be stored
-// without a request of this run, because an earlier run or an earlier line sent the same
-// event.
+// setOutcome sets the event's outcome from the producer's receipt and error. The parameter
+// journal is true for a command with a journal.
 func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	l.MessageID, l.SequenceNumber, l.Attempts, l.Overtaken = r.MessageID, r.SequenceNumber, r.Attempts, r.Overtaken
 	l.Drift = slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Rule == "SF061" })
@@ -74,6 +72,7 @@ func (l *receiptLine) setOutcome(r sqsfifo.Receipt, err error, journal bool) {
 	var unresolved *idempotency.UnresolvedError
 	switch fate := sqsfifo.FateOf(err); {
 	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
+		// An earlier run, or an earlier line of the input, sent the event.
 		l.Outcome = outcomeEarlier
 	case fate == sqsfifo.Stored && r.Duplicate:
 		l.Outcome = outcomeDuplicate
@@ -107,9 +106,8 @@ func stampOrEmpty(t time.Time) string {
 	return stamp(t)
 }
 
-// receipts prints a receipt for each event. The outcomes of events may come in any order.
-// The receipts of a message group are printed in the order of the group's lines in the
-// input.
+// receipts prints a receipt for each event. The outcomes may come in any order; the
+// receipts of a message group are printed in the order of the group's lines.
 type receipts struct {
 	out       *lineWriter
 	progress  *progress
@@ -128,9 +126,9 @@ type receipts struct {
 // mostWaiting is the largest number of events whose receipts are not printed yet.
 const mostWaiting = 1 << 14
 
-// Receipts go to standard output immediately, unless more than fewWaiting events wait for
-// theirs. Then receipts are written in batches, each delayed by at most about
-// longestUnflushed.
+// While at most fewWaiting events wait for their receipts, a receipt goes to standard
+// output immediately. Otherwise receipts are written in batches, each delayed by at most
+// about longestUnflushed.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond
@@ -152,9 +150,9 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin returns a slot for an event, after the slots of its group's earlier events. While
-// mostWaiting events have no printed receipt, begin waits. If ctx ends during this wait,
-// begin returns the context's cause.
+// begin returns a slot for an event, after the slots of earlier events of the group. While
+// mostWaiting events have no printed receipt, begin waits. If ctx ends first, begin returns
+// its cause.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:
@@ -170,9 +168,8 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end sets the outcome of the event. It prints the event's receipt and the later receipts
-// of the group that waited for it. If an earlier event of the group has no outcome yet, end
-// prints nothing.
+// end sets the outcome of the event. It prints the event's receipt, and later receipts of
+// the group that wait for it, unless an earlier event of the group has no outcome yet.
 func (s *slot) end(receipt sqsfifo.Receipt, err error, journal bool) {
 	s.line.setOutcome(receipt, err, journal)
 	r := s.r

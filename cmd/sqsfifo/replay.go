@@ -130,9 +130,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (err error) {
 	return findingsIf(slices.ContainsFunc(counts, func(c replay.PlanCount) bool { return stops(c.Action) }))
 }
 
-// stops reports whether a run stops a message group at an item with this action: it sends
-// neither the item nor later items of the group. Exception: the run sends an item with
-// ActionDrift if its message agrees with the source's record at that time.
+// stops reports whether a run sends neither an item with this action nor later items of its
+// group. Exception: it sends an item with ActionDrift if the message then agrees with the
+// source.
 func stops(a replay.Action) bool {
 	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }

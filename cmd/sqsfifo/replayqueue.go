@@ -135,9 +135,9 @@ type queueReportLine struct {
 	Left       int    `json:"left"`
 }
 
-// replay sends the messages of the source queue. It prints the result of each message if
-// --json or --dry-run is set. At the end it prints the report, but not after a dry run
-// without --json.
+// replay sends the messages of the source queue. It prints the result of each message with
+// --json or --dry-run. At the end it prints the report, except after a dry run without
+// --json.
 func (c *replayQueueCmd) replay(ctx context.Context, std stdio, q replay.QueueConfig) error {
 	p := newProgress(std.err, 0, c.Quiet)
 	out, done := newLineWriter(std.out), 0

@@ -87,8 +87,8 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	return replay.NewProvenance(records.path, replay.ProvenanceLines(records, records.size), bodies.find), closeAll(records, bodies.file), nil
 }
 
-// bodyFile finds a message body by its hash in a file of JSON lines. It keeps only hashes
-// and line places in memory.
+// bodyFile finds a message body by its hash in a file of JSON lines. The memory has only
+// the hash, offset and size of each body's line.
 type bodyFile struct {
 	file   *regularFile
 	places map[string]bodyPlace

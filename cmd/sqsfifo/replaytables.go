@@ -11,9 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// writePlanTable writes the summary of a plan as text: the number of items for each action
-// and label (see replay.Label). The label says how SQS would treat an item at the time of
-// the plan: for example, SQS would suppress an item with the label "inside".
+// writePlanTable writes the number of a plan's items for each action and label. The label
+// (see replay.Label) says how SQS would treat an item at the time of the plan.
 func writePlanTable(w io.Writer, p *replay.Plan) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, made %s: %d items, %d excluded\n", p.ID, p.Source, p.Made.Format("2006-01-02 15:04:05Z07:00"), len(p.Items), p.Excluded)
@@ -24,10 +23,8 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the number of items for each outcome, for each reason to skip,
-// and for each pair of labels: the item's label in the plan, and at the send (see
-// replay.Label). The labels differ, for example "inside" and "outside", if the
-// deduplication window of the item ended between plan and send.
+// writeReportTable writes the number of items for each outcome, each reason to skip, and
+// each pair of labels (see replay.Label): the label in the plan and the label at the send.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

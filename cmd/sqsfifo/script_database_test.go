@@ -33,8 +33,9 @@ type scriptEvent struct {
 	Scene string `json:"scene"`
 }
 
-// makeOutbox makes an outbox in a database. An element GROUP:N of groups adds N messages
-// to the message group GROUP. The recorded time of the addition is ten minutes ago.
+// makeOutbox makes an outbox in a database. For each element GROUP:N of the parameter
+// groups, it adds N messages to message group GROUP. The recorded time of the addition is
+// ten minutes ago.
 func makeOutbox(ctx context.Context, source string, groups ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -91,8 +92,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried records in the outbox that a relay may have sent a group's messages up to
-// position to. ago is the time since the first attempt.
+// markTried records in the outbox an attempt to send a group's messages. The parameter to
+// is the position of the last message, and ago the time since the attempt.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
@@ -104,10 +105,11 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 	return err
 }
 
-// makeKeys makes an idempotency store in a database. Each element of keys adds keys:
-// "STATE:KEY" one key in the state unresolved, running or in_doubt; "message:KEY" an
-// unresolved key with a producer's message; "many:N" N unresolved keys. The element
-// "ledger" makes a store with a ledger.
+// makeKeys makes an idempotency store in a database. The elements of keys are
+//   - STATE:KEY, a key in the state unresolved, running or in_doubt
+//   - message:KEY, an unresolved key with a producer's message
+//   - many:N, N unresolved keys
+//   - ledger, for a store with a ledger
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -218,10 +220,9 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// interpreters returns the paths of the installed interpreters, by the names of the
-// script conditions: "python" and "node". The python3 in PATH may be a version manager's
-// wrapper, which needs the home folder. Scripts have no home folder, so interpreters asks
-// Python for the path of the real program.
+// interpreters returns the paths of python and node, if installed. The python3 in PATH may
+// be a wrapper that needs a home folder, which scripts do not have, so Python itself
+// reports its path.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {

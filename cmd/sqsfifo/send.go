@@ -155,9 +155,8 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer that only sends messages built by an input.Builder, and does
-// not change them. The producer itself cannot make a message from an event, because its
-// function Identify always returns an error.
+// passOn returns a producer for messages built by an input.Builder. The producer cannot
+// build messages: its function Identify always returns an error.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

@@ -19,13 +19,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkSend sends the same events to a fake queue over a local socket, in three ways:
-// with one request per message, like a loop in a shell; with the command send; and with
-// the command send and a journal. It prints events per second, and the ratios to the
-// loop. SQSFIFO_SEND_EVENTS sets the number of events, by default 20,000 in 1,000 groups.
+// BenchmarkSend sends the same events to a fake queue over a local socket. It prints the
+// events per second of
+//   - a loop with one request per message
+//   - the command send
+//   - the command send with a journal
 //
-// The first queue answers immediately. The second queue answers after 10 ms, like AWS in
-// the same region, and gets a twentieth of the events.
+// SQSFIFO_SEND_EVENTS sets the number of events, by default 20,000 in 1,000 groups.
 func BenchmarkSend(b *testing.B) {
 	events := 20_000
 	if text := os.Getenv("SQSFIFO_SEND_EVENTS"); text != "" {
@@ -34,6 +34,7 @@ func BenchmarkSend(b *testing.B) {
 		require.NoError(b, err)
 	}
 	b.Run("at-once", func(b *testing.B) { benchmarkSend(b, events, 0) })
+	// AWS answers after about 10 ms in the same region.
 	b.Run("after-10ms", func(b *testing.B) { benchmarkSend(b, events/20, 10*time.Millisecond) })
 }
 

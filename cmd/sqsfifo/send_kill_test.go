@@ -105,11 +105,9 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
-// The command is killed repeatedly while sending, and restarted with the same journal. At
-// the end each event is in the queue once, in group order. Each run has another --time,
-// which would change the body of an event. But the command resends the body in the
-// journal, so SQS recognises the duplicate. After six minutes only the journal recognises
-// the events.
+// The command is killed repeatedly, and restarted with the same journal and another --time.
+// Each event is in the queue once, in group order, because a resend uses the body in the
+// journal.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -172,6 +170,7 @@ func TestSendKilled(t *testing.T) {
 	count := last()
 	assert.Equal(t, events, count[outcomeStored]+count[outcomeDuplicate]+count[outcomeEarlier], "%v", count)
 	assert.NotZero(t, count[outcomeEarlier])
+	// After this time only the journal recognises the events.
 	s.queue.Advance(6 * time.Minute)
 	assert.Equal(t, map[string]int{outcomeEarlier: events}, last())
 
@@ -218,10 +217,8 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A command is killed after it printed an event's receipt. The same command starts again
-// at once, after 4 minutes or after 20 minutes. It reports the event as already sent,
-// stores no event twice and holds back no later event. Afterwards, a producer with the
-// journal as its store reports all events as duplicates.
+// A command is killed, and started again at once, after 4 minutes or after 20 minutes. It
+// reports each event with a printed receipt as already sent, and stores no event twice.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {

@@ -42,11 +42,9 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An earlier run was killed before SQS answered for an event, more than a deduplication
-// interval ago. If the event is sent again, SQS may deliver it twice. The command
-// therefore reports the event as unresolved, and holds back the later events of the
-// group. It resends the event only with --resend-unresolved. With --on-failure skip it
-// sends the later events.
+// A run was killed six minutes ago, before SQS answered for event b. The next run reports b
+// as unresolved and holds event c of the group, without --resend-unresolved or --on-failure
+// skip.
 func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -146,8 +144,8 @@ func TestSendInterrupted(t *testing.T) {
 	assert.Contains(t, errs.String(), "sqsfifo send: interrupted\n")
 }
 
-// If the queue does not answer, an interrupted command waits at most for --grace, and
-// reports the events in flight.
+// If the queue does not answer, an interrupted command waits at most for the time of
+// --grace, and reports the events in flight.
 func TestSendGrace(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -187,9 +185,8 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// SQS throttles all requests until the command gives up event a. The command does not
-// send event b, because event a of the same group was not stored. A second run sends both
-// in order.
+// SQS throttles all requests until the command gives up event a. The command does not send
+// event b of the same group. A second run sends both events in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)
@@ -218,7 +215,6 @@ func bodiesOf(t *testing.T, q *sqstest.Queue, group string) []string {
 	return keys
 }
 
-// failing is a writer on which each write fails.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }

@@ -76,9 +76,8 @@ func (s *sending) run(ctx context.Context) error {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// A signal closes the queue from another goroutine than sendAll. If SQS does not
-	// answer, sendAll may wait for room in the producer's buffer, and only closing the
-	// queue ends this wait.
+	// Close the queue in another goroutine than sendAll: sendAll may wait for room in the
+	// producer's buffer, and only closing the queue ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)
@@ -91,13 +90,12 @@ func (s *sending) run(ctx context.Context) error {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerTimeout limits the time for which waitForReader waits. The goroutine that reads
-// the input may be blocked on standard input for any time, and the command must be able
-// to end without more input.
+// readerTimeout is the longest wait of waitForReader. The goroutine that reads may be
+// blocked on standard input, and the command must be able to end without more input.
 const readerTimeout = 100 * time.Millisecond
 
 // waitForReader waits until the goroutine of method read has ended, and returns its error.
-// If read is still running after readerTimeout, waitForReader returns nil.
+// It returns nil if the goroutine is still running after readerTimeout.
 func waitForReader(read <-chan error) error {
 	select {
 	case err := <-read:
@@ -107,9 +105,9 @@ func waitForReader(read <-chan error) error {
 	}
 }
 
-// finish waits for the submitted events, and prints the remaining receipts and the
-// summary. It returns all errors, joined into one. Without errors it returns errFindings
-// if an event failed or a line was skipped.
+// finish waits for the submitted events, and prints the remaining receipts and the summary.
+// It returns all errors, joined. Without errors it returns errFindings if an event failed
+// or a line was skipped.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) error {
 	closeErr := s.close()
 	errs := []error{waitForReader(read), err, s.failure, s.receipts.finish()}

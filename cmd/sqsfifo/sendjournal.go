@@ -15,9 +15,7 @@ import (
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens the journal at the path and returns it as a producer's store. The
-// function end closes the journal. The owner name in the store is a hash of the path,
-// because the path may be too long. Producers that run at the same time need different
-// owner names, but only one process at a time can open a journal.
+// function end closes the journal.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)
@@ -31,6 +29,7 @@ func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.S
 	if old {
 		return none, nil, errors.Join(fmt.Errorf("%s is a journal of an earlier version of this command, which names events in another way; finish its events with that version, then use a new file", path), j.Close())
 	}
+	// The path may be too long for an owner name.
 	c := sqsfifo.StoreConfig{Store: j.store, Owner: sqsfifo.BodyHash(j.path), TTL: idempotency.Forever}
 	if resend {
 		c.Unresolved = sqsfifo.UnresolvedResend

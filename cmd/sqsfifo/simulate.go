@@ -39,7 +39,7 @@ A log has one JSON object on a line:
 
 at, group and body are required; body is a string, or an object that stands for its canonical form. Lines of several files are merged by time. A log of more than 50,000 lines has to be sorted by time; it may be of any length.
 
-Two other kinds of lines are read: what sqsfifo.ProvenanceWriter writes, and rows of an outbox with the members message and first_attempt (ms since 1970). Of these, messages that were refused or not sent are left out.
+A line may also be a record written by sqsfifo.ProvenanceWriter. Records with the outcome not_stored or altered are left out.
 
 Messages are numbered from 1 by time, here and in the page of --html. The summary counts each message once, under the worst of its findings.
 
@@ -118,8 +118,8 @@ type report struct {
 }
 
 // printer prints one message and its outcome. The parameter number is the message's number
-// in the log, from 1. After the last message, a call with done = true prints the rows that
-// the printer still holds.
+// in the log, from 1. After the last message, a call with done = true prints the remaining
+// rows.
 type printer func(number int, m message, o sqstest.Outcome, done bool) error
 
 func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) error {
@@ -196,8 +196,7 @@ func (r *report) table(w io.Writer) printer {
 }
 
 // describe returns an outcome as text, like Outcome.String. It names a related message,
-// such as the original of a duplicate, by number, file and line. Outcome.String has only
-// its index.
+// such as the original of a duplicate, by number, file and line instead of by index.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Result))

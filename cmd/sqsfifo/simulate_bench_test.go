@@ -61,9 +61,9 @@ func (g *generatedLog) attributes(event int) string {
 	return `,"attributes":{"unique_key":"` + strconv.Itoa(g.next) + `"}`
 }
 
-// BenchmarkSimulate prints the lines per second, the processor time per line and the
-// peak memory of the process. Processor time depends less on other programs than lines
-// per second do. SQSFIFO_SIMULATE_LINES sets the length of the log, by default 300,000.
+// BenchmarkSimulate prints the lines per second, the processor time per line and the peak
+// memory of the process. SQSFIFO_SIMULATE_LINES sets the length of the log, by default
+// 300,000.
 func BenchmarkSimulate(b *testing.B) {
 	lines := benchmarkLines(b)
 	before, counted := processorTime()

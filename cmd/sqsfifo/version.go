@@ -32,14 +32,14 @@ func (c *versionCmd) run(_ context.Context, std stdio) error {
 	return err
 }
 
-// released is the version of a released binary, set by the linker (.goreleaser.yaml), or
-// "". The Go toolchain records no module version in a build with this repository's
+// released is the version of a released binary, and otherwise "". The linker sets it
+// (.goreleaser.yaml), because the Go toolchain records no module version in a build with
 // go.work.
 var released string
 
-// buildVersion is the JSON form of the version. The form does not change between
-// releases. Version is the version of a released binary or of a module installed by "go
-// install" or "go get -tool". Commit is set in a build from source.
+// buildVersion is the JSON form of the version, which does not change between releases.
+// Version names a released binary or an installed module. Commit is set in a build from
+// source.
 type buildVersion struct {
 	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`

@@ -133,7 +133,8 @@ type known struct {
 }
 
 // findings runs the analysis. With a baseline file, it removes the accepted findings from
-// the report; the result known has their number and the stale entries.
+// the report. The second result has the number of accepted findings and the baseline's
+// stale entries.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
@@ -201,9 +202,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) error {
 	return findingsIf(failed)
 }
 
-// failOn is the value of --fail-on: the lowest severity that makes the command fail. The
-// default is warning. Findings of severity info never make the command fail. They are
-// printed only with --enable, because the reported code loses no events at present.
+// failOn is the value of --fail-on: the lowest severity that makes the command fail, by
+// default warning. Findings of severity info never make the command fail.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -228,10 +228,8 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags of the analyzer as flags of "go vet". To check the
-// values, it sets the analyzer's own flags; a wrong value is an error. It first resets
-// each flag, because an earlier call in this process may have set it. Flags with default
-// values are left out: they change nothing, but the go command caches results by flags.
+// forTool returns the given flags of the analyzer as flags of "go vet", except flags with
+// default values. It sets the analyzer's own flags to check the values.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
@@ -251,12 +249,14 @@ func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	var args []string
 	var errs []error
 	a.Flags.VisitAll(func(f *flag.Flag) {
+		// An earlier call in this process may have set the flag.
 		_ = f.Value.Set(f.DefValue) // a default is always accepted
 		for _, value := range given[f.Name] {
 			if err := f.Value.Set(value); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))
 			}
 		}
+		// A default value changes nothing, but the go command caches results by flags.
 		if f.Value.String() != f.DefValue {
 			args = append(args, "-"+a.Name+"."+f.Name+"="+f.Value.String())
 		}

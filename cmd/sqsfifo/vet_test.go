@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inModule creates a Go module and changes the working folder to it. Two packages of the
-// module have findings. The module imports stubs, and not the real packages of sqsfifo and
-// of the AWS SDK.
+// inModule creates a Go module with findings in two packages, and changes the working
+// folder to it. The module imports stubs, and not the real packages of sqsfifo and of the
+// AWS SDK.
 func inModule(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -206,9 +206,9 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team records present findings in a baseline. Later runs report only new findings,
-// even after lines have moved. They also report baseline entries without a finding,
-// because the team can delete these.
+// A team records present findings in a baseline. Later runs report only new findings, even
+// after lines have moved. They also report baseline entries without a finding, which the
+// team can delete.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

@@ -25,8 +25,8 @@ import (
 // a quarter of this time.
 const limit = 2 * time.Minute
 
-// Tab is one browser page for one test. An error reported by the page fails the test at
-// its end.
+// Tab is one browser page for one test. If the page reports an error, the test fails at the
+// end.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context

@@ -20,12 +20,12 @@ import (
 type Kind string
 
 const (
-	// Auto means that the first line that is a JSON object and fits the flags decides the
-	// kind of all lines. A later line of another kind is an error.
+	// Auto takes the kind of all lines from the first line that is a JSON object and fits
+	// the flags. A later line of another kind is an error.
 	Auto Kind = "auto"
 
 	// Payload is any JSON object. The templates in [Spec] make the dedupe key, group and
-	// time of the event from its members.
+	// time of the event from the object's members.
 	Payload Kind = "payload"
 
 	// Envelope is a complete message body: an object with the five members of the message
@@ -36,10 +36,11 @@ const (
 	Message Kind = "message"
 )
 
-// Spec describes how lines become messages. Each field is the value of a command line
-// flag, such as --key for Key; errors name the flag. Some fields are templates: texts
-// such as "scene|{/id}", in which Builder replaces {/id} by the line's member "id" (see
-// [Template]).
+// Spec describes how lines become messages. Each field is the value of a command line flag,
+// such as --key for Key; errors name the flag.
+//
+// Some fields are templates (see [Template]), such as "scene|{/id}". Builder replaces {/id}
+// by the line's member "id".
 type Spec struct {
 	Kind         Kind
 	Organization string

@@ -12,7 +12,7 @@ import (
 )
 
 // identity returns the dedupe key, the time and the event ID of an event, without the
-// group. The values come from the members of the event that templates such as --key name.
+// group. Templates such as --key name the members of the event with these values.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))

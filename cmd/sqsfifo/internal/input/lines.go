@@ -35,9 +35,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong wraps err in a [*LineError] with the line's file and number. If the line is an
-// array, or an object or array continues after line 1, the file does not have one JSON
-// object per line. The error then says so, with a jq command that rewrites the file.
+// Wrong wraps err in a [*LineError] with the line's file and number.
+//
+// If the line is an array, or line 1 is only the beginning of an object or array, the file
+// does not have one JSON object per line. The error then says so, with a jq command that
+// rewrites the file.
 func (l Line) Wrong(err error) *LineError {
 	if way := l.wayOut(err); way != "" {
 		err = messageline.Reword(way, err)
@@ -74,9 +76,11 @@ type Texts struct {
 	read       int64
 }
 
-// Open returns the texts of the files: each line, or with wholeFiles each whole file (as
-// line number 1). The name "-" and an empty list mean standard input. The error names the
-// first file that cannot be opened.
+// Open returns the texts of the files. Each line is a text; with wholeFiles, each file is
+// one text with line number 1.
+//
+// The name "-" and an empty list mean standard input. The error names the first file that
+// cannot be opened.
 func Open(files []string, stdin io.Reader, wholeFiles bool) (*Texts, error) {
 	if len(files) == 0 {
 		files = []string{"-"}

@@ -89,11 +89,8 @@ func (t Template) text(event any) (string, error) {
 	return b.String(), nil
 }
 
-// parts divides the template at each "|" of its literal text. Each part of the template
-// becomes a part of the dedupe key. sqsfifo.JoinKey escapes "|" in values, so different
-// lists of values have different keys. Within one part nothing is escaped: with "-" between
-// two values, ("x-y", "z") and ("x", "y-z") would have the same key. A part with two
-// pointers is therefore an error.
+// parts divides the template at each "|" of its literal text. Two pointers in one part are
+// an error, because different values could give the same dedupe key.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

@@ -269,9 +269,9 @@ func TestStateIsBounded(t *testing.T) {
 	assert.Equal(t, 6*MaxRemembered, s.Suppressed)
 }
 
-// serveOnPipes serves a handler on pipes in memory, for tests in a synctest bubble. dial
-// returns a connection without buffers, so unread data blocks the server. stop closes the
-// server and waits for its end.
+// serveOnPipes serves a handler on pipes in memory, for tests in a synctest bubble. The
+// pipes of dial have no buffers, so unread data blocks the server. The function stop ends
+// the server.
 func serveOnPipes(t *testing.T, h http.Handler) (dial func() net.Conn, stop func()) {
 	t.Helper()
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -390,8 +390,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// The handler accepts at most MaxReaders open pages at a time. All their streams end when
-// the server ends.
+// The handler accepts at most MaxReaders open pages at a time. The streams of all pages end
+// when the server ends.
 func TestReadersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, newQueue(t, sqstest.Config{}))

@@ -117,13 +117,12 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// queueURL finds the member QueueUrl in the JSON text of a request. It cannot match a part
-// of a JSON string, such as a message body with the text "QueueUrl": in a JSON string,
-// each quotation mark follows a backslash.
+// queueURL finds the member QueueUrl in the JSON text of a request. It cannot match text in
+// a message body, because each quotation mark in a JSON string follows a backslash.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the queue name in a request, or "" without a member QueueUrl. body is
-// the beginning of the request's body, at most bodyKept bytes.
+// queueOf returns the queue name in a request, or "" without a member QueueUrl. The
+// parameter body is the beginning of the request's body, at most bodyKept bytes.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {

@@ -124,11 +124,9 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	}
 }
 
-// lostOf compares a suppressed send with its original, the earlier message that the queue
-// stored. It returns the names of the parts that differ: "attributes", "group" or "body".
-// The queue has only the original, so these parts of the send are lost. lostOf does not
-// compare attributes such as trace IDs. If the queue no longer has the text of the
-// original, lostOf returns nil and false.
+// lostOf returns the parts of a suppressed send that differ from the original (the stored
+// message): "attributes", "group" or "body". It returns false if the queue no longer has
+// the original's text.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

@@ -74,9 +74,7 @@ type state struct {
 }
 
 // state returns the state of the named queue as JSON, and the time until the next read of
-// the queue. The time between two reads is at least ten times the duration of a read, so
-// reads take less than a tenth of all time. Between two reads, all callers get the same
-// JSON.
+// the queue. Until this read, all callers get the same JSON.
 func (h *Handler) state(name string) ([]byte, time.Duration) {
 	queues := h.server.Queues()
 	shown := h.server.Queue(name)
@@ -92,14 +90,14 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	defer s.mu.Unlock()
 	if begun := time.Now(); s.text == nil || !begun.Before(s.next) {
 		s.text = h.read(queues, shown)
+		// Reads take less than a tenth of the time.
 		s.next = time.Now().Add(max(h.every, 10*time.Since(begun)))
 	}
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get returns the cached state of a queue, or adds an empty one. The parameter queues is
-// the number of existing queues. States of deleted queues stay in the cache; if the cache
-// has more states than queues, get clears the whole cache before it adds a state.
+// get returns the cached state of a queue, or adds an empty state. Before adding, it clears
+// a cache with more states than the parameter queues, the number of existing queues.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

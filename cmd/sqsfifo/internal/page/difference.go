@@ -16,9 +16,10 @@ const (
 	attributeMost  = 80
 )
 
-// Difference is the first difference of two texts. Common is the shortened text before the
-// difference; Own and Other are the shortened texts from the difference on. For equal
-// texts, Byte is -1 and Common is the beginning of the text.
+// Difference is the first difference of two texts, with shortened parts of the texts.
+//
+// Common is the text before the difference. Own and Other are the texts from the difference
+// on. For equal texts, Byte is -1 and Common is the beginning of the text.
 type Difference struct {
 	Byte   int    `json:"byte"` // offset of the first differing byte
 	Common string `json:"common"`
@@ -36,7 +37,7 @@ func Differ(own, other string) Difference {
 		at++
 	}
 	d := Difference{Byte: at}
-	// A byte within a character differs, so the difference starts at the beginning of the
+	// If a byte within a character differs, the difference starts at the beginning of the
 	// character.
 	start := at
 	for start > 0 && start < len(own) && !utf8.RuneStart(own[start]) {

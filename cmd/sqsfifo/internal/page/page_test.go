@@ -121,9 +121,8 @@ func TestAttributes(t *testing.T) {
 	assert.Less(t, len(got[0]), 150)
 }
 
-// Texts, and the dots for messages (marks), have a contrast of at least 4.5 to 1 with every
-// background colour that they appear on, as WCAG 2.2 requires for text. Borders of controls
-// have at least 3 to 1. The test checks the light and the dark theme.
+// In both themes, texts and the dots for messages have a contrast of at least 4.5 to 1 with
+// every background (WCAG 2.2), and borders of controls at least 3 to 1.
 func TestContrast(t *testing.T) {
 	css, err := os.ReadFile("assets/base.css")
 	require.NoError(t, err)

@@ -199,18 +199,16 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// SQS recognises a duplicate for five minutes after the first send. The probe sends one
-// duplicate shortly before this time ends (stillKnown), which the queue must suppress,
-// and one shortly after (forgotten), which the queue must store. The seconds of
-// difference are the time that a message may need to reach the queue.
+// SQS recognises a duplicate for five minutes. The queue must suppress a duplicate sent
+// after stillKnown, and store one sent after forgotten. The margins allow for the time on
+// the network.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second
 )
 
 // window checks for how long the queue recognises a duplicate. It sends two messages. It
-// repeats one of them less than five minutes later (stillKnown), and the other more than
-// five minutes later (forgotten).
+// repeats one message after stillKnown and the other after forgotten.
 func (p *prober) window(ctx context.Context) error {
 	w, v, err := p.twice(ctx, message{name: "w"}, message{name: "v"})
 	if err != nil {

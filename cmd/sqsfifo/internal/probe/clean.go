@@ -17,15 +17,14 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// clean stops after maxEmpty empty answers in a row. If an answer is lost, SQS hides its
-// messages for hiddenFor seconds, and may return empty answers in this time. An empty
-// answer takes a second, so maxEmpty answers take longer than hiddenFor.
-//
-// clean also stops after maxForeign answers in a row with only other senders' messages,
-// because SQS may return the same messages repeatedly.
+// clean stops after one of these numbers of answers in a row.
 const (
+	// maxForeign counts answers with only other senders' messages, because SQS may return
+	// the same messages repeatedly.
 	maxForeign = 3
-	maxEmpty   = hiddenFor + 2
+	// maxEmpty counts empty answers. Each takes a second, so afterwards SQS no longer hides
+	// the messages of a lost answer.
+	maxEmpty = hiddenFor + 2
 )
 
 // hiddenFor is the visibility timeout of each receive, in seconds. If this process ends

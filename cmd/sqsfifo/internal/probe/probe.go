@@ -67,9 +67,9 @@ type Report struct {
 	Groups []string
 	Checks []Check
 
-	// Sent counts the messages of this run that the queue stored. Deleted counts the
-	// messages of this run that Clean deleted. Returned counts the receives of other
-	// senders' messages; each such message was made visible again.
+	// Sent counts the messages of this run that SQS confirmed. Deleted counts the messages
+	// of this run that Clean deleted. Returned counts the receives of other senders'
+	// messages; Clean tries to make each of these messages visible again.
 	Sent, Deleted, Returned int
 }
 

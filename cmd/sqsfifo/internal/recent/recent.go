@@ -10,9 +10,11 @@ const Kept = 6 * time.Minute
 
 const inChunk = 4096
 
-// Messages holds a value for each recent message, at least for the time [Kept] after the
-// call of [Messages.Add]. Messages are numbered from 1 in the order of these calls. The
-// zero value is ready for use. Messages is not safe for concurrent use.
+// Messages holds a value for each recent message. Messages are numbered from 1 in the order
+// of the calls of [Messages.Add].
+//
+// A value is kept at least until a message is added whose time is more than [Kept] later.
+// The zero value is ready for use. Messages is not safe for concurrent use.
 type Messages[T any] struct {
 	forgotten int // messages dropped so far; the next message is the first in chunks[0]
 	chunks    []chunk[T]

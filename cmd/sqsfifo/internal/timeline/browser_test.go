@@ -126,9 +126,8 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#card"), `unique_key is "2025-12-20" instead of "2025-12-04"`)
 	tab.Picture("timeline-few-hover")
 
-	// A click on a finding in the list selects its message and opens the card with the
-	// highlighted difference of the bodies. The message's dot is in view, so the view
-	// does not move. The list entry keeps the keyboard focus.
+	// A click in the list of findings selects the message and opens the card with the
+	// difference. The view does not move, and the list entry keeps the keyboard focus.
 	type state struct{ From, To, Top float64 }
 	view := func() state {
 		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
@@ -239,9 +238,8 @@ func overlaps(a, b string) string {
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)
 }
 
-// At any window size, the page shows the rows of the message groups and the complete list
-// of findings side by side. The card with the details of a selected message covers
-// neither the list nor the dot of the message.
+// At any window size, the page shows the message groups and the whole list of findings side
+// by side. The card of a selected message covers neither the list nor the message's dot.
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
 	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })

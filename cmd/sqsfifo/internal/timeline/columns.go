@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// columns stores the rows of the page column by column: each byte slice has the values of
-// one field of row, for all rows. Numbers are varints (package encoding/binary). Most are
-// differences from earlier rows, because small numbers take few bytes. The page's data.js
-// decodes the columns.
+// columns stores the rows of the page, one byte slice for each field of row, for the page's
+// data.js. Numbers are varints, mostly short because they are differences from earlier
+// rows.
 type columns struct {
 	count int
 	last  row
@@ -19,8 +18,8 @@ type columns struct {
 	at     []byte // ms after the previous row
 	group  []byte // index of the message group in Recorder.groups
 	flags  []byte
-	// id has values only for stored messages. The value for a SHA-256 deduplication ID is
-	// its first 8 bytes. The value for another ID is the index of its text in names.
+	// id has values only for stored messages: the first 8 bytes of a SHA-256 deduplication
+	// ID, or the index of another ID's text in the field names.
 	id        []byte
 	original  []byte // only for suppressed messages: row.number minus the number of the original
 	collision []byte // only for rows with flagCollides: row.number minus the number of the other message

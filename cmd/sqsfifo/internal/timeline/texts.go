@@ -9,10 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text has the log lines from which the caller reads bodies and attributes (see
-// [Recorder.Wanted]). own is the line of a finding's message. other is the line of the
-// related message: the original of a suppressed message, or an earlier message with the
-// same dedupe key.
+// text has the log line of a finding (own) and of its related message (other): the original
+// of a suppressed message, or an earlier message with the same dedupe key. See
+// [Recorder.Wanted].
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
@@ -22,10 +21,12 @@ type text struct {
 // original line.
 func lineOf(p Place) Place { return Place{File: p.File, Line: p.Line} }
 
-// Wanted returns the log lines whose bodies and attributes the page shows: the lines of
-// findings (at most MaxTexts of each kind, none of kind Again) and of their related
-// messages. Each line is there once, sorted by file and line number, with Replay zero.
-// The caller reads these lines again and passes the messages in [Options].Texts.
+// Wanted returns the log lines whose bodies and attributes the page shows. The caller reads
+// these lines again and passes the messages in [Options].Texts.
+//
+// The lines belong to findings, at most MaxTexts of each kind and none of kind Again, and
+// to their related messages. Each line occurs once, sorted by file and line number, with
+// Replay zero.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

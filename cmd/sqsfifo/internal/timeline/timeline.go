@@ -33,8 +33,8 @@ const (
 	MaxGroups   = 100_000
 )
 
-// Place is a line of a log file. If simulate also replays the log, a line has several
-// messages: Replay is 0 for the original, and 1 for its copy in the first replay.
+// Place is a message's line in a log file. Replay is 0 for the message in the log, and n
+// for its copy in replay number n (flag --replay).
 type Place struct {
 	File, Replay, Line int32
 }
@@ -102,9 +102,8 @@ type Recorder struct {
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // all messages; nil for a log of more than MaxMessages messages
-	// kept has the findings (at most MaxFindings of each kind) and their related
-	// messages. If the field Recorder.all is nil because the log is too long, the
-	// page shows only the messages in kept.
+	// kept has the findings (at most MaxFindings of each kind) and their related messages.
+	// If the field all is nil, the page shows only the messages in kept.
 	kept        []row
 	keptOf      [kindCount]int
 	causes      map[cause]int
@@ -126,9 +125,8 @@ type cause struct {
 	Text string
 }
 
-// recentMessage is a message of the last minutes. The page shows it with a later finding
-// that is its duplicate or has its dedupe key. place is the file and line of the recent
-// message.
+// recentMessage is a message of the last minutes. The page shows it with a later finding: a
+// duplicate of this message, or a message with the same dedupe key.
 type recentMessage struct {
 	at    int64
 	group uint32
@@ -223,9 +221,9 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find stores a finding with its related messages, unless MaxFindings findings of this
-// kind are stored. For the first MaxTexts findings of each kind except Again, it also
-// stores the file and line of each message, from which the caller reads the texts.
+// find stores a finding with its related messages, for at most MaxFindings findings of each
+// kind. It also stores the log lines of the first MaxTexts findings of each kind except
+// Again.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {

@@ -85,7 +85,6 @@ func unpack(t *testing.T, c contents) []row {
 	return out
 }
 
-// someMessages returns n random messages of every kind.
 func someMessages(seed uint64, n int) []Message {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	var out []Message
