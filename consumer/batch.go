@@ -12,10 +12,9 @@ func (e *engine) newBatch(group string, received time.Time) *groupBatch {
 	return &groupBatch{group: group, received: received, ctx: ctx, cancel: cancel, requests: make(chan operatorRequest, 1), headSince: time.Now()}
 }
 
-// admit starts a batch: the messages of one group from one receive. If an older batch of
-// the group exists, a visibility timeout in it has ended, because SQS delivers the group
-// again. So admit makes the older batch end early, and the new batch waits for its end.
-// The caller holds e.mu.
+// admit starts the batch b. If older batches of its group exist, b waits until they end.
+// The older batches end early: SQS delivered the group again, so a visibility timeout in it
+// has ended. The caller holds e.mu.
 func (e *engine) admit(b *groupBatch) {
 	e.batches[b] = struct{}{}
 	e.count[stateQueued]++
@@ -60,11 +59,11 @@ func (e *engine) headOf(b *groupBatch) *item {
 }
 
 // handleHead handles the first message of a batch. It returns true if the message may be
-// deleted: handled, duplicate, parked or skipped. It returns false if the batch must end
-// first.
+// deleted, because it was handled, parked or skipped, or is a duplicate. Otherwise the
+// batch must end.
 func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
-		if deletable, again := e.giveUp(b, it, e.rules.Then, errDeliveries); !again {
+		if deletable, again := e.giveUp(b, it, e.rules.Action, errDeliveries); !again {
 			return deletable
 		}
 	}
@@ -93,12 +92,12 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 		case o.kind == unresolved:
 			action = e.rules.Unresolved
 		case o.kind == failedForGood, o.kind == failed && it.attempts >= e.rules.Attempts:
-			action = e.rules.Then
+			action = e.rules.Action
 		case o.kind == failed:
 			waits = 0
-			pause = backoff(e.rules.Base, e.rules.Most, it.attempts)
+			pause = backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, it.attempts)
 		case pause == 0:
-			pause = backoff(e.rules.Base, e.rules.Most, waits)
+			pause = backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, waits)
 		}
 		if action != 0 {
 			deletable, again := e.giveUp(b, it, action, o.err)
@@ -119,7 +118,6 @@ func (e *engine) handleHead(b *groupBatch, it *item) bool {
 	}
 }
 
-// attempt makes one attempt to handle the message, in an OpenTelemetry span.
 func (e *engine) attempt(b *groupBatch, it *item) outcome {
 	ctx, done := e.watch.StartProcess(b.ctx, it.raw)
 	o := e.events.process(ctx, it)
@@ -163,7 +161,7 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 		return true, false
 	}
 	e.mu.Lock()
-	e.stats.Blockades++
+	e.stats.TimesBlocked++
 	b.headError = cause
 	e.mu.Unlock()
 	e.logItem(slog.LevelError, "message group blocked", it, slog.String("error", textOf(cause)))
@@ -180,8 +178,8 @@ func (e *engine) giveUp(b *groupBatch, it *item, action Action, cause error) (de
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a batch. It returns false if the batch must end:
-// SQS did not confirm the delete, or a newer receive has messages of the group. An
+// remove deletes the first message of a batch. It returns false if the batch must end: a
+// newer receive has messages of the group, or SQS did not confirm the delete. An
 // unconfirmed message may return before later ones.
 func (e *engine) remove(b *groupBatch, it *item) bool {
 	e.mu.Lock()
@@ -247,7 +245,7 @@ func (e *engine) noteOutcome(b *groupBatch, it *item, o outcome) {
 	case deferred:
 		e.stats.Deferred++
 	case busy:
-		e.stats.Waits++
+		e.stats.Undecided++
 	}
 	e.mu.Unlock()
 	switch o.kind {

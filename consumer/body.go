@@ -10,10 +10,13 @@ import (
 )
 
 // JSON returns a [Config].Decode for bodies without an envelope. It decodes the body as
-// encoding/json decodes a T. key returns the identity of the event, which becomes
-// DedupeKey; an empty identity is an error. If key is nil, the identity is the MessageId,
-// so an event sent twice has two identities. Only Payload and DedupeKey of the returned
-// envelope are set.
+// encoding/json decodes a T.
+//
+// The function key returns the identity of an event, which becomes DedupeKey. An empty
+// identity is an error. If key is nil, the identity is the MessageId, so an event sent
+// twice has two identities.
+//
+// The returned envelope has only Payload and DedupeKey.
 func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], error) {
 	return func(body string) (sqsfifo.Envelope[T], error) {
 		var e sqsfifo.Envelope[T]
@@ -30,9 +33,9 @@ func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], err
 	}
 }
 
-// SNS returns a [Config].Decode for queues that are subscribed to an SNS topic without
-// raw message delivery: the body is a notification, and decode reads its Message. Other
-// bodies reach decode unchanged, so a queue may have both forms.
+// SNS returns a [Config].Decode for queues subscribed to an SNS topic without raw message
+// delivery. It passes the Message of a notification to decode. Any other body reaches
+// decode unchanged, so a queue may have both forms.
 func SNS[T any](decode func(body string) (sqsfifo.Envelope[T], error)) func(body string) (sqsfifo.Envelope[T], error) {
 	return func(body string) (sqsfifo.Envelope[T], error) { return decode(unwrapSNS(body)) }
 }
@@ -49,9 +52,9 @@ func unwrapSNS(body string) string {
 	return *n.Message
 }
 
-// payloadOf returns the bytes for an event's fingerprint: the envelope's payload, or any
-// other body entirely. Of an SNS notification it uses the message inside. The bytes are
-// canonical JSON, so the fingerprint does not depend on JSON encoders, envelopes or T.
+// payloadOf returns the bytes for an event's fingerprint: the envelope's payload or,
+// without an envelope, the entire body. JSON becomes canonical, so the fingerprint does not
+// depend on the JSON encoder.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

@@ -51,16 +51,16 @@ func isDenied(code string) bool {
 	return false
 }
 
-// isExpired reports whether SQS refused an entry of a batch because its receipt handle is
-// no longer valid: the message was deleted, is visible again or was received by another
+// isExpired reports whether SQS refused a batch entry because its receipt handle is no
+// longer valid. The message was deleted, is visible again, or was received by another
 // consumer (F-098).
 func isExpired(code string, senderFault bool) bool {
 	code = strings.TrimPrefix(code, "AWS.SimpleQueueService.")
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait before the next attempt, at most a limit. The limit is
-// base for the first wait (try = 1), and doubles with each further wait up to most.
+// backoff returns a random wait before the next attempt. The longest wait is base for try
+// 1, and doubles with each further try up to most.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

@@ -18,22 +18,24 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Config describes a [Consumer]. QueueURL, one handler and Failure.Then are required;
+// Config describes a [Consumer]. QueueURL, one handler and Failure.Action are required;
 // the zero value of each other field is its default.
 type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". A standard queue has no
-	// order, whatever group IDs its messages have, and is refused.
+	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". A standard queue is refused,
+	// because it has no order.
 	QueueURL string
 
-	// Decode reads the body of a message. A decode error is permanent: another attempt
-	// would fail in the same way. The default is [sqsfifo.DecodeEnvelope]. [JSON] decodes
-	// bodies without an envelope. [SNS] unwraps an SNS notification and passes its
-	// content to another Decode.
+	// Decode reads the body of a message. The default is [sqsfifo.DecodeEnvelope]. [JSON]
+	// decodes bodies without an envelope. [SNS] unwraps SNS notifications for another
+	// Decode.
+	//
+	// A decode error is permanent: another attempt would fail in the same way.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
-	// Key returns a text of at most 2,048 bytes that identifies the effect of a message,
-	// unique within the envelope's event source or, without one, within the queue. The
-	// default is the envelope's dedupe key or, without one, the MessageId. The
+	// Key returns the identity of a message's effect, at most 2,048 bytes. It is unique
+	// within the envelope's event source or, without one, within the queue.
+	//
+	// The default is the envelope's dedupe key or, without one, the MessageId. The
 	// deduplication ID of SQS is unsuitable, because a redrive replaces it
 	// (sqstest/FACTS.md, F-113).
 	Key func(Message[T]) string
@@ -43,21 +45,20 @@ type Config[T any] struct {
 
 	// HandleTx writes the handler's effect in a transaction, and must not end the
 	// transaction. Claim, effect and record of success commit together, so the effect
-	// happens once. HandleTx needs DB, and a Store over DB with the methods of [TxStore].
+	// happens once. HandleTx needs DB, and a Store over DB that implements [TxStore].
 	HandleTx TxHandler[T]
 	DB       *sql.DB
 
 	// Store remembers handled keys. Without a Store each delivery is handled.
 	Store idempotency.Store
 
-	// Once selects whether a message is handled again after a consumer crashed during its
-	// handling, and left a claim without an outcome in the store. The default is
-	// AtLeastOnce.
+	// Once selects whether a message is handled again after its consumer crashed and left a
+	// claim without an outcome in the store. The default is AtLeastOnce.
 	Once Once
 
-	// Effect is the name of the handler's effect in the store. Consumers that share a
-	// store and have different effects need different names. A name has 1 to 128 printable
-	// ASCII characters without a space. The default is "consume".
+	// Effect is the name of the handler's effect in the store: 1 to 128 printable ASCII
+	// characters without a space. Consumers that share a store and have different effects
+	// need different names. The default is "consume".
 	Effect string
 
 	// KeepKeys is the store's retention time of keys: at least the message retention of
@@ -71,10 +72,11 @@ type Config[T any] struct {
 	PerReceive int
 
 	// Messages and Bytes limit the number and total size of received messages in the
-	// consumer. The default of Messages is 10 times Groups, at least 100; the default of
-	// Bytes is 128 MiB. A receive reserves 1 MiB for each requested message: Bytes must
-	// be at least PerReceive MiB, and 128 MiB permits 12 concurrent receives of ten
-	// messages.
+	// consumer. The default of Messages is 10 times Groups, at least 100. The default of
+	// Bytes is 128 MiB.
+	//
+	// A receive reserves 1 MiB for each requested message. So Bytes must be at least
+	// PerReceive MiB, and 128 MiB permits 12 concurrent receives of ten messages.
 	Messages int
 	Bytes    int64
 
@@ -83,15 +85,14 @@ type Config[T any] struct {
 	// it has passed. The default is 60 s.
 	Visibility time.Duration
 
-	// MaxHold is the longest time for which the consumer keeps a message after its
-	// receive. It is at least Visibility and at most 11 h 55 min, the default, because
-	// SQS allows 12 hours. When MaxHold ends, the handler's context ends with
-	// [ErrHeldTooLong].
+	// MaxHold is the longest time for which the consumer keeps a message after its receive.
+	// When this time ends, the handler's context ends with [ErrHeldTooLong]. MaxHold is at
+	// least Visibility. The default and maximum is 11 h 55 min, because SQS allows 12
+	// hours.
 	MaxHold time.Duration
 
-	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
-	// 20 s. A Wait above a third of Visibility is shortened to that third, in whole
-	// seconds.
+	// Wait is the duration of a receive's long poll, in whole seconds from 1 to 20. The
+	// default is 20 s. The consumer uses at most a third of Visibility, in whole seconds.
 	Wait time.Duration
 
 	// Shutdown bounds the time from the end of [Consumer.Run]'s context to its return.
@@ -102,8 +103,9 @@ type Config[T any] struct {
 	// Failure decides the fate of failed messages.
 	Failure Failure
 
-	// Probe reports whether the effect of a message happened. It is called if the store
-	// has no outcome after a crash or an [Unresolved] error; only [AtMostOnce] needs it.
+	// Probe reports whether the effect of a message happened. It is called if the store has
+	// no outcome after a crash or an [Unresolved] error. Only [AtMostOnce] permits Probe.
+	//
 	// If Probe returns an error, it is called again after a back-off. Without Probe,
 	// Failure.Unresolved applies.
 	Probe func(ctx context.Context, m Message[T]) (happened bool, err error)
@@ -112,12 +114,15 @@ type Config[T any] struct {
 	Telemetry Telemetry
 }
 
-// Handler handles one message. Several goroutines call the handler, never for two
-// messages of one group concurrently. The handler must return when ctx ends.
+// Handler handles one message. Several goroutines call the handler, never for two messages
+// of one group concurrently. The handler must return when ctx ends.
 //
-// A nil error says that the effect is durable. [Permanent], [Defer], [NotDone] and
-// [Unresolved] wrap an error to say more about the outcome. After any other error the
-// message is attempted again. A panic is an error of type [*PanicError].
+// A nil error says that the effect is durable.
+//
+// [Permanent], [Defer], [NotDone] and [Unresolved] wrap an error to say more about the
+// outcome. After any other error the message is attempted again.
+//
+// A panic is an error of type [*PanicError].
 type Handler[T any] func(ctx context.Context, m Message[T]) error
 
 // TxHandler is a [Handler] that makes its effect in tx.
@@ -147,7 +152,8 @@ const (
 type Action uint8
 
 const (
-	// ActionPark sends the message to the parking queue and deletes it. The group continues.
+	// ActionPark sends the message to the parking queue and deletes it. The group
+	// continues.
 	ActionPark Action = iota + 1
 
 	// ActionBlock keeps the failed message and its group, without further attempts, until a
@@ -174,34 +180,35 @@ func (a Action) String() string {
 
 // Failure decides the fate of failed messages.
 type Failure struct {
-	// Then is the action for a message after a permanent failure or after its last
-	// attempt. It is required, because no default suits every program. ActionPark and
-	// ActionSkip let the group continue without the message, which breaks its order.
-	// ActionBlock stops the group.
-	Then Action
+	// Action is the fate of a message after a permanent failure or after its last attempt.
+	// It is required, because no default suits every program.
+	//
+	// ActionPark and ActionSkip let the group continue without the message, which breaks
+	// its order. ActionBlock stops the group.
+	Action Action
 
-	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
-	// [Consumer.ParkHead]. A parked message keeps its group, body and attributes. Its
-	// deduplication ID is the MessageId. The attributes parked_reason, parked_key,
-	// parked_from and parked_attempts are added if they fit the limits of SQS: ten
-	// attributes and 1 MiB.
+	// ParkingQueue is the URL of a FIFO queue. ActionPark and [Consumer.ParkHead] need it.
+	//
+	// A parked message keeps its group, body and attributes. Its deduplication ID is the
+	// MessageId. The consumer adds the attributes parked_reason, parked_key, parked_from
+	// and parked_attempts, as far as they fit the limits of SQS: ten attributes and 1 MiB.
 	ParkingQueue string
 
 	// Attempts is the maximum number of handler calls for one message. After a failure of
-	// the last call, the action Then applies. The default is 5.
+	// the last call, the Action applies. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count of a handled message. Above it, the action
-	// Then applies without a handler call, which ends the crash loop of a handler that
-	// kills its process. Only the first message of a group in each receive is checked,
-	// because a crash also raises the counts of later, unhandled messages. The default is
-	// 8.
+	// Deliveries is the largest receive count of a handled message. Above it, Action
+	// applies without a handler call. This ends the crash loop of a handler that kills its
+	// process. The default is 8.
+	//
+	// Only the first message of a group in each receive is checked, because a crash also
+	// raises the receive counts of later, unhandled messages.
 	Deliveries int
 
-	// Base and Most limit the random wait before another attempt: at most Base after the
-	// first failure, doubling with each failure up to Most. The defaults are 1 s and 1
-	// min.
-	Base, Most time.Duration
+	// FirstBackoff is the longest random wait after the first failed attempt. The longest
+	// wait doubles with each failure, up to MaxBackoff. The defaults are 1 s and 1 min.
+	FirstBackoff, MaxBackoff time.Duration
 
 	// Unresolved is the action for a message whose effect may have happened (only with
 	// [AtMostOnce]). The default is ActionBlock, because parking breaks the order.
@@ -215,8 +222,8 @@ type Telemetry struct {
 	Propagator     propagation.TextMapPropagator
 
 	// Logger receives log records for operators: failed attempts, blocked groups, parked,
-	// skipped and lost messages. Its slog.Handler may be slow: at most 1,000 records
-	// wait, and further ones are dropped. Nil disables logging.
+	// skipped and lost messages. Its slog.Handler may be slow: at most 1,000 records wait,
+	// and further records are dropped. Nil disables logging.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds the key of the message ([Config].Key) to log records. Leave it
@@ -224,14 +231,10 @@ type Telemetry struct {
 	ShowDedupeKeys bool
 }
 
-// ConfigError names a field of [Config] that breaks a rule. [New] joins one ConfigError
-// for each such field.
-type ConfigError struct {
-	Field string
-	Rule  string // what is wrong, and how to correct it
+// invalid returns the error for a field of [Config] that breaks a rule.
+func invalid(field, rule string, args ...any) error {
+	return fmt.Errorf("consumer: %w", &sqsfifo.InvalidError{Field: "Config." + field, Rule: fmt.Sprintf(rule, args...)})
 }
-
-func (e *ConfigError) Error() string { return "consumer: Config." + e.Field + ": " + e.Rule }
 
 const (
 	mib            = 1 << 20
@@ -260,8 +263,8 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Shutdown, 25*time.Second)
 	or(&c.Failure.Attempts, 5)
 	or(&c.Failure.Deliveries, 8)
-	or(&c.Failure.Base, time.Second)
-	or(&c.Failure.Most, max(time.Minute, c.Failure.Base))
+	or(&c.Failure.FirstBackoff, time.Second)
+	or(&c.Failure.MaxBackoff, max(time.Minute, c.Failure.FirstBackoff))
 	or(&c.Failure.Unresolved, ActionBlock)
 }
 
@@ -271,7 +274,7 @@ func (c *Config[T]) validate() error {
 	var errs []error
 	check := func(ok bool, field, rule string, args ...any) {
 		if !ok {
-			errs = append(errs, &ConfigError{field, fmt.Sprintf(rule, args...)})
+			errs = append(errs, invalid(field, rule, args...))
 		}
 	}
 	check(isFIFO(c.QueueURL), "QueueURL", "%q does not end in .fifo; a standard queue keeps no order", c.QueueURL)
@@ -310,18 +313,18 @@ func (c *Config[T]) validate() error {
 func (f *Failure) validate(queueURL string) (errs []error) {
 	check := func(ok bool, field, rule string, args ...any) {
 		if !ok {
-			errs = append(errs, &ConfigError{"Failure." + field, fmt.Sprintf(rule, args...)})
+			errs = append(errs, invalid("Failure."+field, rule, args...))
 		}
 	}
-	check(f.Then >= ActionPark && f.Then <= ActionSkip, "Then", "not set; choose ActionPark, ActionBlock or ActionSkip for messages whose attempts are used up")
+	check(f.Action >= ActionPark && f.Action <= ActionSkip, "Action", "not set; choose ActionPark, ActionBlock or ActionSkip for messages whose attempts are used up")
 	check(f.Unresolved <= ActionSkip, "Unresolved", "unknown value; use ActionPark, ActionBlock or ActionSkip")
-	if f.Then == ActionPark || f.Unresolved == ActionPark || f.ParkingQueue != "" {
+	if f.Action == ActionPark || f.Unresolved == ActionPark || f.ParkingQueue != "" {
 		check(isFIFO(f.ParkingQueue), "ParkingQueue", "%q does not end in .fifo; parked messages keep their groups", f.ParkingQueue)
 		check(f.ParkingQueue != queueURL, "ParkingQueue", "the consumer's queue; use another queue")
 	}
 	check(f.Attempts >= 1, "Attempts", "%d, want at least 1", f.Attempts)
 	check(f.Deliveries >= 1, "Deliveries", "%d, want at least 1", f.Deliveries)
-	check(f.Base > 0 && f.Most >= f.Base, "Base", "%v with Most = %v, want 0 < Base <= Most", f.Base, f.Most)
+	check(f.FirstBackoff > 0 && f.MaxBackoff >= f.FirstBackoff, "FirstBackoff", "%v with MaxBackoff = %v, want 0 < FirstBackoff <= MaxBackoff", f.FirstBackoff, f.MaxBackoff)
 	return errs
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
@@ -20,7 +21,7 @@ func TestConfigErrors(t *testing.T) {
 	const url = "https://sqs.us-east-1.test/000000000000/jobs.fifo"
 	handle := func(context.Context, consumer.Message[job]) error { return nil }
 	handleTx := func(context.Context, *sql.Tx, consumer.Message[job]) error { return nil }
-	skip := consumer.Failure{Then: consumer.ActionSkip}
+	skip := consumer.Failure{Action: consumer.ActionSkip}
 	for field, change := range map[string]func(c *consumer.Config[job]){
 		"QueueURL":   func(c *consumer.Config[job]) { c.QueueURL = "https://sqs.us-east-1.test/000000000000/fair" },
 		"Handle":     func(c *consumer.Config[job]) { c.Handle = nil },
@@ -40,21 +41,21 @@ func TestConfigErrors(t *testing.T) {
 		"Probe": func(c *consumer.Config[job]) {
 			c.Probe = func(context.Context, consumer.Message[job]) (bool, error) { return true, nil }
 		},
-		"Failure.Then":         func(c *consumer.Config[job]) { c.Failure.Then = 0 },
+		"Failure.Action":       func(c *consumer.Config[job]) { c.Failure.Action = 0 },
 		"Failure.Unresolved":   func(c *consumer.Config[job]) { c.Failure.Unresolved = 9 },
-		"Failure.ParkingQueue": func(c *consumer.Config[job]) { c.Failure.Then = consumer.ActionPark },
+		"Failure.ParkingQueue": func(c *consumer.Config[job]) { c.Failure.Action = consumer.ActionPark },
 		"Failure.Attempts":     func(c *consumer.Config[job]) { c.Failure.Attempts = -1 },
 		"Failure.Deliveries":   func(c *consumer.Config[job]) { c.Failure.Deliveries = -1 },
-		"Failure.Base":         func(c *consumer.Config[job]) { c.Failure.Base, c.Failure.Most = time.Hour, time.Minute },
+		"Failure.FirstBackoff": func(c *consumer.Config[job]) { c.Failure.FirstBackoff, c.Failure.MaxBackoff = time.Hour, time.Minute },
 	} {
 		c := consumer.Config[job]{QueueURL: url, Handle: handle, Failure: skip}
 		_, err := consumer.New(nopConsumerClient{}, c)
 		require.NoError(t, err)
 		change(&c)
 		_, err = consumer.New(nopConsumerClient{}, c)
-		var wrong *consumer.ConfigError
+		var wrong *sqsfifo.InvalidError
 		require.ErrorAs(t, err, &wrong, field)
-		assert.Equal(t, field, wrong.Field)
+		assert.Equal(t, "Config."+field, wrong.Field)
 		assert.NotEmpty(t, wrong.Rule)
 	}
 	_, err := consumer.New[job](nil, consumer.Config[job]{QueueURL: url, Handle: handle, Failure: skip})
@@ -76,11 +77,11 @@ func TestPreflight(t *testing.T) {
 		{name: "fits", change: func(*world, *consumer.Config[job]) {}},
 		{name: "fits with a redrive policy", maxReceives: 10, change: func(*world, *consumer.Config[job]) {}},
 		{name: "a small receive count", maxReceives: 3, change: func(*world, *consumer.Config[job]) {}, notes: 2},
-		{name: "block beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) { c.Failure.Then = consumer.ActionBlock }, problem: "redrive policy"},
+		{name: "block beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) { c.Failure.Action = consumer.ActionBlock }, problem: "redrive policy"},
 		{name: "at most once beside a redrive policy", maxReceives: 10, change: func(_ *world, c *consumer.Config[job]) {
 			c.Store, c.Once = &idempotency.Memory{}, consumer.AtMostOnce
 		}, problem: "redrive policy"},
-		{name: "block", change: func(_ *world, c *consumer.Config[job]) { c.Failure.Then = consumer.ActionBlock }},
+		{name: "block", change: func(_ *world, c *consumer.Config[job]) { c.Failure.Action = consumer.ActionBlock }},
 		{name: "no such queue", change: func(_ *world, c *consumer.Config[job]) { c.QueueURL += "x.fifo" }, problem: "read the attributes"},
 		{name: "no parking queue", change: func(_ *world, c *consumer.Config[job]) { c.Failure.ParkingQueue += "x.fifo" }, problem: "read the attributes"},
 		{name: "short parking", change: func(w *world, c *consumer.Config[job]) {

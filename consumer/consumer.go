@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -20,14 +21,15 @@ type Consumer[T any] struct {
 	started atomic.Bool
 }
 
-// New returns a consumer. The error joins a [*ConfigError] for each field that breaks a
+// New returns a consumer. The error joins a [*sqsfifo.InvalidError] for each field that
+// breaks a
 // rule. New makes no call of SQS: [Consumer.Preflight] checks the queues, and
 // [Consumer.Run] begins to receive.
 func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 	config.setDefaults()
 	err := config.validate()
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		err = errors.Join(&ConfigError{"client", "nil; use sqs.NewFromConfig"}, err)
+		err = errors.Join(fmt.Errorf("consumer: %w", &sqsfifo.InvalidError{Field: "client", Found: "nil", Rule: "pass what sqs.NewFromConfig returned"}), err)
 	}
 	if err != nil {
 		return nil, err
@@ -53,24 +55,28 @@ func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 
 func observed(s Stats) observe.ConsumerSnapshot {
 	return observe.ConsumerSnapshot{
-		InHand: int64(s.InHand), Bytes: s.Bytes, Running: int64(s.Running), Sleeping: int64(s.Sleeping), Blocked: int64(s.Blocked),
+		InHand: int64(s.Messages), Bytes: s.Bytes, Running: int64(s.Running), Sleeping: int64(s.Sleeping), Blocked: int64(s.Blocked),
 		OldestHead: s.OldestHead.Seconds(), Handled: s.Handled, Duplicates: s.Duplicates, Parked: s.Parked, Skipped: s.Skipped,
 		Failures: s.Failures, Lost: s.Lost, Released: s.Released,
 	}
 }
 
-// Run receives and handles messages until ctx ends, and shuts down. It may be called
-// once; later calls return [ErrRunning].
+// Run receives and handles messages until ctx ends, and then shuts down. It may be called
+// once; later calls return [ErrRunning]. Run repeats its work after network errors,
+// throttles and outages of the store.
 //
-// The shutdown takes up to Config.Shutdown. Run stops receiving and releases unhandled
-// messages: it makes them visible to other consumers, the last message of each group
-// first. Then Run waits for the running handlers and deletes the handled messages. After
-// four fifths of the time the contexts of the remaining handlers end with [ErrShutdown].
+// The shutdown takes up to Config.Shutdown:
 //
-// Run returns nil after a complete shutdown: all handlers and calls have ended, and all
-// messages were deleted or released. Otherwise Run returns a [*ShutdownError], a
-// [*DeniedError] if SQS permanently refuses a necessary call, or both, joined. Network
-// errors, throttles and outages of the store are retried.
+//   - Run stops receiving.
+//   - Run releases unhandled messages: it makes them visible to other consumers, the last
+//     message of each group first.
+//   - Run waits for the running handlers and deletes the handled messages.
+//   - After four fifths of the time, the contexts of the remaining handlers end with
+//     [ErrShutdown].
+//
+// Run returns nil after a complete shutdown: all handlers have ended, and all messages were
+// deleted, released or lost. Otherwise it returns a [*ShutdownError], a [*DeniedError] if
+// SQS permanently refuses a necessary call, or both, joined.
 func (c *Consumer[T]) Run(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return ErrRunning
@@ -84,27 +90,32 @@ func (c *Consumer[T]) Run(ctx context.Context) error {
 func (c *Consumer[T]) Stats() Stats { return c.engine.snapshot() }
 
 // Blocked returns the groups in this process whose first message has failed, ordered by
-// [BlockedGroup].Since. If [BlockedGroup].Blocked is true, the group waits for an
-// operator; otherwise the first message is attempted again later.
+// [BlockedGroup].Since. [BlockedGroup].Blocked distinguishes groups that wait for an
+// operator from groups that wait for their next attempt.
 func (c *Consumer[T]) Blocked() []BlockedGroup { return c.engine.blocked() }
 
 // WaitIdle returns after a period d in which no message arrived, no handler ran and no
-// group waited for its next attempt. Groups that wait for an operator do not count. If
-// ctx ends first, WaitIdle returns the cause of ctx.
+// group waited for its next attempt. Groups that wait for an operator do not count.
+//
+// If ctx ends first, WaitIdle returns the cause of ctx.
 func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }
 
-// Retry immediately calls the handler for the first message of a group that waits for its
-// next attempt (sleeping) or for an operator (blocked). For a blocked group the count of
-// attempts starts again. Retry returns [ErrNotBlocked] if this process has no such group.
+// Retry calls the handler immediately for the first message of a sleeping or blocked group.
+// A sleeping group waits for its next attempt, and a blocked group for an operator.
+//
+// For a blocked group the count of attempts starts again. Retry returns [ErrNotBlocked] if
+// this process has no such group.
 func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 
-// ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]),
-// and waits until the message is parked or ctx ends. The group then continues. ParkHead
-// needs Failure.ParkingQueue. ParkHead returns [ErrNotBlocked] if the group is not
-// sleeping or blocked in this process, and [ErrNotHead] if the first message has another
-// ID than messageID. Both errors leave the group unchanged.
+// ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]).
+// It waits until the message is parked or ctx ends. The group then continues. ParkHead
+// needs Failure.ParkingQueue.
+//
+// Two errors leave the group unchanged: [ErrNotBlocked] if the group is not sleeping or
+// blocked in this process, and [ErrNotHead] if the first message has another ID than
+// messageID.
 func (c *Consumer[T]) ParkHead(ctx context.Context, group, messageID string) error {
 	return c.engine.parkHead(ctx, group, messageID)
 }

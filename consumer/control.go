@@ -12,7 +12,7 @@ func (e *engine) snapshot() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.InHand, s.Bytes = e.kept, e.keptBytes
+	s.Messages, s.Bytes = e.kept, e.keptBytes
 	s.Running, s.Sleeping, s.Blocked = e.running, e.count[stateSleeping], e.count[stateBlocked]
 	for b := range e.batches {
 		if b.state != stateQueued {
@@ -22,7 +22,6 @@ func (e *engine) snapshot() Stats {
 	return s
 }
 
-// blocked returns the groups whose first message has failed, in the order of Since.
 func (e *engine) blocked() []BlockedGroup {
 	var out []BlockedGroup
 	e.mu.Lock()
@@ -33,7 +32,7 @@ func (e *engine) blocked() []BlockedGroup {
 		it := b.items[0]
 		out = append(out, BlockedGroup{
 			Group: b.group, MessageID: it.id(), Key: b.headKey, Attempts: b.headAttempts, Receives: it.receives, Cause: b.headError,
-			Since: b.headSince, InHand: len(b.items), Blocked: b.state == stateBlocked,
+			Since: b.headSince, Messages: len(b.items), Blocked: b.state == stateBlocked,
 		})
 	}
 	e.mu.Unlock()
@@ -64,9 +63,8 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting returns the first batch of a group whose first message waits for its next
-// attempt (sleeping) or for an operator (blocked). A batch has the group's messages from
-// one receive. The caller holds e.mu.
+// resting returns the batch in progress of a group, if its first message waits for the next
+// attempt (sleeping) or for an operator (blocked). The caller holds e.mu.
 func (e *engine) resting(group string) (*groupBatch, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
@@ -91,7 +89,7 @@ func (e *engine) retry(group string) error {
 
 func (e *engine) parkHead(ctx context.Context, group, messageID string) error {
 	if e.parking == nil {
-		return &ConfigError{"Failure.ParkingQueue", "empty; set it to park messages"}
+		return invalid("Failure.ParkingQueue", "empty; set it to park messages")
 	}
 	o := operatorRequest{park: true, done: make(chan error, 1)}
 	e.mu.Lock()

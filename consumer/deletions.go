@@ -36,26 +36,24 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each ten waiting deletes. For fewer than ten
-// it starts a call only if now is true, or if no further delete is expected soon: no
-// handler or delete call runs, and no message waits for a handler. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. For fewer deletes it
+// starts a call only if now is true or no further delete is expected soon. The caller holds
+// e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A message whose visibility timeout has ended or ends soon gets only one delete
-		// attempt. SQS accepts this delete if no other consumer has received the message
-		// since. After an attempt without an answer, give up.
+		// Give up a lost message after one attempt. SQS accepts a delete if no other
+		// consumer has received the message since.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// With fewer than ten deletes, wait for more while handlers run or wait, or a delete
-	// call is under way. After this call its groups continue and soon need further
-	// deletes. Do not wait if now is true.
+	// Running handlers, waiting batches and delete calls under way lead to further deletes
+	// soon.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

@@ -5,7 +5,7 @@
 //	c, err := consumer.New(client, consumer.Config[Scene]{
 //		QueueURL: url,
 //		Handle:   func(ctx context.Context, m consumer.Message[Scene]) error { … },
-//		Failure:  consumer.Failure{Then: consumer.ActionPark, ParkingQueue: parkingURL},
+//		Failure:  consumer.Failure{Action: consumer.ActionPark, ParkingQueue: parkingURL},
 //	})
 //	err = c.Run(ctx)
 //
@@ -26,7 +26,7 @@
 // If a handler kills its process, SQS delivers the message again with a higher receive
 // count. The consumer then receives one message at a time and handles a message with a
 // receive count of at least three alone, because the message may have killed earlier
-// processes. After [Failure].Deliveries deliveries it applies [Failure].Then. Give a queue
+// processes. After [Failure].Deliveries deliveries it applies [Failure].Action. Give a queue
 // with a redrive policy a maxReceiveCount of at least 10.
 //
 // # Repeated deliveries

@@ -23,8 +23,9 @@ var (
 )
 
 var (
-	// ErrNotBlocked: this process has no blocked or sleeping group with the given name. A
-	// blocked group waits for an operator; a sleeping group waits for its next attempt.
+	// ErrNotBlocked: this process does not have a blocked or sleeping group with the given
+	// name. A blocked group waits for an operator; a sleeping group waits for its next
+	// attempt.
 	ErrNotBlocked = errors.New("consumer: the group is not blocked in this process")
 
 	// ErrNotHead: the first message of the group in this process has another message ID.
@@ -34,25 +35,29 @@ var (
 	ErrRunning = errors.New("consumer: Run was called before; create a new consumer")
 )
 
-// Permanent wraps an error that every further attempt would return. There is no further
-// attempt: Failure.Then applies to the message immediately. Permanent returns nil for a
-// nil error.
+// Permanent wraps an error that every further attempt would return. Failure.Action applies
+// to the message immediately, without a further attempt. Permanent returns nil for a nil
+// error.
 func Permanent(err error) error { return wrap(err, failedForGood, 0) }
 
 // NotDone wraps an error to say that the handler had no effect. The call of the handler
 // counts as an attempt. NotDone returns nil for a nil error.
 func NotDone(err error) error { return wrap(err, failed, 0) }
 
-// Unresolved wraps an error after which the effect may have happened, for example a
-// timeout of a payment. With [AtMostOnce], the handler is not called again: see
-// Config.Probe and Failure.Unresolved. With [AtLeastOnce], it is called again, as after
-// an unwrapped error. Unresolved returns nil for a nil error.
+// Unresolved wraps an error after which the effect may have happened, for example a timeout
+// of a payment. Unresolved returns nil for a nil error.
+//
+// With [AtMostOnce], the handler is not called again: see Config.Probe and
+// Failure.Unresolved. With [AtLeastOnce], the handler is called again, as after an
+// unwrapped error.
 func Unresolved(err error) error { return wrap(err, unresolved, 0) }
 
 // Defer wraps a handler error that must not count as an attempt. The group pauses for the
-// given duration, at least a millisecond, before the next call. Use Defer for causes
-// outside the message: a closed service, a reached limit. Defer returns nil for a nil
+// duration d, at least a millisecond, before the next call. Defer returns nil for a nil
 // error.
+//
+// Use Defer for causes outside the message, for example a closed service or a reached
+// limit.
 func Defer(err error, d time.Duration) error { return wrap(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -97,9 +102,8 @@ func (e *PanicError) Error() string { return "consumer: the handler panicked: " 
 // errExited: the handler ended its goroutine, as t.FailNow does.
 var errExited = errors.New("consumer: the handler called runtime.Goexit")
 
-// DeniedError is returned by Run if SQS permanently refuses a call that the consumer
-// needs. Otherwise a consumer without the right to delete would seem to work, while SQS
-// delivers handled messages again.
+// DeniedError is returned by Run if SQS permanently refuses a call that the consumer needs.
+// Without the right to delete, for example, SQS would deliver handled messages again.
 type DeniedError struct {
 	Operation string // of the API, for example "DeleteMessageBatch"
 	Code      string

@@ -53,7 +53,7 @@ func Example() {
 			return nil
 		},
 		Store:   &idempotency.Memory{}, // in production use package sqlstore
-		Failure: consumer.Failure{Then: consumer.ActionPark, ParkingQueue: parking.URL()},
+		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: parking.URL()},
 	})
 	if err != nil {
 		panic(err)

@@ -87,7 +87,7 @@ func TestSkip(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
 		c := w.config(failing(1, errors.New("bad")))
-		c.Failure = consumer.Failure{Then: consumer.ActionSkip, Attempts: 2}
+		c.Failure = consumer.Failure{Action: consumer.ActionSkip, Attempts: 2}
 		running := w.run(c, time.Hour)
 		assert.Equal(w, []string{"a1", "a1", "a2"}, w.calls)
 		assert.Empty(w, left(w.queue))
@@ -108,7 +108,7 @@ func TestBlock(t *testing.T) {
 			}
 			return nil
 		})
-		c.Failure.Then, c.Visibility = consumer.ActionBlock, 30*time.Second
+		c.Failure.Action, c.Visibility = consumer.ActionBlock, 30*time.Second
 		running, stop := w.running(c)
 		time.Sleep(10 * time.Hour)
 		assert.Equal(w, []string{"b2"}, w.noted(&w.done))
@@ -119,7 +119,7 @@ func TestBlock(t *testing.T) {
 		assert.Equal(w, "a", blocked[0].Group)
 		assert.Equal(w, "a1", blocked[0].Key)
 		assert.Equal(w, 5, blocked[0].Attempts)
-		assert.Equal(w, 2, blocked[0].InHand)
+		assert.Equal(w, 2, blocked[0].Messages)
 		assert.EqualError(w, blocked[0].Cause, "broken")
 		assert.Equal(w, 1, running.Stats().Blocked)
 		assert.GreaterOrEqual(w, running.Stats().OldestHead, 9*time.Hour)
@@ -145,8 +145,8 @@ func TestParkHead(t *testing.T) {
 			bubble(t, 0, func(w *world) {
 				w.send("a", 1, 2)
 				c := w.config(failing(1, errors.New("bad")))
-				c.Failure.Then = then
-				c.Failure.Attempts, c.Failure.Base, c.Failure.Most = 1, time.Hour, time.Hour
+				c.Failure.Action = then
+				c.Failure.Attempts, c.Failure.FirstBackoff, c.Failure.MaxBackoff = 1, time.Hour, time.Hour
 				if name == "sleeping" {
 					c.Failure.Attempts = 100
 				}

@@ -34,7 +34,7 @@ type Message[T any] struct {
 	Receives int
 
 	// Repeated reports that the handler was possibly called for the event before, in this
-	// or another process, and may have had its effect. Without a store it is true if
+	// or another process, and may have had its effect. Without a store, Repeated is true if
 	// Attempt > 1 or Receives > 1.
 	Repeated bool
 }

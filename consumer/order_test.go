@@ -78,7 +78,7 @@ func TestRetryInHand(t *testing.T) {
 			return nil
 		})
 		c.Groups = 1 // one handler at a time; group b is handled while group a waits for its next attempt
-		c.Visibility, c.Failure.Base, c.Failure.Most = 30*time.Second, 10*time.Minute, 10*time.Minute
+		c.Visibility, c.Failure.FirstBackoff, c.Failure.MaxBackoff = 30*time.Second, 10*time.Minute, 10*time.Minute
 		running := w.run(c, time.Hour)
 		assert.ElementsMatch(w, []string{"a1", "b1"}, w.calls[:2])
 		assert.Equal(w, []string{"b1", "a1", "a2", "a3"}, w.done)
@@ -86,7 +86,7 @@ func TestRetryInHand(t *testing.T) {
 		s := running.Stats()
 		assert.EqualValues(w, 3, s.Failures)
 		assert.EqualValues(w, 4, s.Deleted)
-		assert.Zero(w, s.InHand)
+		assert.Zero(w, s.Messages)
 		assert.Zero(w, s.Bytes)
 	})
 }
@@ -225,15 +225,15 @@ func TestMemoryBounds(t *testing.T) {
 		}
 		c := w.config(func(context.Context, consumer.Message[job]) error { return errors.New("later") })
 		c.Messages, c.Bytes, c.Failure.Attempts = 30, 20<<20, 1000
-		c.Failure.Base, c.Failure.Most = time.Hour, time.Hour
+		c.Failure.FirstBackoff, c.Failure.MaxBackoff = time.Hour, time.Hour
 		running, stop := w.running(c)
 		for range 100 {
 			time.Sleep(time.Second)
 			s := running.Stats()
-			require.LessOrEqual(w, s.InHand, 30)
+			require.LessOrEqual(w, s.Messages, 30)
 			require.LessOrEqual(w, s.Bytes, int64(20<<20))
 		}
-		assert.Greater(w, running.Stats().InHand, 20)
+		assert.Greater(w, running.Stats().Messages, 20)
 		require.NoError(w, stop())
 	})
 }

@@ -31,9 +31,8 @@ const (
 )
 
 // park sends a copy of the batch's first message to the parking queue until SQS confirms
-// the copy. Then park ends the message's claim in the store and returns true. It returns
-// false if the batch has to end first. If an operator asked for the parking, channel done
-// gets the result; otherwise done is nil.
+// the copy. It returns false if the batch must end first. The channel done gets the result
+// for an operator, or is nil.
 func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {
@@ -62,7 +61,7 @@ func (e *engine) park(b *groupBatch, it *item, cause error, done chan error) boo
 		b.headError = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
 		e.mu.Unlock()
 		e.logItem(slog.LevelError, "message not parked; trying again", it, slog.String("error", textOf(answers[0].Err)))
-		goOn, request := e.pauseBatch(b, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
+		goOn, request := e.pauseBatch(b, backoff(e.rules.FirstBackoff, e.rules.MaxBackoff, try), stateSleeping)
 		switch {
 		case request != nil:
 			reply, done = func(err error) { request.done <- err }, request.done

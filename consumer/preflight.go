@@ -12,10 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. If one
-// handler repeatedly kills its process, SQS counts a receive for each message that the
-// process has. With a smaller maxReceiveCount, healthy messages may move to the
-// dead-letter queue.
+// safeReceiveCount is the smallest safe maxReceiveCount of a redrive policy. A handler that
+// kills its process raises the receive counts of all messages in the process. A smaller
+// limit may move healthy messages to the dead-letter queue.
 const safeReceiveCount = 10
 
 // Report has the attributes of a queue that matter to a consumer, and warnings.
@@ -46,11 +45,12 @@ func (e *QueueError) Error() string {
 	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
 }
 
-// Preflight reads the attributes of the queue and of the parking queue, if any. It
-// returns a [*QueueError] if the consumer cannot keep its guarantees with these queues.
-// For example, ActionBlock needs a queue without a redrive policy, which would move a
-// blocked message. [Report].Notes has less serious findings. Call Preflight before Run.
-// It needs the permission sqs:GetQueueAttributes.
+// Preflight checks the queue and the parking queue, if any. It returns a [*QueueError] if
+// the consumer cannot keep its guarantees with them. For example, ActionBlock needs a queue
+// without a redrive policy, which would move a blocked message. [Report].Notes has less
+// serious findings.
+//
+// Call Preflight before Run. It needs the permission sqs:GetQueueAttributes.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
 	attributes, err := e.attributesOf(ctx, e.queueURL)
@@ -62,7 +62,7 @@ func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	if !r.FIFO {
 		problems = append(problems, "not a FIFO queue; create a new one (a queue's type is fixed)")
 	}
-	blocks := c.config.Failure.Then == ActionBlock || c.config.Once == AtMostOnce && c.config.Failure.Unresolved == ActionBlock
+	blocks := c.config.Failure.Action == ActionBlock || c.config.Once == AtMostOnce && c.config.Failure.Unresolved == ActionBlock
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	switch {
 	case r.DeadLetterQueue == "":

@@ -15,11 +15,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Attempt handles a message that another program received, for example AWS Lambda. Delete
-// the message only after a nil error: the handler succeeded, or the store already had a
-// recorded success. Attempt makes one attempt, and does not extend, park or delete the
-// message. It keeps no order: call it for one message of a group at a time. A claim in
-// the store lasts for Config.Visibility, so ctx should end earlier.
+// Attempt handles a message that another program received, for example AWS Lambda. It makes
+// one attempt, and does not extend, park or delete the message.
+//
+// Delete the message only after a nil error: the handler succeeded, or the store already
+// had a recorded success.
+//
+// Attempt keeps no order: call it for one message of a group at a time. A claim in the
+// store lasts for Config.Visibility, so ctx should end earlier.
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	it := newItem(m, time.Now(), c.config.Visibility)
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
@@ -111,9 +114,9 @@ func (c *Consumer[T]) key(m Message[T]) string {
 	}
 }
 
-// claimOf returns the claim of a message. Its key includes the envelope's event source,
-// so an event delivered by two queues has one effect. Without an event source, the key
-// includes the queue's name.
+// claimOf returns the claim of a message. Its key includes the envelope's event source, so
+// an event delivered by two queues has one effect. Without an event source, the key
+// includes the queue's name instead.
 func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	scope := m.EventSource
 	if scope == "" {
@@ -209,9 +212,9 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe calls Config.Probe for an event with an unknown outcome, and records the answer
-// in the store. If the effect did not happen, probe returns mayClaim true: the caller may
-// claim the key again.
+// probe calls Config.Probe for an event with an unknown outcome, and records the result in
+// the store. If the effect did not happen, mayClaim is true, and the caller may claim the
+// key again.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, mayClaim bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -291,8 +294,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	// Resend replaces an earlier claim without an outcome. Such a claim had no effect,
-	// because a claim and its effect commit together.
+	// With Resend, ClaimTx replaces a claim without an outcome. Such a claim had no effect,
+	// because claim and effect commit together.
 	want.Token, want.Resend = idempotency.NewToken(), true
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
@@ -314,8 +317,8 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 		return outcome{kind: busy, err: err}
 	}
 	if err := tx.Commit(); err != nil {
-		// Despite the error the commit may have succeeded. Kind busy leads to another
-		// attempt, which finds a recorded success in the store.
+		// The commit may have succeeded despite the error. Then the next attempt finds a
+		// recorded success in the store.
 		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)}
 	}
 	return outcome{kind: handled}

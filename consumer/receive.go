@@ -20,9 +20,9 @@ const (
 	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// startupRetry is the time for which a new consumer repeats its first receive if
-	// access is denied or the queue is missing: network and credentials of a new pod may
-	// be late. After a successful receive, such receives are repeated without a limit.
+	// startupRetry is the time for which a new consumer repeats its first receive if SQS
+	// denies access or does not find the queue. Network and credentials of a new pod may be
+	// late.
 	startupRetry = 15 * time.Second
 )
 
@@ -58,9 +58,8 @@ func (e *engine) receiver() {
 	e.checkIdle()
 }
 
-// reserve waits until another receive may start, and reserves room for its messages.
-// Config and, after messages with a high receive count, receiveLimits set the limits.
-// reserve returns the number of messages to receive, or 0 when the consumer shuts down.
+// reserve waits until another receive may start, and reserves room for its messages. It
+// returns the number of messages to receive, or 0 when the consumer shuts down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,10 +79,9 @@ func (e *engine) reserve() int {
 	}
 }
 
-// takeIn groups the received messages by message group, and passes each group's batch to
-// admit. If SQS returned all n requested messages and no other receiver is idle, takeIn
-// starts one more receiver. It returns false if this receiver should end: at a shutdown,
-// or if SQS returned no messages and other receivers remain.
+// takeIn passes received messages to admit, one batch for each message group. It starts one
+// more receiver if SQS returned all n requested messages and no other receiver is idle. It
+// returns false if this receiver should end.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*groupBatch
@@ -127,8 +125,8 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 }
 
 // poll receives at most n messages. It repeats the call until SQS answers or the consumer
-// shuts down. After network errors and throttles it keeps the attempt ID, so SQS returns
-// the messages of a lost answer.
+// shuts down. After network errors and throttles it uses the same attempt ID again, so SQS
+// returns the messages of a lost answer.
 func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	var id string
 	var since time.Time
@@ -185,8 +183,8 @@ func (e *engine) neverAnswered(since time.Time) bool {
 }
 
 // repeatInterrupted repeats a receive interrupted by the shutdown, with the same attempt
-// ID. Otherwise messages in a lost answer would stay hidden until their visibility
-// timeout ends. The caller releases the returned messages.
+// ID. The caller releases the returned messages. Without the repetition, messages in a lost
+// answer would stay hidden until their visibility timeout ends.
 func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 	if id == "" {
 		return nil
@@ -216,9 +214,9 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 	}, withoutRetries))
 }
 
-// beCarefulAtStart limits each receive to one message, for one visibility timeout after
-// the start: a message in flight may have killed an earlier process. If SQS
-// reports no message in flight, there is no limit.
+// beCarefulAtStart limits each receive to one message, for one visibility timeout after the
+// start: a message in flight may have killed an earlier process. Without messages in
+// flight, nothing is limited.
 func (e *engine) beCarefulAtStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -236,8 +234,7 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	e.wakeReceiversAt(e.singleUntil, now)
 }
 
-// isSpent reports whether SQS refused a receive because its attempt ID cannot be used
-// again: messages of the first receive with this ID were deleted, changed or became
-// visible (F-151). SQS uses the same error code for every invalid parameter. All other
-// parameters are valid, so here the code means the attempt ID.
+// isSpent reports whether SQS refused a receive because its attempt ID cannot be used again
+// (F-151). SQS uses this code for every invalid parameter, but all other parameters are
+// valid.
 func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

@@ -18,9 +18,8 @@ const (
 	aloneReceives = 3
 )
 
-// acquire waits until a batch may call the handler. If acquire returns true, the caller
-// calls the handler, and then yield. If acquire returns false, the batch or the consumer
-// must end.
+// acquire waits until a batch may call the handler. If it returns true, the caller calls
+// the handler, and then yield. If it returns false, the batch or the consumer must end.
 func (e *engine) acquire(b *groupBatch, it *item) bool {
 	t := &waiter{batch: b, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -118,8 +117,8 @@ func (e *engine) begin(t *waiter) {
 }
 
 // limitReceives makes receives smaller for a while after a message with a high receive
-// count. The message may kill this process too; then SQS delivers only few other messages
-// again. The caller holds e.mu.
+// count. If the message kills this process too, SQS delivers only few other messages again.
+// The caller holds e.mu.
 func (e *engine) limitReceives(it *item, now time.Time) {
 	switch {
 	case it.receives >= aloneReceives:
@@ -149,9 +148,9 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// receiveLimits returns the number of messages per receive and of concurrent receives,
-// both lower after a message with a high receive count (see limitReceives). If no receive
-// may start now, both are 0. The caller holds e.mu.
+// receiveLimits returns the largest number of messages per receive and of concurrent
+// receives, lower after limitReceives. If no receive may start now, both numbers are 0. The
+// caller holds e.mu.
 func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingAlone) > 0 || e.alone != nil:
@@ -168,9 +167,9 @@ func (e *engine) receiveLimits(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// pauseBatch sets the batch's state to s and waits for d, without limit if d is negative,
-// or until an operator calls Retry or ParkHead. goOn is false if the batch has to end.
-// park is the operator's request to park the first message, or nil.
+// pauseBatch waits in state s for the time d, without limit if d is negative, or until a
+// call of Retry or ParkHead. goOn is false if the batch must end. park is the request of
+// ParkHead, or nil.
 func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool, park *operatorRequest) {
 	e.mu.Lock()
 	e.setState(b, s)
@@ -197,9 +196,9 @@ func (e *engine) pauseBatch(b *groupBatch, d time.Duration, s state) (goOn bool,
 	return !e.isClosing() && b.ctx.Err() == nil, nil
 }
 
-// abandon reports whether the first message of an ending batch may be deleted: true if
-// the handler succeeded and the store did not record the success. Otherwise abandon ends
-// the message's claim in the store.
+// abandon returns true if the first message of an ending batch may be deleted, because the
+// handler succeeded and the store did not record the success. Otherwise abandon ends the
+// message's claim in the store.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.unrecorded {
 		return true

@@ -95,7 +95,7 @@ func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
 		c := w.config(func(context.Context, consumer.Message[job]) error { return consumer.Permanent(context.Canceled) })
-		c.Failure.Then = consumer.ActionBlock
+		c.Failure.Action = consumer.ActionBlock
 		_, stop := w.running(c)
 		time.Sleep(5 * time.Second)
 		require.NoError(w, stop())

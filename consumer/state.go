@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// Client is the subset of *sqs.Client called by a consumer. *sqs.Client and the fake
-// queue of package sqstest implement it. A wrapper of *sqs.Client must pass on each
-// call's options, which turn the SDK's retries off.
+// Client is the subset of *sqs.Client that a consumer calls. *sqs.Client and the fake queue
+// of package sqstest implement it. A wrapper of *sqs.Client must pass on the options of
+// each call, which turn the SDK's retries off.
 type Client interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
@@ -36,8 +36,9 @@ type settings struct {
 	showKeys                        bool
 }
 
-// margin is subtracted from the visibility timeout. A message counts as lost when less
-// time remains, so its handler stops before another consumer receives the message.
+// margin is the safety margin before the end of a visibility timeout. A message with less
+// time left counts as lost, so its handler stops before another consumer receives the
+// message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the event type. The goroutine of
@@ -228,9 +229,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// markLost marks a message whose visibility timeout has ended or ends soon. For the first
-// message of a batch, the handler's context ends. For a later message, the batch ends
-// when it reaches the message. The caller holds e.mu.
+// markLost marks a message whose visibility timeout has ended or ends soon. If it is the
+// first of its batch, the handler's context ends. Otherwise the batch ends when it reaches
+// the message. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++

@@ -8,11 +8,12 @@ type Stats struct {
 	Duplicates        int64 // deliveries of keys with a recorded success
 	Failures          int64 // failed attempts
 	Deferred          int64 // attempts whose handler returned an error of Defer
-	// Waits counts attempts to repeat: the store, the database or Config.Probe gave no
-	// clear answer, or another consumer has claimed the key.
-	Waits           int64
+	// Undecided counts attempts without a clear answer of the store, the database or
+	// Config.Probe, and attempts for a key that another consumer has claimed. Such attempts
+	// are repeated.
+	Undecided       int64
 	Parked, Skipped int64
-	Blockades       int64 // times that a group was blocked
+	TimesBlocked    int64 // times that a group was blocked
 	Deleted         int64
 	DeleteRetries   int64
 	// Released counts messages made visible again, at a shutdown or after the loss of an
@@ -22,10 +23,11 @@ type Stats struct {
 	// delete was confirmed.
 	Lost int64
 
-	// InHand and Bytes are the number and total size of received messages that the
-	// consumer still keeps. Running is the number of running handlers. Sleeping groups
-	// wait for their next attempt, Blocked groups for an operator.
-	InHand                     int
+	// Messages and Bytes are the number and total size of the received messages that were
+	// neither deleted nor released. Running is the number of running handlers. Sleeping is
+	// the number of groups that wait for their next attempt. Blocked is the number of
+	// groups that wait for an operator.
+	Messages                   int
 	Bytes                      int64
 	Running, Sleeping, Blocked int
 	// OldestHead is the longest time for which one message has been the first of its group
@@ -42,7 +44,7 @@ type BlockedGroup struct {
 	Receives  int
 	Cause     error
 	Since     time.Time // when the message became the first of its group in this process
-	InHand    int       // received, undeleted messages of the group in this process
+	Messages  int       // received, undeleted messages of the group in this process
 
 	// Blocked is true if the group waits for an operator. If it is false, the group waits
 	// for its next attempt.

@@ -68,7 +68,7 @@ func TestStoreOutage(t *testing.T) {
 		running, stop := w.running(c)
 		time.Sleep(3 * time.Hour)
 		assert.Empty(w, w.noted(&w.calls))
-		assert.Greater(w, running.Stats().Waits, int64(100))
+		assert.Greater(w, running.Stats().Undecided, int64(100))
 		s.broken.Store(false)
 		time.Sleep(2 * time.Minute)
 		assert.Equal(w, []string{"a1", "a2"}, w.noted(&w.done))

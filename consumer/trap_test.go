@@ -12,11 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// Of ten messages of one group, some always fail, and the queue has a redrive policy. The
-// consumer parks exactly the failing messages, handles the other messages, and receives
-// each message once. A consumer that released the whole batch after a failure would raise
-// the receive counts, and the redrive policy would move healthy messages to the
-// dead-letter queue.
+// Some messages of a group always fail, and the queue has a redrive policy. The consumer
+// parks exactly these messages, handles the others and receives each message once. Repeated
+// receives would move healthy messages to the dead-letter queue.
 func TestTrap(t *testing.T) {
 	for _, tc := range []struct {
 		perReceive, maxReceives, poison int

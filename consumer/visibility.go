@@ -19,9 +19,8 @@ import (
 // request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat runs until stop is closed. For each message in the consumer, it extends the
-// visibility timeout whenever a third of the timeout has passed. It also marks a message
-// as lost if the timeout ends soon because extensions failed.
+// heartbeat extends each visibility timeout whenever a third of it has passed, and marks
+// messages as lost whose timeout ends soon. It runs until the channel stop is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
@@ -36,9 +35,8 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 	}
 }
 
-// startDueExtensions extends the visibility timeouts in SQS and the leases of claims in
-// the store that are due now. The calls run in other goroutines. heartbeat calls
-// startDueExtensions again at the time next.
+// startDueExtensions starts the calls, in other goroutines, that extend the visibility
+// timeouts and claim leases due now. heartbeat calls it again at the time next.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,13 +211,11 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending batch visible, last message first: once the
-// first is visible, another consumer receives the whole group. release first waits for
-// running calls that extend or delete these messages. At a shutdown it also waits for all
-// receives, because an interrupted receive is repeated and could return the released
-// messages.
+// release makes the messages of an ending batch visible, the last message first. Another
+// consumer can receive the group as soon as its first message is visible.
 func (e *engine) release(b *groupBatch) {
 	e.mu.Lock()
+	// An interrupted receive is repeated, and could return the released messages again.
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(b.items, func(it *item) bool { return it.changing || it.deleting }) {
 		if e.stopped || isClosed(e.dead) {
 			e.mu.Unlock()

@@ -76,8 +76,8 @@ func (e *engine) drain() error {
 	}
 }
 
-// awaitCalls waits for running calls of SQS and of the store, but at most a second,
-// because a client may ignore the end of its context.
+// awaitCalls waits for running calls of SQS and of the store, at most a second. A client
+// may ignore the end of its context.
 func (e *engine) awaitCalls() {
 	done := make(chan struct{})
 	go func() {
@@ -92,9 +92,8 @@ func (e *engine) awaitCalls() {
 	}
 }
 
-// unreleasedError returns a [*ShutdownError] with the groups of running handlers and the
-// groups of messages still hidden from other consumers. Without such groups it returns
-// nil.
+// unreleasedError returns a [*ShutdownError], or nil if no handler runs and no group has
+// unreleased messages.
 func (e *engine) unreleasedError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

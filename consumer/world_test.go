@@ -86,7 +86,7 @@ func (w *world) config(handle func(ctx context.Context, m consumer.Message[job])
 			w.note(&w.done, m.Payload)
 			return nil
 		},
-		Failure: consumer.Failure{Then: consumer.ActionPark, ParkingQueue: w.parking.URL()},
+		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: w.parking.URL()},
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// check returns an error for a message that SQS never accepts or the database cannot
-// store unchanged: its group would stop for good. Every message from Build passes. The
+// check returns an error for a message that would stop its group for good: SQS never
+// accepts it, or the database cannot store it unchanged. Messages from Build pass. The
 // relay's producer checks all other rules before the send.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
@@ -68,14 +68,16 @@ type addition struct {
 	hash    [sha256.Size]byte
 }
 
-// Add stores messages in a transaction of the caller, in argument order within each
-// group. If the transaction commits, the relay sends the messages after all messages
-// committed earlier to their groups.
+// Add stores messages in tx, a transaction of the caller. After the commit, the relay sends
+// them in argument order within each group, after all messages committed earlier to the
+// group.
 //
-// Add locks the counters of the groups until the transaction ends: other transactions
-// that add to these groups wait. After an error other than an [*idempotency.InvalidError]
-// the transaction may be unusable; roll it back. After the commit call [Bell].Ring, so
-// that the relay need not wait for its next poll.
+// Add locks the counters of the groups until the transaction ends. Other transactions that
+// add to these groups wait.
+//
+// After an error other than an [*idempotency.InvalidError] the transaction may be unusable;
+// roll it back. After the commit call [Bell].Ring; otherwise the relay finds the messages
+// at its next poll.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) error {
 	byGroup := map[string][]addition{}
 	for i, m := range msgs {
@@ -105,10 +107,9 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The WITH query new_counters increases the counters of the groups, in the order of the
-// array $1. The INSERT computes the positions from the new counters, so one round trip is
-// enough. If the database's schema no longer supports this program's version, the
-// statement inserts no rows.
+// postgresAdd increases the counters of the groups in the order of the array $1, and
+// inserts rows at the new positions. It inserts no rows if the database's schema no longer
+// supports this program's version.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH new_counters AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at

@@ -7,10 +7,8 @@ import (
 	"time"
 )
 
-// Bell notifies relays of new messages, at most every 50 ms. It does so after the
-// transaction of Add: in PostgreSQL, a notification inside of each transaction would
-// halve the rate of transactions. If a notification fails, relays find the messages at
-// their next poll.
+// Bell notifies relays of new messages, at most every 50 ms. Ring it after the transaction
+// of Add:
 //
 //	bell := outbox.NewBell(outbox.Notify(db, "outbox"))
 //	...
@@ -19,7 +17,10 @@ import (
 //	}
 //
 // In the relay's process, a driver connection listens on the channel and calls
-// [Relay.Wake].
+// [Relay.Wake]. If a notification fails, relays find the messages at their next poll.
+//
+// In PostgreSQL, a notification inside each transaction would halve the rate of
+// transactions.
 type Bell struct {
 	ring   func(context.Context) error
 	cancel context.CancelFunc

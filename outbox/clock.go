@@ -9,23 +9,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock checks whether the database's clock was set back by more than five seconds.
-// It compares now, the time of the transaction, with seen, the latest time in the
-// leader's row. The transaction holds the lock on that row.
-//
-// After such a step, the age of each first attempt is unknown, so watchClock makes all
-// possibly sent messages late (too old for a safe resend). It also sets the end of the
-// leader's lease to leaseUntil, because by the new clock the old end is too far away.
-// Sends in flight continue, because their deadlines follow the process's clock.
+// watchClock checks whether the database's clock was set back from seen to now, by more
+// than five seconds. If so, all possibly sent messages become late, and the lease ends at
+// leaseUntil. tx holds the lock on the leader's row.
 func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
 	step := seen - now
 	if step <= clock.StepTolerance.Microseconds() {
 		return nil
 	}
 	by := time.Duration(step) * time.Microsecond
+	// By the new clock, the old end of the lease is too far away.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.setClock, now, leaseUntil); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
+	// The age of each first attempt is unknown now.
 	if _, err := tx.ExecContext(ctx, r.outbox.sql.holdMarks, step, now-r.outbox.config.ResendFor.Microseconds()); err != nil {
 		return fmt.Errorf("the clock was set back by %v: %w", by, err)
 	}
@@ -36,10 +33,9 @@ func (r *Relay) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnti
 	return nil
 }
 
-// shortenLease returns the remaining time of the leader's lease in microseconds, not
-// lengthened by a backward step of the database's clock. After a step of more than five
-// seconds it also shortens the lease in the database, because other relays wait for its
-// end.
+// shortenLease returns the remaining time of the leader's lease in microseconds. A backward
+// step of the database's clock does not lengthen it. After a step of more than five
+// seconds, shortenLease also shortens the lease in the database.
 func (r *Relay) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := r.outbox.config.DB.BeginTx(ctx, r.outbox.config.Dialect.TxOptions())
 	if err != nil {

@@ -25,10 +25,9 @@ type groupRange struct {
 	To    int64  `json:"t"`
 }
 
-// commit makes one transaction of the leading relay: it renews the lease, deletes
-// confirmed rows, removes the mark "possibly sent" from rows certainly not stored, and
-// marks the rows to send next. The caller may send the returned rows, because their marks
-// are durable. If another relay leads, commit returns errDeposed.
+// commit renews the lease, deletes confirmed rows and marks the rows to send next as
+// possibly sent, in one transaction. The caller may send the returned rows, because their
+// marks are durable. If another relay leads, commit returns errDeposed.
 func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatch, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -92,11 +91,10 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// Despite the error the commit may have succeeded and marked new rows as possibly
-		// sent. The relay does not send them; its next commit removes the marks. The
-		// connection may still be in the transaction; ErrBadConn makes package sql close
-		// it.
+		// ErrBadConn makes package sql close the connection, which may still be in the
+		// transaction.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		// The commit may have succeeded. Its rows are not sent, so unmark them later.
 		for _, b := range p.batches {
 			if b.untried {
 				t.unmarkAfter(b.group, b.rows[0].position-1)
@@ -116,8 +114,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (batches []*rowBatc
 	return p.batches, nil
 }
 
-// pick reads the first rows of up to n groups outside busy(). It starts after group
-// t.cursor, so all groups get their turn. cursor is the t.cursor for the next call.
+// pick reads the first rows of up to n groups, except the groups of busy(). It starts after
+// the group t.cursor, so all groups get their turn. The result cursor is the t.cursor of
+// the next call.
 func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -155,8 +154,8 @@ func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, b
 	return out, err
 }
 
-// anyWaiting reports whether any group outside busy() has rows to send. It only reads the
-// database.
+// anyWaiting reports whether any group, except the groups of busy(), has rows to send. It
+// only reads the database.
 func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -180,9 +179,9 @@ type plans struct {
 	bytes int // total size of the messages in the field batches
 }
 
-// plan decides for each group whether to send its rows, to remove them without a send, or
-// to stop the group. rows are sorted by group and position. now is the database's time.
-// requestedAt is the relay's time just before the request for now.
+// plan decides for each group whether its rows are sent, removed without a send, or held.
+// The rows are sorted by group and position. The relay requested now, the database's time,
+// at requestedAt.
 func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
@@ -197,8 +196,8 @@ func (t *leadership) plan(rows []pickedRow, requestedAt clock.Instant, now int64
 		left := t.outbox.config.ResendFor
 		if !untried {
 			left -= time.Duration(now-head.firstAttempt) * time.Microsecond
-			// Send only the possibly sent rows, up to position head.markedTo. The later rows wait until
-			// these are confirmed.
+			// Send only the possibly sent rows, up to position head.markedTo. Later rows
+			// wait until SQS has confirmed these rows.
 			for len(group) > 1 && group[len(group)-1].position > head.markedTo {
 				group = group[:len(group)-1]
 			}

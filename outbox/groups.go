@@ -20,7 +20,8 @@ type GroupStats struct {
 	Messages int64
 
 	// Position is the position of the first message, for [Outbox.Resolve]. DedupeKey and
-	// EventID belong to the first message; they are empty if its row cannot be decoded.
+	// EventID belong to the first message; they are empty if the message's row cannot be
+	// decoded.
 	Position  int64
 	DedupeKey string
 	EventID   uuid.UUID
@@ -30,9 +31,10 @@ type GroupStats struct {
 	Age time.Duration
 
 	// FirstAttempt is the start of the first attempt of the group's first message. It is
-	// zero unless the message was possibly sent and is unconfirmed. LateIn is the
-	// remaining time in which SQS certainly remembers this attempt. If FirstAttempt is
-	// set and LateIn is 0, the message is late: SQS may have forgotten the attempt.
+	// zero unless the message was possibly sent and is unconfirmed.
+	//
+	// LateIn is the remaining time in which SQS certainly remembers this attempt, or 0. See
+	// [GroupStats.Late].
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }
@@ -43,10 +45,12 @@ func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <=
 // groupsPage is the number of groups per read.
 const groupsPage = 200
 
-// Groups returns the message groups whose first message was added at least age ago,
-// oldest first. Age 0 selects all groups. An age above the relay's usual delay selects
-// the stuck groups. Groups reads the database and needs no relay. The leading relay's
-// [RelayStats].Stopped has the reasons of failures.
+// Groups returns the message groups whose first message was added at least age ago, oldest
+// first. Age 0 selects all groups. An age above the relay's usual delay selects the stuck
+// groups.
+//
+// Groups reads the database and needs no relay. The reasons of failures are in
+// [RelayStats].Stopped of the leading relay.
 func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, error) {
 	var out []GroupStats
 	for cursor, more := "", true; more; {

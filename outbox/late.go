@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// LateError reports a message that the relay does not send, because SQS may have stored
-// it so long ago that SQS may not recognise a resend. Later messages of the group wait
-// for a call of [Outbox.Resolve].
+// LateError reports a late message, which the relay does not send: SQS may have stored it
+// so long ago that SQS may not recognise a resend. Later messages of the group wait for a
+// call of [Outbox.Resolve].
 type LateError struct {
 	Group        string
 	Position     int64
@@ -38,13 +38,14 @@ type LateRow struct {
 	Added        time.Time
 }
 
-// Late returns the late messages ordered by group and position: messages possibly sent so
-// long ago that SQS may not recognise a resend. They may be in the queue; only
-// [Outbox.Resolve] or a [LatePolicy] resends them. Late reads the database and needs no
-// relay.
+// Late returns the late messages ordered by group and position. A late message was possibly
+// sent so long ago that SQS may not recognise a resend. It may be in the SQS queue. Only
+// [Outbox.Resolve] or a [LatePolicy] resends it.
 //
-// One commit marks several messages of a group as possibly sent, with one time, so they
-// become late together, even those never sent.
+// One commit marks several messages of a group as possibly sent at one time. They become
+// late together, even those never sent.
+//
+// Late reads the database and needs no relay.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.each(ctx, func(rows *sql.Rows) error {
@@ -78,21 +79,23 @@ var (
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
-// Resolve carries out an operator's decision about the first message of a group, which is
-// late or was refused repeatedly.
+// Resolve applies an operator's decision to the first message of a group, which is late or
+// was refused repeatedly.
 //
 //   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
 //     the outbox.
 //   - [idempotency.ResolutionNoEffect]: the consumer does not have the message, or
 //     recognises a second copy. The message and all late messages after it are sent like
-//     new messages. That is safe, because a relay sends a message only after SQS has
-//     confirmed the previous one: if SQS does not have this message, the later ones were
-//     never sent.
+//     new messages.
 //   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
 //     outbox, and its group continues.
 //
-// After an error Resolve has changed nothing and may be repeated, except that after an
-// error of the database's commit the change may have been made.
+// ResolutionNoEffect is safe for the later messages, because a relay sends a message only
+// after SQS has confirmed the previous one. If SQS does not have the first message, the
+// later ones were never sent.
+//
+// After an error Resolve has changed nothing and may be repeated. Only after an error of
+// the database's commit, the change may have been made.
 func (o *Outbox) Resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("outbox: %w", err)

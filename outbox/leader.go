@@ -11,8 +11,6 @@ import (
 
 // awaitLeadership waits until this relay leads. It returns the fence (the number of the
 // takeover) and the lease's end on the relay's clock, or an error if the relay must end.
-// The lease counts from just before the request, so it does not end later than in the
-// database.
 func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := r.pause(ctx, wait); err != nil {
@@ -28,6 +26,8 @@ func (r *Relay) awaitLeadership(ctx context.Context) (fence int64, until clock.I
 			wait = r.config.Poll
 		case fence > 0:
 			r.config.Logger.Info("outbox: leading", "holder", r.config.Holder, "fence", fence)
+			// The lease counts from before the request, so it ends no later than in the
+			// database.
 			return fence, requestedAt.Add(r.config.Lease), nil
 		default:
 			wait = min(max(left, time.Millisecond), r.config.Poll)

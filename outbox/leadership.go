@@ -12,7 +12,7 @@ import (
 
 // leadership is the state of a leading relay until the lease ends or Run returns. Only
 // Run's goroutine changes the fields. One other goroutine makes all calls of
-// Sender.SendMessageAsync, because they may block until the sender's buffer has room.
+// Sender.SendMessageAsync, because the calls may block until the sender's buffer has room.
 type leadership struct {
 	*Relay
 	fence int64
@@ -133,7 +133,6 @@ func (t *leadership) recordStopped(s Stopped) {
 	}
 }
 
-// resume removes a group from the stopped groups.
 func (t *leadership) resume(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,8 +23,9 @@ type Config struct {
 
 	Dialect Dialect
 
-	// ResendFor is the time after its first attempt in which a message may be sent again.
-	// Later an unconfirmed message is late. Zero means [DefaultResendFor], the maximum.
+	// ResendFor is the time, counted from a message's first attempt, in which the message
+	// may be sent again. Later an unconfirmed message is late. Zero means
+	// [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
 	// Late selects what the relay does with late messages. The zero value, LateHold, stops
@@ -39,9 +40,9 @@ type Config struct {
 	AllowLoss bool
 }
 
-// LatePolicy selects the relay's action for late messages: possibly sent, with a first
-// attempt at least [Config].ResendFor ago. A late message may be in the queue, and a
-// resend might deliver it twice.
+// LatePolicy selects the relay's action for late messages. A late message was possibly
+// sent, and its first attempt is at least [Config].ResendFor ago. It may be in the SQS
+// queue, and a resend might deliver it twice.
 type LatePolicy uint8
 
 const (

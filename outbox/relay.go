@@ -10,14 +10,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// Relay sends the messages of an outbox. Any number of relays, in any number of
-// processes, may run on one outbox: one relay leads and sends, the others wait for the
-// end of its lease.
+// Relay sends the messages of an outbox. Any number of relays, in any number of processes,
+// may run on one outbox. One relay leads and sends. The others wait for the end of its
+// lease.
 //
-// Each commit of the leader removes messages confirmed since the previous commit, and
-// marks the messages that the leader sends next. After a crash, the next leader reads
-// from the marks which messages were possibly sent. The leader commits while messages are
-// in flight. Groups do not wait for each other.
+// Each commit of the leader removes messages confirmed since the previous commit, and marks
+// the messages to send next. After a crash, the marks show the next leader which messages
+// were possibly sent. The leader commits while messages are in flight. Groups do not wait
+// for each other.
 //
 // The leader has these instruments:
 //
@@ -81,12 +81,12 @@ func (r *Relay) Wake() {
 // ErrRan is the error of a second call of [Relay.Run], unless the relay was closed.
 var ErrRan = errors.New("outbox: the relay runs or ran before; make another one")
 
-// Run sends until ctx ends or Close is called. It returns the cause of ctx, or nil after
-// a call of Close, even if Close was called before Run. Run retries after database
-// errors, and Stats reports them.
+// Run sends until ctx ends or Close is called. It returns the cause of ctx, or nil after a
+// call of Close, even if Close was called before Run. Run continues after database errors,
+// and Stats reports them.
 //
 // When ctx ends, Run cancels the sends in flight and commits known outcomes within five
-// seconds. Close instead waits for the outcomes of messages in flight.
+// seconds. Close instead waits for the outcomes.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		if r.stopping() {
@@ -109,9 +109,10 @@ func (r *Relay) Run(ctx context.Context) error {
 }
 
 // Close ends Run. The relay starts no more sends, and waits for the messages in flight at
-// most until its lease ends. Then another relay can lead immediately. If ctx ends first,
-// Close cancels the sends in flight, waits for the end of Run and returns the cause of
-// ctx. The producer stays open.
+// most until its lease ends. Then another relay can lead immediately.
+//
+// If ctx ends first, Close cancels the sends in flight, waits for the end of Run and
+// returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
 	if r.running.CompareAndSwap(false, true) { // Run was never called; a later Run returns at once

@@ -14,13 +14,13 @@ import (
 )
 
 // Sender is the subset of *sqsfifo.Producer that a relay calls. Messages in an outbox are
-// already encoded, so a Producer[T] for any T can send all of them. Keep the default
+// already encoded, so a Producer[T] for any T can send them. Keep the default
 // Delivery.OnGroupFailure, PauseInDoubt. No other call should send to the groups of the
 // outbox.
 //
-// A relay has at most one message per group in flight and submits all messages from one
-// goroutine. [sqsfifo.FateOf] of the error says whether SQS stored the message. done is
-// called exactly once, by any goroutine, and does not block.
+// The relay calls SendMessageAsync from one goroutine, with at most one message per group
+// in flight. done must be called exactly once, from any goroutine, and does not block.
+// [sqsfifo.FateOf] of the error says whether SQS stored the message.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
@@ -34,14 +34,16 @@ type RelayConfig struct {
 	Holder string
 
 	// Lease is the time for which a relay leads after each renewal. After a crash of the
-	// leader, another relay takes over when the lease ends. Zero means 15 s. Lease is 500
-	// ms to 60 s and at most half of [Config].ResendFor, so a new leader can resend the
-	// messages in flight before they are late.
+	// leader, another relay takes over when the lease ends.
+	//
+	// Lease is 500 ms to 60 s, and at most half of [Config].ResendFor: a new leader can
+	// then resend the messages in flight before they are late. Zero means 15 s, or half of
+	// ResendFor if that is less.
 	Lease time.Duration
 
-	// Poll is the interval at which an idle relay looks for messages. A relay that does
-	// not lead uses it to look for the end of the leader's lease. Zero means 200 ms.
-	// [Relay.Wake] shortens the wait.
+	// Poll is the interval at which an idle leader looks for messages, and another relay
+	// looks for the end of the leader's lease. Zero means 200 ms. [Relay.Wake] shortens the
+	// wait of the leader.
 	Poll time.Duration
 
 	// Groups is the number of message groups with concurrent sends. Zero means 256.
@@ -66,7 +68,6 @@ type RelayConfig struct {
 // safely.
 const maxLease = 60 * time.Second
 
-// complete returns the configuration with defaults, or an error.
 func (c RelayConfig) complete(resendFor time.Duration) (RelayConfig, error) {
 	if c.Sender == nil {
 		return c, wrong("RelayConfig.Sender", "nil", "pass an *sqsfifo.Producer")

@@ -65,7 +65,7 @@ func (r *Relay) recordLeading(yes bool, fence int64) {
 	r.stats.Leading = yes
 	if yes {
 		r.stats.Fence = fence
-		r.stats.Terms++
+		r.stats.Leaderships++
 	} else {
 		r.stats.InFlight = 0
 		clear(r.stops) // another relay decides about the stopped groups now

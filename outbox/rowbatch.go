@@ -29,9 +29,8 @@ type rowBatch struct {
 	ctx context.Context // ends at the deadline, or earlier if the lease ends
 	end context.CancelFunc
 
-	// untried is true if no row of the batch was marked as possibly sent before. Only
-	// then may the relay remove marks of certainly unstored rows when the batch ends. An
-	// older mark stays, because an earlier attempt may have stored its row.
+	// untried is true if no row of the batch was marked as possibly sent before. Otherwise
+	// the marks stay when the batch ends, because an earlier attempt may have stored a row.
 	untried bool
 
 	// receipts belong to the confirmed rows, in order. err is the error of the row after
@@ -69,7 +68,6 @@ func decode(message, hash []byte) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// message returns the message of a row.
 func (b *rowBatch) message(r *row) (*sqsfifo.Message, error) {
 	m, err := decode(r.message, r.hash)
 	if err == nil && m.Group != b.group {
@@ -119,7 +117,6 @@ func (b *rowBatch) fate() sqsfifo.Fate {
 	return sqsfifo.FateOf(b.err)
 }
 
-// completions returns the completions of all rows with a receipt.
 func (b *rowBatch) completions() []completion {
 	out := make([]completion, len(b.receipts))
 	for i, r := range b.receipts {

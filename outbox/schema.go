@@ -23,13 +23,12 @@ const (
 func Schema(d Dialect) (string, error) { return schema.Text(d) }
 
 // Migrate upgrades the database to this version's schema in one transaction. It has no
-// effect if the schema is current. Processes may call Migrate concurrently.
+// effect if the schema is current. Processes may call Migrate concurrently. For a new
+// SQLite database, Migrate permits only the owner to access the file.
 //
-// Running processes of an earlier version continue, unless the CHANGELOG says that a
-// schema step ends their support. Then their relays stop, and their calls of Migrate and
-// [Open] return an [*idempotency.InvalidError].
-//
-// For a new SQLite database, Migrate permits only the owner to access the file.
+// Running processes of an earlier version continue, unless the CHANGELOG says that a schema
+// step ends their support. In that case their relays stop sending, and their calls of
+// Migrate and [Open] return an [*idempotency.InvalidError].
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
 
 type queryer = sqldb.Queryer
@@ -48,10 +47,11 @@ var schema = &sqldb.Schema{
 	},
 }
 
-// Positions begin at 1 in each group. Times are microseconds since 1970. A row of
-// outbox_attempts describes one group. The group's messages from from_position to
-// to_position were possibly sent, the first attempt at first_attempt. If to_position is
-// below from_position, no message was possibly sent.
+// Positions begin at 1 in each group. Times are microseconds since 1970.
+//
+// A row of outbox_attempts says that a group's messages from from_position to to_position
+// were possibly sent, first at first_attempt. If to_position is below from_position, no
+// message was possibly sent.
 const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL

@@ -169,10 +169,9 @@ func (t *leadership) start(batches []*rowBatch) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the batch may send its next message. All rows of a batch were
-// marked as possibly sent at one time, and resends must end ResendFor later. In an
-// untried batch, a later row may start only in the first quarter of ResendFor, so three
-// quarters remain for its retries. Unsent rows are marked again later.
+// mayBegin reports whether the batch may send its next message. In an untried batch, a
+// later row may start only in the first quarter of ResendFor, so three quarters remain for
+// resends of this row.
 func (t *leadership) mayBegin(b *rowBatch, next int) bool {
 	left := b.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
@@ -200,7 +199,6 @@ func (t *leadership) recordEnd(b *rowBatch) {
 	}
 }
 
-// recordStop adds the group of a failed batch to the stopped groups.
 func (t *leadership) recordStop(b *rowBatch) {
 	t.recordStopped(Stopped{
 		Group: b.group, Position: b.rows[len(b.receipts)].position, DedupeKey: b.key,

@@ -62,15 +62,13 @@ func newStatements(d Dialect) statements {
 
 		setClock: sql(`UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`),
 
-		// ?1 is the number of microseconds by which the clock was set back; ?2 is now
-		// minus ResendFor. Move each first attempt back by ?1, and at least to ?2, so
-		// that the messages are late.
+		// Make the messages late. ?1 is the number of microseconds by which the clock was
+		// set back; ?2 is now minus ResendFor.
 		holdMarks: sql(`UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`),
 
-		// Read at most ?5 rows of each group in query available, ordered by group and
-		// position. Stop after the row that brings the size of all rows to ?6 bytes or
-		// more.
+		// Read at most ?5 rows of each available group, ordered by group and position. Stop
+		// after the row that brings the total size to ?6 bytes or more.
 		pick: sql(availableGroups + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

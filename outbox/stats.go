@@ -46,14 +46,14 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 
 // RelayStats has a relay's counts since NewRelay, and its current state.
 type RelayStats struct {
-	Holder  string
-	Leading bool
-	Fence   int64 // number of this relay's last takeover
-	Terms   int64
+	Holder      string
+	Leading     bool
+	Fence       int64 // number of this relay's last takeover, counted over all relays
+	Leaderships int64 // number of takeovers by this relay
 
-	// Sent and Duplicates count messages for which the producer returned a receipt. The
-	// receipt of a message in Duplicates, and not in Sent, reports that SQS had stored an
-	// earlier attempt. The next commit removes the rows.
+	// Sent and Duplicates count messages with a receipt from the producer. A message counts
+	// in Duplicates, and not in Sent, if SQS had stored an earlier attempt. The next commit
+	// removes the rows.
 	Sent, Duplicates int64
 
 	// InFlight is the number of groups with messages in flight.

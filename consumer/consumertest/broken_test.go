@@ -17,10 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// The suite finds broken consumers. Each case has a consumer with one mistake, and the
-// invariant that the suite must report as violated. Some mistakes show only if the suite
-// kills the consumer at a certain moment. The scheduling of goroutines decides about the
-// moment, so each case gets five runs.
+// Each case has a consumer with one mistake, and the invariant that the suite must report
+// as violated. A case gets five runs, because some mistakes show only after a kill at a
+// certain moment.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
 		invariant string
@@ -142,9 +141,9 @@ func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMess
 	return out, nil
 }
 
-// loop is a simple consumer, as in many programs: it receives a batch, handles each
-// group up to the group's first failure, deletes the handled messages, and relies on
-// SQS to deliver the others again.
+// loop is a simple consumer, as in many programs. It receives a batch, handles each group
+// up to the group's first failure, and deletes the handled messages. SQS delivers the other
+// messages again.
 type loop struct {
 	parallel     bool // handles all messages of a batch concurrently
 	deletesFirst bool

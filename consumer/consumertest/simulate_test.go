@@ -33,11 +33,9 @@ const (
 	kindParks  = "AtMostOnce that parks"
 )
 
-// Two consumers run while every kind of call fails at times, processes are killed at
-// every step and handlers fail. Messages of a group are handled in order and without
-// overlap, and all messages are deleted. The number of effects of a message follows the
-// guarantee in the documentation of package consumer, which depends on the handler and
-// the store.
+// Calls fail, handlers fail and processes are killed. Two consumers still handle each group
+// in order and without overlap, and delete all messages. The number of effects of a message
+// follows the documentation of package consumer.
 func TestSimulation(t *testing.T) {
 	for _, kind := range []string{kindTx, kindLeast, kindProbed, kindParks} {
 		t.Run(kind, func(t *testing.T) {
@@ -223,7 +221,7 @@ func (s *simulation) consume(ctx context.Context, e Env) error {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
 		},
-		Failure: consumer.Failure{Then: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, Deliveries: 1000, Most: 5 * time.Second},
+		Failure: consumer.Failure{Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, Deliveries: 1000, MaxBackoff: 5 * time.Second},
 	}
 	handle := func(ctx context.Context, m consumer.Message[string]) error {
 		return e.Handle(ctx, Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})

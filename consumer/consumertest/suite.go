@@ -250,9 +250,8 @@ func playCrashLoop(w *world) {
 	}
 }
 
-// playKills runs two consumers, a and b, for four hours. It kills a after 3 steps, then
-// after 4 further steps, then after 5, and so on. Steps of b count too, so kills hit
-// every kind of step of a.
+// playKills kills the consumer a after 3 steps, then after 4 further steps, then after 5,
+// and so on. Steps of the consumer b count too, so the kills hit every kind of step of a.
 func playKills(w *world) {
 	for g := range 4 {
 		w.send(fmt.Sprintf("g%d", g), 30)
@@ -447,8 +446,7 @@ func playQuota(w *world) {
 	}
 	w.queue.SetQuota(300, sqstest.CallsReceive, sqstest.CallsDelete, sqstest.CallsVisibility)
 	p := w.start("a", works(time.Millisecond))
-	// SQS allows 300 calls of each kind per second. At ten messages per call, 10,000
-	// messages need 1,000 receives and 1,000 deletes, so about 4 s.
+	// 10,000 messages need 1,000 receives and 1,000 deletes, so about 4 s with this quota.
 	for range 20 {
 		time.Sleep(time.Second)
 		w.mu.Lock()
@@ -466,9 +464,9 @@ func playQuota(w *world) {
 	w.stop(p)
 }
 
-// playOddities moves the clock of the queue by an hour while a consumer handles messages,
-// so that these messages become visible again. Later it purges the queue. The consumer
-// must handle the messages sent before the move and after the purge.
+// playOddities moves the queue's clock by an hour, so that received messages become visible
+// again, and later purges the queue. The consumer must handle the messages sent before the
+// move and after the purge.
 func playOddities(w *world) {
 	w.send("g", 5)
 	handle := works(2 * time.Second)

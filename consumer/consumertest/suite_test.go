@@ -22,7 +22,7 @@ func config(e consumertest.Env) consumer.Config[string] {
 			return e.Handle(ctx, consumertest.Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
 		},
 		Failure: consumer.Failure{
-			Then: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, Most: 10 * time.Second,
+			Action: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, MaxBackoff: 10 * time.Second,
 		},
 	}
 }

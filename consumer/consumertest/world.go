@@ -230,7 +230,6 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 	return err
 }
 
-// left returns the undeleted messages of the queue.
 func (w *world) left() []sqstest.Message {
 	return slices.DeleteFunc(w.queue.Messages(), func(m sqstest.Message) bool { return m.Deleted })
 }

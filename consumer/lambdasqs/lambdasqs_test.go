@@ -41,9 +41,8 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 }
 
 // The answer names the failed record of each group and all later records of the group
-// (invariant I10 in package consumertest). The test assigns up to ten records (six with
-// -short) to three groups in all ways, and lets any record of a group fail first, or
-// none.
+// (invariant I10 in package consumertest). The test tries all assignments of records to
+// three groups, with all combinations of first failures.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {
@@ -144,10 +143,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 
 type job struct{ N int }
 
-// A Lambda event in JSON reaches the consumer's handler. A message already handled is not
-// handled again. The function sets the visibility timeout of the failed and the unhandled
-// message to one second, last message first: once a group's first message is visible, SQS
-// delivers the whole group.
+// A Lambda event in JSON reaches the consumer's handler. A handled message is not handled
+// again. The visibility timeouts of the failed and the unhandled message become one second,
+// the last message first.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{
@@ -161,7 +159,7 @@ func TestEndToEnd(t *testing.T) {
 			}
 			return nil
 		},
-		Store: &idempotency.Memory{}, Failure: consumer.Failure{Then: consumer.ActionSkip},
+		Store: &idempotency.Memory{}, Failure: consumer.Failure{Action: consumer.ActionSkip},
 	})
 	require.NoError(t, err)
 	record := func(n int) string {

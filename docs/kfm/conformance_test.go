@@ -47,10 +47,9 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks the lists of requirements. A requirement of the contract
-// must have a test. A requirement of the key specification must have a test or a reason
-// for the missing test. Listed test functions, and listed rows of test tables, must
-// exist.
+// Each requirement of the contract has a test. Each requirement of the key specification
+// has a test, or a reason for the missing test. The listed test functions, and the listed
+// rows of test tables, exist.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}
@@ -62,9 +61,8 @@ func TestRequirementsAreHeld(t *testing.T) {
 	}
 }
 
-// fault returns the first error in requirement r, or nil. A requirement needs tests
-// (r.held), or else a reason for their absence (r.unmet). If mustHold is true, tests are
-// necessary.
+// fault returns the first error in requirement r, or nil. If mustHold is true, r needs
+// tests. Otherwise a reason for the absence of tests is enough.
 func (r requirement) fault(mustHold bool) error {
 	switch {
 	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
@@ -123,9 +121,9 @@ func mentions(folder, text string) bool {
 	})
 }
 
-// A requirement without a test needs a reason, such as "there is no ledger", and a
-// pattern for names that such a feature would export. If the module exports a matching
-// name, the method fault returns an error.
+// A requirement without a test has a reason, and a pattern for the names that the missing
+// feature would export. If the module exports a matching name, the method fault returns an
+// error.
 func TestStaleReasonsAreFound(t *testing.T) {
 	r := requirement{id: "9", level: "MUST", text: "text", unmet: unmet{"not built: there is no ledger", "OpenLedger"}}
 	require.ErrorContains(t, r.fault(false), "idempotency/sqlstore.OpenLedger exists")

@@ -155,11 +155,9 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable returns a table of the words in attribute names, from the source code of
-// package attrname. One row has the words for the identity of an event, such as "event"
-// (eventStems). The other row has the words for the identity of an attempt to send, such
-// as "request" (attemptStems). Both rows also have the words that may follow, such as
-// "id" in request_id (nouns).
+// namesTable returns a table of the words in attribute names that identify an event, or an
+// attempt to send, and of the nouns that may follow these words. The lists are in the
+// source code of package attrname.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

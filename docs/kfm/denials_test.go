@@ -21,22 +21,19 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists statements in the documents that a feature does not exist. Keys are parts
-// of document lines; values are regular expressions for the feature's exported names.
-// TestDenials adds more such statements: the reasons why a requirement has no test
-// (requirement.unmet).
+// denials lists statements in the documents that a feature does not exist. A key is part of
+// a document line. Its value is a regular expression for the names that the feature would
+// export.
 var denials = map[string]string{
-	// This heading in sqstest/FACTS.md begins a table of missing features of the fake
-	// queue. The pattern would match an exported name for one of them, the metric
-	// NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the table's
-	// rows.
+	// In sqstest/FACTS.md, this heading begins a table of missing features, such as the
+	// metric NumberOfDeduplicatedSentMessages. TestFacts of package sqstest checks the
+	// table.
 	"## Not implemented": `NumberOfDeduplicated`,
 }
 
-// TestDenials checks each document line that says that a feature does not exist. The line
-// must contain a key of denials, or the reason of a requirement without a test. The
-// module must not export the feature. Listed statements that are in no document are
-// errors, too.
+// A document line that denies a feature contains a key of denials, or the reason of a
+// requirement without a test. The module does not export the feature. Each listed statement
+// is in a document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -60,10 +57,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded checks each line of text that says that a feature does not exist. Such a line
-// must contain a key of the map known, and the module must not export a name that matches
-// the key's value. The result has an error for each such line that breaks this rule.
-// For each key found, seen[key] becomes true.
+// unfounded returns an error for each line of text that denies a feature and contains no
+// key of the map known, and for each key found whose feature exists. It sets seen[key] for
+// each key found.
 func unfounded(text string, known map[string]string, seen map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

@@ -1,6 +1,6 @@
 package kfm
 
-// requirement is one requirement of the contract, in our words.
+// requirement is one requirement of the contract or of the key specification, in our words.
 type requirement struct {
 	id    string // such as "4.2": section 4 of the contract, number 2 in this list
 	level string // "MUST" or "MUST NOT" as in the contract; "rule" if the contract says neither
@@ -9,13 +9,13 @@ type requirement struct {
 	unmet unmet // only for a requirement without a test
 }
 
-// unmet explains why a requirement has no test: reason names a missing feature. missing
-// is a regular expression; if an exported name of the module matches, the feature exists
-// and the reason is out of date.
+// unmet explains why a requirement has no test. The field reason names a missing feature.
+// The field missing is a regular expression for the feature's exported names. If a name of
+// the module matches, the reason is out of date.
 type unmet struct{ reason, missing string }
 
-// held is a test of a requirement: the package's folder and the test function. row is
-// empty, or names one row of a table-driven test by a string in the test file.
+// held is a test of a requirement: the package's folder and the test function. The field
+// row is empty, or a string in the test file that names one row of a table-driven test.
 type held struct{ folder, test, row string }
 
 // contract lists the requirements of the KFM (Kansas Frontier Matrix) contract v11.2.3 on
@@ -136,7 +136,7 @@ var contract = []requirement{
 	{id: "9.7", level: "rule", text: "Telemetry records can be joined to a provenance ledger.", held: []held{
 		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 		{"lab/schemas", "TestProvenanceRecords", ""},
-		{"cmd/sqsfifo", "TestSimulateProvenanceAndOutbox", ""},
+		{"cmd/sqsfifo", "TestSimulateProvenance", ""},
 	}},
 }
 

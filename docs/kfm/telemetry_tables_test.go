@@ -61,8 +61,8 @@ func produce(t *testing.T) telemetry {
 	t.Helper()
 	o := telemetry{instruments: map[string]metric.Instrument{}, attributes: map[string][]string{}}
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	// The SDK calls a view when it creates an instrument, so seen also gets instruments
-	// without data.
+	// The SDK calls a view when it creates an instrument. So the function seen also gets
+	// instruments without data.
 	seen := func(i metric.Instrument) (metric.Stream, bool) {
 		o.instruments[i.Name] = i
 		return metric.Stream{}, false
@@ -144,7 +144,7 @@ func produce(t *testing.T) telemetry {
 		require.NoError(t, err)
 		reads, err := consumer.New(q, consumer.Config[scene]{
 			QueueURL: q.URL(), Decode: sqsfifo.DecodeEnvelope[scene], Store: new(idempotency.Memory),
-			Failure:   consumer.Failure{Then: consumer.ActionPark, ParkingQueue: strings.Replace(q.URL(), ".fifo", "-parked.fifo", 1)},
+			Failure:   consumer.Failure{Action: consumer.ActionPark, ParkingQueue: strings.Replace(q.URL(), ".fifo", "-parked.fifo", 1)},
 			Telemetry: consumer.Telemetry{MeterProvider: meters},
 			Handle:    func(context.Context, consumer.Message[scene]) error { return nil },
 		})
@@ -206,10 +206,12 @@ func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// instrumentsTable lists metric instruments. The argument "required" selects the
-// producer's instruments that the contract requires, "other" the producer's other
-// instruments, "consumer" the instruments of a consumer. A folder name selects the
-// instruments in the folder's telemetry.go.
+// instrumentsTable lists the metric instruments that the argument selects:
+//
+//   - "required": the producer's instruments that the contract requires
+//   - "other": the producer's other instruments
+//   - "consumer": the instruments of a consumer
+//   - a folder name: the instruments in the folder's telemetry.go
 func instrumentsTable(t *testing.T, args []string) string {
 	o := observe(t)
 	for _, name := range required {

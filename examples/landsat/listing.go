@@ -62,8 +62,8 @@ func (l *listing) send(title string, scenes []Scene) (isNew int) {
 }
 
 // mistakes tries two mistakes that would lose events with the plain SDK: one dedupe key for
-// two payloads, and an identity that is only in an attribute. It checks that the producer
-// refuses both messages without sending them.
+// two payloads, and an identity only in an attribute. The producer must refuse both
+// messages.
 func (l *listing) mistakes(s Scene) {
 	fmt.Fprintf(l.w, "\nrefused, never sent\n")
 	reused := s

@@ -34,9 +34,9 @@ func TestList(t *testing.T) {
 	checkList(t, 7)
 }
 
-// The example sends 20 published STAC items, if the folder exists. Each item is one event
-// and is sent three times: SQS stores the first message, suppresses the second within the
-// deduplication interval, and stores the third after the interval.
+// The example sends each of 20 published STAC items three times, if the folder exists. SQS
+// stores the first message, suppresses the second and, after the deduplication interval,
+// stores the third.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {

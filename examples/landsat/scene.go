@@ -24,8 +24,8 @@ type Scene struct {
 	BBox       []float64 `json:"bbox"`
 }
 
-// identify returns the identity of a scene's event. Two products of a scene have
-// different IDs and are two events. The scene's place is the message group, so its events
+// identify returns the identity of a scene's event. Two products of a scene have different
+// IDs and are two events. The message group is the path and row, so the events of one place
 // stay in order.
 func identify(s Scene) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("landsat", s.Collection, s.ID)
@@ -38,7 +38,6 @@ func identify(s Scene) (sqsfifo.Identity, error) {
 //go:embed scenes.json
 var scenesJSON []byte
 
-// embeddedScenes returns the scenes of the example.
 func embeddedScenes() ([]Scene, error) {
 	var items []stacItem
 	if err := json.Unmarshal(scenesJSON, &items); err != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// story prints the demo. Parts 1 and 2 show two mistakes with the plain SDK: an event ID
-// only in an attribute, and the send time in the body. Parts 3 and 4 send the same events
-// with a producer. The output has no clock readings or random IDs, and never changes.
+// story prints the demo. Parts 1 and 2 show two mistakes with the plain SDK. Parts 3 and 4
+// send the same events with a producer. The output must never change.
 type story struct {
 	ctx    context.Context
 	w      io.Writer
@@ -114,8 +113,7 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 }
 
 // producer sends the first scene, the second scene and again the first with a producer of
-// package sqsfifo. The queue loses one answer, so the producer retries. At the end,
-// s.mistakes shows two messages that the producer refuses.
+// package sqsfifo. The queue loses one answer, so the producer retries.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

@@ -62,8 +62,8 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 }
 
 // DecodeLegacy is the consumers' decoder before the migration. It returns the order in an
-// envelope with the new producer's event source and dedupe key. By these two values, the
-// consumer's store recognises an order in a legacy body and again in an envelope.
+// envelope with the new producer's event source and dedupe key. The consumer's store
+// thereby recognises an order that arrives in a legacy body and again in an envelope.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

@@ -33,9 +33,11 @@ func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enf
 }
 
 // SendLegacyWith sends the legacy body, byte for byte, with the new producer. Legacy
-// consumers can read the body. If the legacy producer has sent the same order, SQS
-// recognises the duplicate. The legacy body breaks rules, so the producer needs
-// Enforcement Warn; the receipt's findings list the broken rules.
+// consumers can read the body. SQS recognises a duplicate of an order that the legacy
+// producer sent.
+//
+// The legacy body breaks rules, so the producer needs Enforcement Warn. The receipt's
+// findings list the broken rules.
 func SendLegacyWith(ctx context.Context, producer *sqsfifo.Producer[Order], o Order) (sqsfifo.Receipt, error) {
 	body, err := json.Marshal(o)
 	if err != nil {

@@ -84,14 +84,11 @@ const (
 	resent        = 4 // number of a step's last orders, sent again in the next step
 )
 
-// The migration goes forward through all steps except the last. Then it goes back one
-// step at a time to the second step, and from there forward to the last. In each step
-// some answers of SQS are lost, so the producer retries. Each step also resends the last
-// orders of the previous step, as if the deployment had interrupted their source. Every
-// event is handled exactly once.
+// The migration goes forward and back through its steps. In each step, some answers of SQS
+// are lost, and the last orders of the previous step are sent again. Every event is handled
+// exactly once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
-	// The six steps in the order 1, 2, 3, 4, 5, then back through 4 and 3 to 2, and then 3,
-	// 4, 5, 6.
+	// The steps in the order 1, 2, 3, 4, 5, 4, 3, 2, 3, 4, 5, 6.
 	way := append(slices.Clone(steps[:5]), steps[3], steps[2], steps[1])
 	way = append(way, steps[2:]...)
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -118,7 +115,7 @@ func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 			before = orders[len(orders)-resent:]
 
 			c, err := consumer.New(q, consumer.Config[migration.Order]{
-				QueueURL: q.URL(), Decode: s.decode, Store: store, Failure: consumer.Failure{Then: consumer.ActionBlock},
+				QueueURL: q.URL(), Decode: s.decode, Store: store, Failure: consumer.Failure{Action: consumer.ActionBlock},
 				Handle: func(_ context.Context, m consumer.Message[migration.Order]) error {
 					handled[m.DedupeKey]++
 					return nil
@@ -152,10 +149,9 @@ func drain(t *testing.T, q *sqstest.Queue, c *consumer.Consumer[migration.Order]
 	}
 }
 
-// A new release adds a field to the payload, so the body changes. If the old and the new
-// release both send an event, SQS stores two messages. They have one dedupe key, so
-// consumers can handle the event once. If the two releases share a Queue value in one
-// process, the second send is refused.
+// A new release adds a field to the payload. If the old and the new release send one event,
+// SQS stores two messages with one dedupe key. On a shared Queue, the second send is
+// refused.
 func TestAFieldMoreIsAnotherBody(t *testing.T) {
 	type orderV2 struct {
 		migration.Order

@@ -29,10 +29,9 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 	})
 }
 
-// forward sends the readings until the readings or ctx end, and then closes the producer.
-// The grace period limits the close. At its end, the events without an outcome are
-// withdrawn. When forward returns, report was called exactly once for each reading taken
-// from the source. report may be called concurrently.
+// forward sends the readings until the readings or ctx end, and then closes the producer
+// within the grace period. When forward returns, report was called exactly once for each
+// reading taken. report may be called concurrently.
 func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
 	grace time.Duration, report func(Reading, error),
 ) error {

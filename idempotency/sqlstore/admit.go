@@ -7,12 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// admit returns the claims of firsts that Capacity and Quota allow. The parameter firsts
-// has at most one claim of each key; known has the states of the keys, which may be
-// outdated. For a refused claim, admit sets the field refused of the key's state. Before
-// admit refuses a claim because of the quota, it reads the key's record again: a claim
-// that begins no new operation is allowed. If own is true, the store began tx; otherwise
-// a caller did.
+// admit returns the claims that Capacity and Quota allow. For the other claims it sets
+// the field refused in known. The parameter own is true if the store began tx, and false
+// if a caller did.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room, err := s.room(ctx, tx, firsts, known)
@@ -50,6 +47,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []undecidedClaim, k
 	for i, c := range over {
 		ids[i] = c.id
 	}
+	// The states in known may be outdated. Read again before refusing.
 	records, err := s.engine.read(ctx, tx, ids)
 	if err != nil {
 		return nil, err
@@ -94,11 +92,9 @@ func (s *Store) room(ctx context.Context, tx writer, firsts []undecidedClaim, kn
 	return s.config.Capacity - n, nil
 }
 
-// quotas returns, for each scope, the number of operations that may begin. The map has
-// only the scopes in which one of the claims begins an operation. Without a quota the map
-// is nil. For a transaction begun by the store (own is true), the number is taken out of
-// the scope's allowance, if this is still valid and sufficient (see allowances).
-// Otherwise quotas counts the unfinished operations in the database.
+// quotas returns the number of operations that may begin, for each scope with a claim of
+// a new operation. It uses the scope's allowance (see allowances), or counts in the
+// database. Without a quota the map is nil.
 func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState, own bool) (map[string]int64, error) {
 	if s.config.Quota == 0 {
 		return nil, nil
@@ -113,9 +109,8 @@ func (s *Store) quotas(ctx context.Context, tx writer, firsts []undecidedClaim, 
 	var scopes []string
 	for scope, n := range want {
 		if !own {
-			// A caller began tx, and may commit or roll back at any later time. Drop the
-			// scope's allowance, because it does not include the operations that begin in
-			// tx.
+			// A caller may end tx at any later time. Drop the scope's allowance, because
+			// it does not include the operations that begin in tx.
 			s.allowances.remove(scope)
 		} else if remaining, ok := s.allowances.reserve(scope, n, s.age()); ok {
 			quotas[scope] = remaining

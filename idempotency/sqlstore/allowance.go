@@ -6,19 +6,11 @@ import (
 )
 
 // allowances reduces counting of a scope's unfinished operations. After a count, the
-// store keeps an allowance for the scope: the number of operations that may begin before
-// the next count. The allowance is a sixteenth of the operations for which the quota has
-// room. An allowance of at least minAllowance is valid for a second. With a smaller one
-// the store counts again in the next transaction, with one exception.
+// store keeps an allowance: the number of operations that may begin in the scope before
+// the next count.
 //
-// The exception is a scope with at least slowCount unfinished operations, because
-// counting them is slow (about 0.3 ms for 1,000). A smaller allowance of this scope is
-// valid for twenty times as long as the count took, at most a second. Counting thus takes
-// about 5 % of the time.
-//
-// If a single store uses the database, the unfinished operations of a scope never exceed
-// the quota. With each further store they may exceed it by another sixteenth of the
-// quota: between two counts, a store does not know what other stores begin.
+// An allowance does not include the operations that other stores begin. With each further
+// store on the database, a scope may exceed its quota by another sixteenth of the quota.
 type allowances struct {
 	mu      sync.Mutex
 	byScope map[string]allowance
@@ -40,9 +32,8 @@ const (
 	maxAllowances = 8192
 )
 
-// reserve takes operations out of a scope's allowance and returns the number taken: want,
-// or fewer if the last count found the quota used up. It returns false without a valid
-// and sufficient allowance; the caller must then count the unfinished operations. The
+// reserve takes want operations, or fewer if the scope is full, out of the scope's
+// allowance and returns the number. It returns false if the caller must count first. The
 // parameter age is the time since the store was opened.
 func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64, bool) {
 	t.mu.Lock()
@@ -58,16 +49,15 @@ func (t *allowances) reserve(scope string, want int64, age time.Duration) (int64
 	return n, true
 }
 
-// setAfterCount sets a scope's allowance after a transaction counted the scope's
-// unfinished operations. The result of counting is the parameter count. The quota has
-// room for mayBegin operations after the claims of this transaction. The parameter age is
-// the time from opening the store to the end of counting; took is the duration of
-// counting.
+// setAfterCount sets a scope's allowance after the store counted the scope's unfinished
+// operations. The quota has room for mayBegin more operations. The parameter age is the
+// time since the store was opened; took is the duration of counting.
 func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, took time.Duration) {
 	a := allowance{remaining: max(mayBegin, 0) / allowanceDivisor, full: mayBegin <= 0}
 	switch {
 	case a.remaining >= minAllowance:
 		a.endsAt = age + time.Second
+	// Counting is slow (0.3 ms for 1,000): limit it to about 5 % of the time.
 	case count >= slowCount:
 		a.endsAt = age + min(20*took, time.Second)
 	default:
@@ -81,8 +71,8 @@ func (t *allowances) setAfterCount(scope string, count, mayBegin int64, age, too
 	t.byScope[scope] = a
 }
 
-// addCompleted adds 1 to the allowance of a scope, if there is one, for each operation of
-// the scope that this store completed. The allowance grows to at most a sixteenth of the
+// addCompleted adds the number of operations that this store completed in a scope to the
+// scope's allowance, if there is one. An allowance grows to at most a sixteenth of the
 // quota.
 func (t *allowances) addCompleted(endings []endingOf, ends []ended, quota int64) {
 	t.mu.Lock()

@@ -11,8 +11,7 @@ import (
 
 // Several stores begin and complete operations of one scope at random. With one store,
 // the unfinished operations never exceed the quota. With each further store they may
-// exceed it by another sixteenth of the quota. A completed operation makes room even if
-// another store began it.
+// exceed it by another sixteenth of the quota.
 func TestAllowances(t *testing.T) {
 	const quota = 4000
 	ending := endingOf{ref: idempotency.Ref{Key: idempotency.Key{Scope: "a"}}, t: idempotency.Completed(idempotency.Result{})}
@@ -57,8 +56,8 @@ func TestAllowances(t *testing.T) {
 }
 
 // An allowance of at least minAllowance operations is valid for a second. A smaller one
-// is kept only for a scope with at least slowCount unfinished operations, for twenty
-// times the time taken to count them, at most a second.
+// is valid only with at least slowCount unfinished operations, for twenty times the
+// duration of the count.
 func TestAllowanceEnds(t *testing.T) {
 	const share = allowanceDivisor * minAllowance
 	for _, tc := range []struct {
@@ -88,8 +87,7 @@ func TestAllowanceEnds(t *testing.T) {
 }
 
 // The scope "a" has reached its quota. Each operation that this store completes in the
-// scope then makes room for a new one. Completed operations of another scope, and endings
-// that changed no record or completed nothing, make no room.
+// scope makes room for a new one. Other scopes and other endings make no room.
 func TestAllowanceOfFullScope(t *testing.T) {
 	var a allowances
 	a.setAfterCount("a", 1000, 0, 0, time.Minute)

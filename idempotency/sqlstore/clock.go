@@ -9,17 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// watchClock compares a transaction's time with the largest time seen by the store. After
-// the clock was set back, it is unknown how long ago the operations in progress began.
-// revokeResends() then changes their records so that only an operator can permit a second
-// run, except for operations with ResendFor Forever. Leases keep their remaining length.
-//
-// If own is true, the store began the transaction; otherwise a caller did. About once a
-// second, a transaction begun by the store records the time in the database.
+// watchClock calls revokeResends if the clock was set back, because it is then unknown
+// how long ago the operations in progress began. The parameter own is true if the store
+// began the transaction, and false if a caller did.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-clock.StepTolerance.Microseconds() {
 		s.seen.Raise(at.now)
+		// Record the time about once a second, never in a caller's transaction.
 		if own && at.now > at.seen+time.Second.Microseconds() {
 			if _, err := tx.ExecContext(ctx, s.engine.rememberTime(), at.now); err != nil {
 				return fmt.Errorf("sqlstore: clock: %w", err)
@@ -38,7 +35,6 @@ func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool)
 	return nil
 }
 
-// now returns the store's time.
 func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	now, err := s.engine.now(ctx, q)
 	if err == nil {
@@ -47,11 +43,10 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// revokeResends is called after the clock was set back. The parameter seen is the largest
-// time before, now is the current time, both in microseconds. revokeResends clears
-// ResendUntil in the records of all operations in progress, except if it is Forever: a
-// second run then needs an operator's decision. The remaining length of each lease does
-// not change. The result is the number of all operations in progress.
+// revokeResends clears ResendUntil of all operations in progress, except Forever, and
+// returns the number of operations in progress. Leases keep their remaining length. The
+// parameters now and seen are the current time and the largest time before, in
+// microseconds.
 func (s *Store) revokeResends(ctx context.Context, tx writer, now, seen int64) (operations int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err

@@ -67,9 +67,8 @@ func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads a ledger entry from a row. It scans the first columns into the
-// pointers of the parameter before. Then follow the entry's time and the columns of
-// summaryColumns.
+// scanSummary reads a ledger entry from a row. The row has the columns for the pointers
+// in before, then the entry's time, then the columns of summaryColumns.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -86,8 +85,8 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 }
 
 // returnedEntries executes a statement that changes records and returns a row for each:
-// the time of the change, and then the columns of summaryColumns. It makes a ledger entry
-// from each row, and calls complete(entry) to set the remaining fields.
+// the time of the change and the summaryColumns. It makes a ledger entry from each row;
+// complete sets the remaining fields.
 func returnedEntries(ctx context.Context, tx writer, complete func(*ledger.Entry), query string, args ...any) (entries []ledger.Entry, err error) {
 	err = sqldb.Each(ctx, tx, func(rows *sql.Rows) error {
 		entry, err := scanSummary(rows)
@@ -124,9 +123,9 @@ type ledgerRow struct {
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. A ledger.Entry and its hash cannot represent
-// some values, for example a hash of the wrong length. A row with such a value is not a
-// valid entry: scanEntry describes the value in ledgerRow.rule and returns no error.
+// scanEntry reads the columns of an entry. If a value is impossible in an entry, for
+// example a hash of the wrong length, scanEntry describes the value in ledgerRow.rule and
+// returns no error.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry
@@ -199,7 +198,6 @@ func sealArgs(s ledger.Seal) []any {
 	return []any{s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro(), ledger.AppendLeaves([]byte{}, s.Leaves), nonZero(s.Previous[:]), s.Hash[:]}
 }
 
-// sealed returns s with its hash set.
 func sealed(s ledger.Seal) ledger.Seal {
 	s.Hash = s.Sum()
 	return s

@@ -14,8 +14,8 @@ import (
 // call are never divided.
 const maxGroup = 1024
 
-// maxGroupBytes limits the total of the bodies and responses of a group, in bytes,
-// because the statements contain all of them. A single item may exceed the limit.
+// maxGroupBytes limits the total of the bodies and responses of one transaction, in
+// bytes, because its statements contain all of them. A single item may exceed the limit.
 const maxGroupBytes = 4 << 20
 
 // item is a queued call before its transaction: a batch of claims, or one ending (a call
@@ -51,7 +51,6 @@ func newEnding(ref idempotency.Ref, t idempotency.Ending) *item {
 	return &item{ending: &endingOf{ref: ref, id: ref.Key.ID(), t: t}, bytes: len(result.Response), done: make(chan struct{})}
 }
 
-// ids yields the item's keys.
 func (it *item) ids(yield func(idempotency.KeyID) bool) {
 	if it.ending != nil {
 		yield(it.ending.id)
@@ -131,7 +130,7 @@ func (s *Store) start() {
 	}
 }
 
-// commit writes groups from the queue, one transaction after another, until takeGroup()
+// commit writes the queued items, one transaction after another, until takeGroup()
 // returns no item.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
@@ -142,7 +141,7 @@ func (s *Store) commit() {
 	}
 	for {
 		// Yield once, so that goroutines about to submit an item join this group. A timer
-		// in place of the yield would make a lone caller wait.
+		// would make a lone caller wait.
 		runtime.Gosched()
 		s.mu.Lock()
 		group := s.takeGroup()
@@ -174,11 +173,9 @@ func (s *Store) commit() {
 	}
 }
 
-// takeGroup removes the next transaction's items from the queue, in order: up to maxGroup
-// and maxGroupBytes, and at most one ending (a call of Finish or Extend) per key. An item
-// stays in the queue while another goroutine writes one of its keys. Later items with a
-// key of a waiting item stay, too: otherwise an item with many keys might never find all
-// of them free. The caller holds s.mu.
+// takeGroup removes the items of the next transaction from the queue, in order. An item
+// stays while another goroutine writes one of its keys, or while an earlier item with one
+// of its keys stays. The caller holds s.mu.
 func (s *Store) takeGroup() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -189,6 +186,7 @@ func (s *Store) takeGroup() (group []*item) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
+		// A transaction makes at most one ending of a key.
 		mustWait := it.ending != nil && ending[it.ending.id]
 		for id := range it.ids {
 			mustWait = mustWait || s.inFlight[id] || waiting[id]
@@ -221,9 +219,9 @@ func (s *Store) takeGroup() (group []*item) {
 type keyState struct {
 	record idempotency.Record
 	exists bool // the key has a row
-	// refused is a reason to refuse a claim, even if the rules of idempotency.Decide
-	// would grant it. InProgress: another transaction is writing the row. Full and
-	// OverQuota: Capacity or Quota is reached. Undecided: there is no such reason.
+	// refused is a reason to refuse a claim that idempotency.Decide would grant.
+	// InProgress: another transaction is writing the row. Full and OverQuota: Capacity or
+	// Quota is reached. Undecided: there is no such reason.
 	refused idempotency.Decision
 }
 
@@ -247,9 +245,8 @@ func (s *Store) write(group []*item, conn *connection) (waiting []*item, err err
 		}
 	}
 	waiting = group
-	// Usually the loop runs one transaction. A transaction executes at most one claim of
-	// each key. If the group has further claims of a key that need a write, the loop runs
-	// another transaction.
+	// A transaction executes at most one claim of each key, so further claims of a key
+	// may need another transaction. Usually one transaction is enough.
 	for first := true; ; first = false {
 		firsts := decideClaims(group, known, s.config.Quota)
 		// Some claims need no write. Answer them now, before the transaction.
@@ -317,10 +314,9 @@ type undecidedClaim struct {
 	i int
 }
 
-// decideClaims decides each claim of the group that has no outcome yet. For each key, the
-// map known has the record, and possibly a reason to refuse claims (the field refused).
-// If a claim needs no write, decideClaims sets its outcome. Of the claims that need a
-// write, it returns the first claim of each key.
+// decideClaims sets the outcome of each claim that needs no write, according to the key's
+// record and its field refused in known. Of the claims that need a write, it returns the
+// first claim of each key.
 func decideClaims(group []*item, known map[idempotency.KeyID]*keyState, quota int64) (firsts []undecidedClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

@@ -11,8 +11,8 @@ import (
 )
 
 // hider replaces the scope and the value of a ledger entry's key by hashes made with
-// [Config.LedgerSecret]. A nil hider changes nothing. hider is a function, so that the
-// secret does not appear when a Store is printed with %+v.
+// [Config.LedgerSecret]. A nil hider changes nothing. It is a function, so that printing
+// a Store with %+v does not show the secret.
 type hider func(idempotency.Key) idempotency.Key
 
 func (h hider) key(k idempotency.Key) idempotency.Key {

@@ -16,21 +16,21 @@ import (
 )
 
 // Ledger is the append-only history of a database's keys, written by stores with
-// [Config.Ledger]. Package ledger documents its guarantees.
+// [Config.Ledger]. Package ledger documents its guarantees. A Ledger is safe for
+// concurrent use.
 //
 // Table idempotency_ledger stores entries, idempotency_seals stores seals. To prevent
-// mistakes, triggers reject updates and reject deletions, except the deletions of
-// [Ledger.Trim]. A role able to drop the triggers can still change rows; [Ledger.Verify]
-// detects such changes. On PostgreSQL an application role needs only INSERT and SELECT on
-// both tables and SELECT on idempotency_sealer; a [Sealer] role also needs UPDATE on
+// mistakes, triggers reject updates, and deletions except those of [Ledger.Trim]. A role
+// able to drop the triggers can still change rows; [Ledger.Verify] detects such changes.
+//
+// On PostgreSQL an application role needs only INSERT and SELECT on both tables, and
+// SELECT on idempotency_sealer. The role of a [Sealer] also needs UPDATE on
 // idempotency_sealer.
 //
-// On SQLite each transaction seals its own entries. On PostgreSQL, chaining entries
-// within transactions would make transactions wait for each other, so a [Sealer] in any
-// process seals entries after their commit. An open transaction with writes in any
-// database of the server delays seals of all entries written after its start.
-//
-// A Ledger is safe for concurrent use.
+// On SQLite each transaction seals its own entries. On PostgreSQL a [Sealer] in any
+// process seals entries after their commit, so that transactions need not wait for each
+// other. An open transaction with writes in any database of the server delays seals of
+// all entries written after its start.
 type Ledger struct {
 	db        *sql.DB
 	dialect   Dialect
@@ -39,9 +39,11 @@ type Ledger struct {
 }
 
 // OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
-// only read, verify or seal it. To append remarks to a ledger with hidden keys (see
-// [Config.LedgerSecret]), use [Store.Ledger]. OpenLedger does not check database settings and works on
+// only read, verify or seal it. OpenLedger does not check database settings and works on
 // a replica.
+//
+// To append remarks to a ledger with hidden keys (see [Config.LedgerSecret]), use
+// [Store.Ledger].
 func OpenLedger(ctx context.Context, db *sql.DB, d Dialect) (*Ledger, error) {
 	if db == nil {
 		return nil, wrong("db", "nil", "open the database with a driver and pass it")
@@ -67,13 +69,9 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hidesKeys: s.hidesKeys}
 }
 
-// openLedger prepares the database for the store's [Config.Ledger]. With a ledger it
-// records in the database that there is one, and with hidesKeys that its keys are hidden.
-// Without hidesKeys, it returns an error for a ledger with hidden keys. On PostgreSQL it
-// then calls beginEpoch.
-//
-// Without [Config.Ledger], openLedger records nothing, and returns an error for a
-// database with a ledger.
+// openLedger records in the database that it has a ledger, and with hidesKeys that its
+// keys are hidden. It returns an error for a database with a ledger if this store has
+// none, or with hidden keys if hidesKeys is false.
 func (s *Store) openLedger(ctx context.Context, hidesKeys bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -122,9 +120,10 @@ func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 }
 
 // AppendTx is like Append, but in the caller's transaction: the remarks are stored if tx
-// commits, together with the caller's other changes. On SQLite, AppendTx must be the
-// first statement of tx or follow ClaimTx, because SQLite may refuse the first write of a
-// transaction that has already read.
+// commits, together with the caller's other changes.
+//
+// On SQLite, AppendTx must be the first statement of tx or follow ClaimTx. SQLite may
+// refuse the first write of a transaction that has already read.
 func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Remark) error {
 	for _, r := range remarks {
 		if err := r.Check(); err != nil {
@@ -134,8 +133,8 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
 	}
-	// A store with a secret (Config.LedgerSecret) may have opened the database after l.
-	// New entries must then have hidden keys, and l has no secret to hide them.
+	// A store with a secret may have opened the database after l. New entries must then
+	// have hidden keys.
 	if !l.hidesKeys {
 		if err := checkHiding(ctx, tx); err != nil {
 			return err
@@ -162,10 +161,13 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 }
 
 // Verify reads the ledger and checks all hashes from the start, or after the last seal
-// trimmed by [Ledger.Trim]. It checks that the ledger still has the seals of keptHeads:
-// heads (seal number and hash) stored by the caller outside of the database. The error is
-// a [*ledger.TamperError] for the first fault, or a database error; the report has up to
-// [ledger.MaxFaults] faults. Verify does not read entries waiting for a seal.
+// trimmed by [Ledger.Trim]. It does not read entries waiting for a seal.
+//
+// Verify also checks that the ledger still has the seals of keptHeads: heads (seal number
+// and hash) stored by the caller outside of the database.
+//
+// The error is a [*ledger.TamperError] for the first fault, or a database error. The
+// report has up to [ledger.MaxFaults] faults.
 func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.Report, error) {
 	from, err := l.trimmedHead(ctx)
 	if err != nil {
@@ -180,14 +182,15 @@ func (l *Ledger) Verify(ctx context.Context, keptHeads ...ledger.Head) (ledger.R
 // last seal's head. Use the zero Head to start at the beginning. Concatenated files of
 // consecutive exports form a single ledger.
 //
-// After an error Export returns the head of the last complete seal: w received this seal
-// and all its entries. Discard all lines after this seal and its entries, and export
-// again from the returned head. Verify the output using [ledger.VerifyAfter]; Export
-// itself only checks that rows can be written as lines.
+// After an error Export returns the head of the last seal that w received with all its
+// entries. Discard all later lines, and export again from the returned head.
 //
 // Export skips up to [ledger.MaxFaults] rows that are not valid entries. It then returns
 // the head of the last seal and one [*ledger.TamperError] per skipped row. A further
 // invalid row ends the export with an error.
+//
+// Export only checks that rows can be written as lines. Verify the output with
+// [ledger.VerifyAfter].
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
 	// last is the head of the output's last seal. After an error, entries of this seal
@@ -229,10 +232,12 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 }
 
 // Lines yields the seals after the seal of the given head, each followed by its entries.
+//
 // For an entry that is not valid, Lines yields a line that has only Entry.Place, with a
-// [*ledger.TamperError]. Lines ends after any other error, including an invalid seal. On
-// SQLite a store seals entries when it writes them; if another program added unsealed
-// entries, the first of these is the last line.
+// [*ledger.TamperError]. Lines ends after any other error, including an invalid seal.
+//
+// On SQLite, only another program adds entries without a seal. If there are such entries,
+// the first of them is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.positionAfter(ctx, after)
@@ -257,8 +262,8 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// On SQLite each transaction seals its own entries. If an entry without a seal
-		// exists here, another program added it: yield the first such entry.
+		// On SQLite, another program added an entry without a seal. Yield the first such
+		// entry.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)

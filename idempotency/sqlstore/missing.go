@@ -7,16 +7,15 @@ import (
 )
 
 // missing holds keys that [Store.Lookup] did not find and that were not claimed since.
-// Such a key is very likely new, so its claim skips the read before the write. If the key
-// does have a row, the claim's transaction finds the row.
+// The claim of such a key skips the read before the write. If the key does have a row,
+// the claim's transaction finds the row.
 type missing struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// maxMissing limits the keys in a set of type missing. It exceeds the number of events in
-// a producer's buffer. At the limit, add() drops all keys. A claim of a dropped key reads
-// before it writes: slower, with the same result.
+// maxMissing limits the keys in a set of type missing. At the limit, add() drops all
+// keys. The limit exceeds the number of events in a producer's buffer.
 const maxMissing = 8192
 
 func (m *missing) add(id idempotency.KeyID) {

@@ -13,18 +13,11 @@ import (
 )
 
 // postgres executes a group's endings in one statement and its claims in another. These
-// statements express the rules of package idempotency in SQL. Three points are not
-// obvious:
+// statements express the rules of package idempotency in SQL.
 //
-//   - Each claim or ending tries to take an advisory transaction lock of its key. If
-//     another transaction has the lock, the statement does not wait: the claim is
-//     InProgress, and the ending is tried again later. A caller's transaction with the
-//     lock therefore delays no other transaction, and groups with the same keys in
-//     different orders cannot deadlock.
-//   - A statement cannot see rows committed after its start. The claim statement returns
-//     the rows of the granted claims. For all other claims, a second statement of the same
-//     transaction reads the rows.
-//   - clock_timestamp() is the current time; now() is the transaction's start.
+// Each claim or ending tries to take an advisory lock of its key, and does not wait for
+// the lock. Without the lock, the claim is InProgress, and the ending is tried again
+// later.
 type postgres struct {
 	ledger bool
 	hide   hider // hides the keys of ledger entries; may be nil
@@ -50,9 +43,8 @@ func (postgres) rememberTime() string {
 }
 
 // begin checks that this program may write. It also makes PostgreSQL plan each statement
-// of tx again. Otherwise a prepared statement that a driver keeps might use a plan from
-// the time when the table was small, and scan the whole table for each key until the next
-// ANALYZE.
+// of tx again. An earlier plan, from the time when the table was small, might scan the
+// whole table.
 func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
 	var mode string
 	var oldest int64
@@ -91,15 +83,9 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 // Their transactions then exclude each other, which does no harm.
 func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// drawnFence is the SQL expression of a new fence. The fence differs from all fences
-// drawn by earlier transactions, even by transactions that rolled back. A sequence alone
-// is insufficient: PostgreSQL makes its numbers durable only at commit, so after a crash
-// the server repeats numbers drawn by open transactions.
-//
-// The upper bits hold the database time in units of 1,024 microseconds, the lower ten
-// bits the sequence. Two draws are equal only if 1,024 other draws, or a crash and a
-// restart, occur within about a millisecond. A key's fence also exceeds its previous
-// fence, even after a backward clock step.
+// drawnFence is the SQL expression of a new fence: the time in units of 1,024
+// microseconds, followed by ten bits of a sequence. A sequence alone is not enough,
+// because it may repeat numbers after a crash.
 const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
 
 // In postgresClaim, the condition of DO UPDATE implements Decide of package idempotency;
@@ -184,6 +170,7 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 			lost = append(lost, c.id)
 		}
 	}
+	// A new statement also sees rows committed after the start of postgresClaim.
 	found := map[idempotency.KeyID]idempotency.Record{}
 	if len(lost) > 0 {
 		if found, err = e.read(ctx, tx, lost); err != nil {
@@ -226,7 +213,8 @@ func claimArrays(claims []claimOf) []any {
 }
 
 // duration returns d in microseconds, rounded up so that positive durations never become
-// zero. Forever becomes a number so large that any time plus it lies after the year 9999.
+// zero. Forever becomes a number so large that its sum with any time lies after the year
+// 9999.
 func duration(d time.Duration) int64 {
 	if d == idempotency.Forever {
 		return math.MaxInt64 / 4

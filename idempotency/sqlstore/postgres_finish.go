@@ -142,9 +142,9 @@ func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
 	return n, nil
 }
 
-// grow adds to the count of records. The count is the sum of several rows, and grow
-// updates a row not locked by another transaction. An open transaction of a caller
-// therefore delays no other transaction. If all rows are locked, grow adds a row.
+// grow adds to the count of records, which is the sum of several rows. It updates a row
+// not locked by another transaction, or adds a row. Open transactions thus do not delay
+// each other.
 func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
 	res, err := tx.ExecContext(ctx, free, by)

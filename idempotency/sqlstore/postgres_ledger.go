@@ -11,12 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgresAppend inserts entries into the ledger. The table adds the number of the
-// current transaction and a sequence number. Column horizon of table idempotency_sealer
-// is a transaction number: the entries of all earlier transactions are sealed. If the
-// current transaction has a number below horizon (for example after the database was
-// restored to another server), the statement inserts nothing, and append() returns an
-// error.
+// postgresAppend inserts entries into the ledger. It inserts nothing if the number of its
+// transaction is below the horizon, for example after a restore to another server: the
+// entries of all transactions with such numbers are already sealed.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -76,10 +73,9 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row of table idempotency_sealer stays locked until the commit: while this
-	// process is suspended during the transaction, no other sealer works. After a
-	// suspension between two transactions another sealer may have the lease, and this
-	// statement finds no row.
+	// The row stays locked until the commit, so no other sealer works meanwhile, even if
+	// this process is suspended. If another sealer has the lease, the statement finds no
+	// row.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -100,9 +96,8 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// The horizon is the smallest number of a transaction that has not ended. Read it in
-	// a statement before reading entries: all transactions with smaller numbers have
-	// ended, so the next statement sees their rows. Later transactions get larger
+	// The horizon is the smallest number of an open transaction. Read it before the
+	// entries: the next statement then sees all rows of transactions with smaller
 	// numbers.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
@@ -115,10 +110,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers rows of a single epoch. If ledger.MaxSealed rows of the epoch were
-	// found, more may follow, so the seal ends directly after the last row found.
-	// Otherwise the seal ends where its epoch ends; the seal of the current epoch ends at
-	// the horizon.
+	// A seal covers rows of a single epoch. If more rows of the epoch may follow, it ends
+	// directly after the last row found. Otherwise it ends where its epoch ends, or at
+	// the horizon in the current epoch.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

@@ -18,11 +18,14 @@ func (s *Store) Count(ctx context.Context) (int64, error) {
 }
 
 // Purge deletes only the rows of expired records, and of released records whose expiry
-// time has passed or is missing. It works in transactions of up to 500 rows until it
-// finds no row to delete or ctx ends, and returns the number of deleted rows. On
-// PostgreSQL it skips rows locked by other transactions. If a purged key is claimed
-// again, its Generation is 1, and its fence is greater than before. More frequent calls
-// keep the table smaller.
+// time has passed or is missing. It returns the number of deleted rows. More frequent
+// calls keep the table smaller.
+//
+// Each transaction deletes up to 500 rows. Purge ends when it finds no row to delete or
+// ctx ends. On PostgreSQL it skips rows locked by other transactions.
+//
+// If a purged key is claimed again, its Generation is 1, and its fence is greater than
+// before.
 func (s *Store) Purge(ctx context.Context) (purged int64, err error) {
 	for {
 		if err := s.usable(ctx); err != nil {
@@ -52,9 +55,8 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 	}
 	query := fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id IN (SELECT key_id FROM idempotency_keys WHERE expires_at <= ?1 AND status <> 'in_progress' LIMIT %d)`, limit)
 	if s.config.Dialect == PostgreSQL {
-		// Concurrent purges skip each other's rows, and rows being claimed. ARRAY makes
-		// the subquery run once. With IN, PostgreSQL might run it several times and
-		// delete more rows than LIMIT.
+		// Skip rows of concurrent purges and claims. With IN instead of ARRAY, PostgreSQL
+		// might run the subquery several times and delete more rows than LIMIT.
 		query = fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id = ANY (ARRAY(SELECT key_id FROM idempotency_keys WHERE expires_at <= $1 AND status <> 'in_progress' LIMIT %d FOR UPDATE SKIP LOCKED))`, limit)
 	}
 	if s.config.Ledger {

@@ -26,9 +26,9 @@ func Schema(d Dialect) (string, error) { return schema.Text(d) }
 // nothing if the schema is current. Processes may call Migrate concurrently.
 //
 // Running processes of an earlier version continue to work, unless a schema step ends
-// support for their version; the CHANGELOG announces such a step. After the step each of
-// their writes fails, without a change. Migrate and [Open] of that version then reject
-// the database with an [*idempotency.InvalidError].
+// support for their version. The CHANGELOG announces such a step. After the step each
+// write of an old process fails, without a change. Migrate and [Open] of the old version
+// then reject the database with an [*idempotency.InvalidError].
 //
 // In SQLite, Migrate makes a previously empty database file accessible only to its owner.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
@@ -51,10 +51,9 @@ var schema = &sqldb.Schema{
 	},
 }
 
-// Column names follow the key specification of the Kansas Frontier Matrix (KFM) and the
-// design contract of idempotency keys. Times are microseconds since 1970. The CHECK of
-// column status compares with OR and not with IN: for an IN list, SQLite would build a
-// temporary table for each row that it checks.
+// Column names follow the key specification of the Kansas Frontier Matrix (KFM). Times
+// are microseconds since 1970. The CHECK of column status compares with OR: for IN,
+// SQLite would build a temporary table for each row.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
   scope             {bytes} NOT NULL,
@@ -152,14 +151,12 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// The ledger is ordered by the server's transaction numbers, which start again after a
-// restore to another server. Table idempotency_sealer therefore has the server's
-// identifier, and an epoch that grows with each change of server. Column horizon is a
-// transaction number: all transactions of this epoch with smaller numbers have ended.
+// The ledger is ordered by transaction numbers, which start again after a restore to
+// another server. The epoch in table idempotency_sealer therefore grows with each change
+// of server. All transactions of this epoch with numbers below horizon have ended.
 //
-// The function idempotency_clock gives all statements one clock, which a test can
-// replace. The sequence idempotency_fence has no cache: a session with a cached block of
-// numbers would give smaller numbers later.
+// The sequence has no cache: a session with a cached block of numbers would draw smaller
+// numbers later. Tests replace the function idempotency_clock.
 const postgresTables = `CREATE SEQUENCE idempotency_fence CACHE 1 NO CYCLE;
 
 CREATE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -1,12 +1,11 @@
 package sqlstore
 
-// second is the second schema step. Programs of version 1 do not detect that a clock was
-// set back, and take smaller fences than programs of version 2. The step therefore makes
-// their writes fail. On PostgreSQL it renames the sequence of fences, which programs of
-// version 1 then do not find.
+// second is the second schema step. It makes the writes of programs of version 1 fail,
+// because they do not detect a clock that was set back, and take smaller fences. On
+// PostgreSQL they do not find the renamed sequence.
 //
-// In table idempotency_meta, row "clock" stores the largest time seen by the store; row
-// "trimmed" stores the number of the seal up to which entries were deleted.
+// Row "clock" stores the largest time seen by the store. Row "trimmed" stores the number
+// of the seal up to which entries were deleted.
 const second = `INSERT INTO idempotency_meta (name, value) VALUES ('clock', 0), ('trimmed', 0);
 
 UPDATE idempotency_keys SET expires_at = created_at WHERE status = 'released' AND expires_at IS NULL`

@@ -5,16 +5,13 @@ package sqlstore
 const (
 	sqliteThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope) WHERE status = 'in_progress'`
 
-	// The index keeps an entry of each completed operation until the next vacuum. An
-	// index scan marks these entries, and later index scans skip them; a bitmap scan
-	// reads all of them. For a table without statistics PostgreSQL would choose a bitmap
-	// scan, and for a scope with a large part of the table it would scan the whole table.
-	// The function therefore allows only index scans. PostgreSQL keeps the function's
-	// plan for the session.
+	// The function allows only index scans. An index scan marks the entries of completed
+	// operations, and later index scans skip them. Other scans would read these entries
+	// until the next vacuum.
 	//
-	// The index includes created_at, so that its entries differ from each other.
-	// PostgreSQL would merge equal entries into one list, and an index scan marks a list
-	// only if all its operations are completed.
+	// The index includes created_at, so that its entries differ. PostgreSQL would merge
+	// equal entries into one list, and mark the list only after all its operations are
+	// completed.
 	postgresThird = `CREATE INDEX idempotency_keys_unfinished ON idempotency_keys (scope, created_at) WHERE status = 'in_progress';
 
 CREATE FUNCTION idempotency_unfinished(scopes bytea[], most bigint) RETURNS TABLE (tenant bytea, unfinished bigint) LANGUAGE plpgsql STABLE

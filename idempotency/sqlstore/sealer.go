@@ -32,9 +32,11 @@ type SealerConfig struct {
 	Lease time.Duration
 
 	// Sink stores a head of the ledger (the number and hash of its last seal) in a place
-	// that writers of the database cannot change. Run calls Sink from one goroutine with
-	// the current head, and may skip earlier heads. After an error Run calls Sink again
-	// after an Interval, with the current head. If Sink is nil, heads are only logged.
+	// that writers of the database cannot change. If Sink is nil, heads are only logged.
+	//
+	// Run calls Sink from one goroutine with the current head, and may skip earlier
+	// heads. After an error Run calls Sink again after an Interval, with the current
+	// head.
 	Sink func(context.Context, ledger.Head) error
 
 	// Logger receives a record for each new head of the ledger (the number and hash of
@@ -42,10 +44,12 @@ type SealerConfig struct {
 	Logger *slog.Logger
 }
 
-// Sealer seals ledger entries in PostgreSQL and exports heads. On SQLite, where each
-// transaction seals its entries, a Sealer only exports heads. Several processes may run a
-// Sealer. On PostgreSQL only the holder of the lease seals and exports. After the holder
-// has stopped or its lease has expired, another process takes over.
+// Sealer seals ledger entries in PostgreSQL and exports heads to [SealerConfig].Sink. On
+// SQLite, where each transaction seals its entries, a Sealer only exports heads.
+//
+// Several processes may run a Sealer. On PostgreSQL only the holder of the lease seals
+// and exports. After the holder has stopped or its lease has expired, another process
+// takes over.
 type Sealer struct {
 	config SealerConfig
 	token  idempotency.Token
@@ -75,9 +79,9 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals the entries of all transactions older than the oldest open transaction, by
-// the time of their first write. Seal returns the head, or [ErrOtherSealer] if another
-// sealer has the lease.
+// Seal seals the entries of all transactions whose first write came before the first
+// write of the oldest open transaction. Seal returns the head, or [ErrOtherSealer] if
+// another sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)

@@ -41,9 +41,8 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		args[i] = ids[i][:]
 	}
 	if q == queryer(e.statements.db) {
-		// Most keys of new events have no row. First ask whether any row exists, with a
-		// query of one column. This query takes a third of the time of the full query,
-		// because drivers prepare each column of a result, even of an empty one.
+		// Most keys of new events have no row. First ask whether any row exists: this
+		// takes a third of the time, because drivers prepare each column of a result.
 		q = e.statements
 		if !e.foundRows.Load() {
 			var one int64
@@ -74,13 +73,9 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before reading. The transaction therefore takes SQLite's write lock
-// immediately, like BEGIN IMMEDIATE, however the driver begins it.
-//
-// A new fence exceeds all committed fences and all fences taken by this store, and is at
-// least the time in microseconds. If a caller sees a fence and rolls back, this store
-// never takes the fence again. Another process then takes a larger fence, because its
-// time is later, unless the clock was set back.
+// begin writes before reading, so the transaction takes SQLite's write lock immediately.
+// A new fence is at least the time in microseconds. A fence that was rolled back is
+// therefore not taken again, unless the clock was set back.
 func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
@@ -165,10 +160,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete stores results without reading the records first, with one UPDATE for each
-// unfinished last claim of a key. It returns the indexes of all other endings. With a
-// ledger, complete only returns all indexes, because a ledger entry needs data of the
-// record.
+// complete stores results without reading the records first. It returns the indexes of
+// all endings that it did not make. With a ledger it returns all indexes, because a
+// ledger entry needs data of the record.
 func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
 		for i := range endings {

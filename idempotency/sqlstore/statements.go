@@ -63,10 +63,10 @@ func (p *statements) in(tx *sql.Tx) writer {
 	return compiledTx{tx, p}
 }
 
-// inCallers is like in, for a transaction of a caller. If tx belongs to another *sql.DB of
-// the same database, the compiled statements cannot be used there, and inCallers returns tx
-// itself. It asks with the statement that each transaction executes first.
+// inCallers is like in, for a transaction of a caller. If tx belongs to another *sql.DB,
+// the compiled statements cannot be used there, and inCallers returns tx itself.
 func (p *statements) inCallers(ctx context.Context, tx *sql.Tx) writer {
+	// Each transaction executes this statement first.
 	first := p.byText[sqliteFence]
 	if first == nil || tx.StmtContext(ctx, first).Close() != nil {
 		return tx

@@ -25,21 +25,23 @@ type Config struct {
 	Dialect Dialect
 
 	// Capacity is the maximum number of rows; beyond it, claims of new keys are refused
-	// as Full. Zero means unlimited. Concurrent transactions do not see each other's
-	// rows, so each transaction may exceed Capacity by the number of its claims. See
-	// [Store.Purge].
+	// as Full. Zero means unlimited. See [Store.Purge].
+	//
+	// Concurrent transactions do not see each other's rows, so each transaction may
+	// exceed Capacity by the number of its claims.
 	Capacity int64
 
 	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
 	// operations of the scope are refused as OverQuota. Zero means
-	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
-	// transactions may exceed Quota like Capacity. With each further store on the same
-	// database, a scope may exceed Quota by another sixteenth of Quota: while Quota has
-	// much room for a scope, a store counts the scope's unfinished operations only about
-	// once a second, and begins up to a sixteenth of this room between two counts.
+	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity.
+	//
+	// Concurrent transactions may exceed Quota like Capacity. With each further store on
+	// the same database, a scope may exceed Quota by another sixteenth of Quota: a store
+	// counts the unfinished operations of a scope only about once a second while Quota
+	// has much room.
 	Quota int64
 
-	// GroupTimeout limits each group of writes. Zero means 10 s.
+	// GroupTimeout limits the writing of each group of concurrent calls. Zero means 10 s.
 	GroupTimeout time.Duration
 
 	// Ledger makes the store record each key change in the ledger, in the same
@@ -49,16 +51,19 @@ type Config struct {
 
 	// LedgerSecret hides scopes and values of keys in the ledger: an entry has the
 	// HMAC-SHA-256 of each, made with this secret, in place of the text. See
-	// [ledger.Hide]. The secret has at least [ledger.MinSecret] random bytes; nil writes
-	// scopes and values in clear. Earlier entries stay unchanged, and a store opened
-	// earlier without a secret continues to write in clear. After a store has opened the
-	// database with a secret, stores without a secret cannot open it. Keep the secret:
-	// without it, the entries of a key cannot be found.
+	// [ledger.Hide]. The secret has at least [ledger.MinSecret] random bytes. Nil writes
+	// scopes and values in clear.
+	//
+	// After a store has opened the database with a secret, stores without a secret cannot
+	// open it. A store opened earlier without a secret continues to write in clear.
+	// Earlier entries stay unchanged.
+	//
+	// Keep the secret: without it, the entries of a key cannot be found.
 	LedgerSecret []byte
 
-	// Logger receives a record after a backward step of the database clock, and, at most
-	// once a minute each, at 90 % of Capacity and for a scope that has used its quota.
-	// Nil disables logging.
+	// Logger receives a record after a backward step of the database clock. At most once
+	// a minute each, it receives a warning at 90 % of Capacity and for a scope that has
+	// used its quota. Nil disables logging.
 	Logger *slog.Logger
 
 	// AllowLoss accepts database settings under which acknowledged writes may be lost.
@@ -96,7 +101,7 @@ type Store struct {
 
 	seen clock.Largest // largest database time seen by this process, in microseconds
 
-	stats struct{ groups, claims, transitions, reads, clockSteps atomic.Int64 }
+	stats struct{ transactions, claims, endings, reads, clockSteps atomic.Int64 }
 }
 
 var (
@@ -226,7 +231,6 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// wrong returns an [*idempotency.InvalidError] wrapped with this package's name.
 func wrong(field, found, rule string) error {
 	return fmt.Errorf("sqlstore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }
@@ -256,10 +260,10 @@ func (s *Store) Close() error {
 
 // Stats counts a store's writes and reads since it was opened.
 type Stats struct {
-	Groups      int64 // write transactions, each for one or more concurrent calls
-	Claims      int64 // claims made in a transaction; others were answered after a read
-	Transitions int64
-	Reads       int64 // read-only statements
+	Transactions int64 // write transactions, each for one or more concurrent calls
+	Claims       int64 // claims made in a transaction; others were answered after a read
+	Endings      int64 // claims finished or extended in a transaction
+	Reads        int64 // read-only statements
 
 	// ClockSteps counts backward steps of the database clock detected by this store. See
 	// Limits in the package documentation.
@@ -269,8 +273,8 @@ type Stats struct {
 // Stats returns the counts since [Open].
 func (s *Store) Stats() Stats {
 	return Stats{
-		Groups: s.stats.groups.Load(), Claims: s.stats.claims.Load(),
-		Transitions: s.stats.transitions.Load(), Reads: s.stats.reads.Load(), ClockSteps: s.stats.clockSteps.Load(),
+		Transactions: s.stats.transactions.Load(), Claims: s.stats.claims.Load(),
+		Endings: s.stats.endings.Load(), Reads: s.stats.reads.Load(), ClockSteps: s.stats.clockSteps.Load(),
 	}
 }
 
@@ -355,9 +359,8 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims listed in it.renewals: renewals by current claimants that
-// failed because another transaction had the key's lock. renew repeats them until the
-// lock is free or ctx ends. A current claimant therefore never gets InProgress for its
+// renew repeats the claims listed in it.renewals until the key's lock is free or ctx
+// ends. These claims come from current claimants, who must not get InProgress for their
 // own operation.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes

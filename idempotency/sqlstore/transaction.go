@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// transaction executes endings and claims, of distinct keys, in a single commit. It then
-// sets the results of the calls, and updates the records in known. After an error nothing
-// was changed, unless the error wraps ErrAmbiguous.
+// transaction executes endings of distinct keys and claims of distinct keys in a single
+// commit. It then sets the results of the calls, and updates the records in known. After
+// an error nothing was changed, unless the error wraps ErrAmbiguous.
 func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []undecidedClaim, known map[idempotency.KeyID]*keyState) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
@@ -32,8 +32,8 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	}
 	defer own.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	tx := s.statements.in(own)
-	s.stats.groups.Add(1)
-	s.stats.transitions.Add(int64(len(endings)))
+	s.stats.transactions.Add(1)
+	s.stats.endings.Add(int64(len(endings)))
 	s.stats.claims.Add(int64(len(firsts)))
 	fence, err := s.begin(ctx, tx, len(firsts), true)
 	if err != nil {

@@ -10,10 +10,14 @@ import (
 
 // Trim deletes the entries up to the seal of an exported head, and all earlier seals. It
 // returns the number of deleted entries. Afterwards [Ledger.Verify] and [Ledger.Export]
-// begin after that seal. The argument must be a head returned by Export; first verify the
-// exported file and store it safely. Trim cannot check that the file exists. Each
-// transaction deletes up to 5,000 rows; after an error, call Trim again. Trim requires
-// DELETE rights on ledger tables; application roles should not have those rights.
+// begin after that seal.
+//
+// The argument must be a head returned by Export. First verify the exported file and
+// store it safely: Trim cannot check that the file exists.
+//
+// Each transaction deletes up to 5,000 rows. After an error, call Trim again. Trim
+// requires DELETE rights on ledger tables; application roles should not have those
+// rights.
 func (l *Ledger) Trim(ctx context.Context, exported ledger.Head) (trimmed int64, err error) {
 	if exported.N == 0 {
 		return 0, wrong("exported", "the beginning", "pass the head that Export returned")

@@ -7,19 +7,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ClaimTx is like Claim, but in the caller's transaction: the claim takes effect when tx
-// commits. If the claim is granted, perform the side effect in tx, call
-// [Store.CompleteTx] and commit; to give up, roll back. No other caller can claim the key
-// before tx ends: on PostgreSQL other callers get InProgress immediately, on SQLite they
-// wait.
+// ClaimTx is like Claim, but in the caller's transaction: the claim takes effect when the
+// transaction commits. No other caller can claim the key before the transaction ends. On
+// PostgreSQL other callers get InProgress immediately, on SQLite they wait.
 //
-// The current claimant may call ClaimTx with its token to renew its claim. If another
-// caller's transaction has the key's lock at that moment, ClaimTx tries again. If ctx
-// ends before the lock is free, ClaimTx returns [idempotency.ErrBusy].
+// If the claim is granted, perform the side effect in the transaction, call
+// [Store.CompleteTx] and commit. To give up, roll back: the claim's fence is then not
+// used again. The lease is irrelevant if the transaction includes the completion.
 //
-// On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
-// plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
-// completion. If tx rolls back, the claim's fence is not used again.
+// The current claimant may call ClaimTx with its token to renew its claim. While another
+// caller's transaction has the key's lock, ClaimTx tries again. If ctx ends before the
+// lock is free, ClaimTx returns [idempotency.ErrBusy].
+//
+// On SQLite, make ClaimTx the first statement of the transaction. On PostgreSQL, ClaimTx
+// sets plan_cache_mode for the rest of the transaction.
 func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
 	if err := c.Check(); err != nil {
 		return idempotency.Outcome{}, err
@@ -69,9 +70,9 @@ func (s *Store) ClaimTx(ctx context.Context, own *sql.Tx, c idempotency.Claim) (
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx makes the only claim in claims. A claimant may renew a claim while another
-// transaction has the key's lock. claimInTx then tries again until ctx ends: InProgress
-// would be wrong for the claimant's own operation.
+// claimInTx makes the only claim in claims. If the claimant renews its claim while
+// another transaction has the key's lock, claimInTx tries again until ctx ends:
+// InProgress would be wrong for the claimant's own operation.
 func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []claimOf) (results []claimed, err error) {
 	err = repeat(ctx, func() (done bool, err error) {
 		if results, err = s.engine.claim(ctx, tx, fence, claims); err != nil {
@@ -84,9 +85,8 @@ func (s *Store) claimInTx(ctx context.Context, tx writer, fence int64, claims []
 }
 
 // CompleteTx is like Finish with the ending [idempotency.Completed], but in the caller's
-// transaction: the result is stored when tx commits, together with all other changes of
-// tx. The claim may come from ClaimTx in tx, or from an earlier Claim. Roll back after an
-// error.
+// transaction: the result is stored when the transaction commits. The claim may come from
+// ClaimTx in this transaction, or from an earlier Claim. Roll back after an error.
 func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
 	if err := ref.Check(); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Store) CompleteTx(ctx context.Context, own *sql.Tx, ref idempotency.Ref
 	if _, err := s.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}
-	s.stats.transitions.Add(1)
+	s.stats.endings.Add(1)
 	t := []endingOf{{ref: ref, id: ref.Key.ID(), t: idempotency.Completed(result)}}
 	return repeat(ctx, func() (done bool, err error) {
 		ends, err := s.engine.finish(ctx, tx, t)

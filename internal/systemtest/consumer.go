@@ -12,17 +12,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// consume runs a process with a consumer of package consumer. The consumer's store
-// records which events have been handled. If a record may be missing, the consumer calls
-// w.probe, which reports whether the event's effect happened. consume returns when the
-// process is dead. If w.finished becomes true first, consume shuts the consumer down and
-// returns.
+// consume runs a process with a consumer of package consumer. It returns when the process
+// is dead, or when w.finished is true and the consumer has shut down.
 func (w *world) consume(p *process) {
 	config := consumer.Config[event]{
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
 		Handle: func(ctx context.Context, m consumer.Message[event]) error { return w.handle(ctx, p, m) },
 		Store:  p.store, Once: consumer.AtMostOnce, Probe: w.probe,
-		Failure: consumer.Failure{Then: consumer.ActionBlock, Deliveries: math.MaxInt}, // a message that fails because of crashes stays in the queue
+		Failure: consumer.Failure{Action: consumer.ActionBlock, Deliveries: math.MaxInt}, // a message that fails because of crashes stays in the queue
 	}
 	if w.sabotage == "no store at the consumer" {
 		config.Store, config.Once, config.Probe = nil, consumer.AtLeastOnce, nil
@@ -69,7 +66,6 @@ func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event
 	return nil
 }
 
-// probe reports whether the effect of an event happened.
 func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,8 +78,8 @@ func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bo
 type receiver struct{ *network }
 
 // reach makes one request of a consumer to SQS through the simulated network. The request
-// or the answer may get lost. A request that was sent takes effect even if the process
-// then dies. The parameter lost is the name of the step at which the answer may get lost.
+// or the answer may get lost. The parameter lost names the step at which the answer may get
+// lost.
 func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
 	w := r.p.w
 	if r.p.crash("crash before a request") {

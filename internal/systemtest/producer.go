@@ -54,10 +54,9 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return out, nil
 }
 
-// send makes one request with the faults of the network. If the request arrives, send
-// calls the parameter store, a function that executes the request in the queue. After an
-// error of send, this function may still run later, so the caller must not use the
-// variables that it sets.
+// send makes one request with the faults of the network. If the request arrives, send calls
+// the function store, perhaps after send has returned an error. After an error the caller
+// must not use variables that store sets.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {
@@ -165,9 +164,8 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		// If the number of sent events has changed, the source's other producer process
-		// may have sent the event that paused this group (see world.twoProducers).
-		// Without Resume, this producer would refuse the group's later events.
+		// The source's other producer process (see world.twoProducers) may have sent the
+		// event that paused this group.
 		if from != last {
 			producer.Resume(group)
 			last = from

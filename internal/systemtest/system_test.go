@@ -18,9 +18,9 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 // jitter of retries may differ.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
-// The checks of the simulation detect each kind of sabotage: a producer without a store,
-// a consumer without a store, a store that grants claims it should refuse, and a network
-// that delivers a request after SQS has forgotten the event.
+// The checks detect each kind of sabotage: a producer or a consumer without a store, a
+// store that grants claims it should refuse, and a network that delivers a request after
+// SQS has forgotten the event.
 func TestSabotageIsFound(t *testing.T) {
 	for _, sabotage := range []string{"no store", "no store at the consumer", "generous store", "late network"} {
 		t.Run(sabotage, func(t *testing.T) { systemtest.Find(t, sabotage, 200, memory) })

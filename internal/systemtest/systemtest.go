@@ -30,9 +30,11 @@ type Storage struct {
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
 // Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
-// number of seeds. Without the flag, the number is the parameter usual, or the parameter
-// short in a short test (go test -short). Run also checks that each kind of fault happened
-// in at least one run, unless the number of seeds is smaller than the parameter short.
+// number of seeds. The default is the parameter usual, or the parameter short with go test
+// -short.
+//
+// Run also checks that each kind of fault happened in at least one run, if at least short
+// seeds ran.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals

@@ -18,9 +18,9 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// If noHead is set, Head returns the zero head, so the heads saved during the run
-	// cannot reveal the edit. Only the comparison with the recorded answers of the store
-	// (see witness) can then detect the edit.
+	// If noHead is set, Head returns the zero head, so the saved heads cannot reveal the
+	// edit. Only the witness, with the recorded answers of the store, can then detect the
+	// edit.
 	noHead bool
 }
 

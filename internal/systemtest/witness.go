@@ -21,8 +21,8 @@ type Ledger interface {
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness records each answer of the store before its possible loss on the way to a
-// process. At the end of the run, it compares the ledger with these answers.
+// witness records each answer of the store before the answer may get lost on the way to a
+// process. At the end of the run, it compares the ledger with the recorded answers.
 type witness struct {
 	w *world
 
@@ -47,8 +47,8 @@ type changes struct {
 	resend   bool
 }
 
-// saveHead saves the current head of the ledger, the hash of its last entry. At the end of
-// the run, the ledger must contain each saved head.
+// saveHead saves the current head of the ledger, the number and hash of its last seal. At
+// the end of the run, the ledger must contain each saved head.
 func (v *witness) saveHead() {
 	head, err := v.w.storage.Ledger.Head(context.Background())
 	if err != nil {
@@ -201,9 +201,9 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// difference compares the ledger entries of one granted claim with the store's answers
-// that the witness recorded for this claim. It returns a description of the difference, or
-// "" if they agree. A nil c means that the witness recorded no answer for the claim.
+// difference describes the difference between the ledger entries of one granted claim and
+// the answers recorded in c, or returns "". A nil c means that the witness recorded no
+// answer for the claim.
 func (c *changes) difference(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"

@@ -43,9 +43,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// faultsUntil is the time at which the faults end: the field faultsOver then becomes
-	// true. If an event still lacks its receipt or its effect six hours later, the run
-	// counts as stuck.
+	// faultsUntil is the time at which the faults end (see faultsOver). The run counts as
+	// stuck if an event lacks its receipt or its effect six hours later.
 	faultsUntil time.Time
 
 	// If twoProducers is set, two producer processes send the events of the same source
@@ -176,7 +175,6 @@ func (w *world) count(n *int) {
 	*n++
 }
 
-// note adds a line to the history of an event.
 func (w *world) note(key, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

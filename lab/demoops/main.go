@@ -292,7 +292,6 @@ func (w *world) causeFaults(ctx context.Context) error {
 	return nil
 }
 
-// alerts returns the names of the firing alerts.
 func alerts(ctx context.Context, api string) (names []string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, api, nil)
 	if err != nil {

@@ -25,7 +25,6 @@ import (
 // because a minute lasts a second here.
 const faultTime = 20 * time.Second
 
-// sceneConfig returns the configuration of a producer of scenes.
 func sceneConfig(queueURL string, meters *metric.MeterProvider) sqsfifo.Config[scene] {
 	return sqsfifo.Config[scene]{
 		QueueURL: queueURL, Source: "kfm.remote-sensing.landsat-refresh",
@@ -69,9 +68,8 @@ func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempo
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// storePart is the part of the demo with the alerts about a producer's store. The store
-// first refuses claims, and later refuses a result. Each fault makes an alert fire. The
-// alert ends some time after the fault.
+// storePart makes the alerts about a producer's store fire. The store first refuses claims,
+// and later refuses a result. Each alert ends some time after its fault.
 func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	store := &failingStore{Store: new(idempotency.Memory)}
 	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
@@ -96,9 +94,8 @@ func storePart(ctx context.Context, meters *metric.MeterProvider) error {
 	return err
 }
 
-// memoryPart is the part of the demo with the alert about a producer's memory for keys. The
-// alert fires because the memory has 95 of at most 100 keys. It ends when the producer is
-// closed.
+// memoryPart makes the alert about a producer's memory for keys fire: the memory has 95 of
+// at most 100 keys. The alert ends when the producer is closed.
 func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	const limit = 100
 	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })
@@ -114,9 +111,8 @@ func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return p.Close(ctx)
 }
 
-// consumerPart is the part of the demo with the alert about a blocked message group. The
-// alert fires because the handler of a message fails. It ends when the group is retried and
-// the handler succeeds.
+// consumerPart makes the alert about a blocked message group fire: the handler of a message
+// fails. The alert ends when the group is retried and the handler succeeds.
 func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
 	if err != nil {
@@ -124,7 +120,7 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	}
 	var works atomic.Bool
 	c, err := consumer.New(q, consumer.Config[scene]{
-		QueueURL: q.URL(), Store: new(idempotency.Memory), Failure: consumer.Failure{Then: consumer.ActionBlock},
+		QueueURL: q.URL(), Store: new(idempotency.Memory), Failure: consumer.Failure{Action: consumer.ActionBlock},
 		Telemetry: consumer.Telemetry{MeterProvider: meters},
 		Handle: func(context.Context, consumer.Message[scene]) error {
 			if !works.Load() {
@@ -150,9 +146,8 @@ func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
 	return c.WaitIdle(ctx, time.Second)
 }
 
-// outboxPart is the part of the demo with the alerts about an outbox. The answers to a
-// message get lost until the message is too late for a resend, which makes the alerts fire.
-// Then outboxPart resolves the message, and the alerts end.
+// outboxPart makes the alerts about an outbox fire. The answers to a message are lost until
+// a resend is too late. Then outboxPart resolves the message, and the alerts end.
 func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
 	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
 	if err != nil {
@@ -202,9 +197,9 @@ func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) e
 	return nil
 }
 
-// cloudWatch has gauges with the names under which an exporter publishes CloudWatch's SQS
-// metrics. The labels name the queues scenes.fifo and scenes-dead.fifo, but the values do
-// not come from a queue: method part sets them.
+// cloudWatch has gauges with the names of CloudWatch's SQS metrics in an exporter, for the
+// queues scenes.fifo and scenes-dead.fifo. The values do not come from a queue; the method
+// part sets them.
 type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
 
 func newCloudWatch(registry *prometheus.Registry) cloudWatch {

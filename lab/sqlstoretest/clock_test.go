@@ -12,10 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The store observes the end of an operation's resend time. Then the database's clock is
-// set back to a time before this end. The operation stays unresolved and is not sent
-// again, even in another store opened before the clock change. Later claims work, and a
-// claim granted before the clock change can still be finished.
+// The database's clock is set back after the end of an operation's resend time. The
+// operation stays unresolved, even in another store. Later claims work, and an earlier
+// claim can still be finished.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {

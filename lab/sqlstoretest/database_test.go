@@ -153,9 +153,9 @@ func each(t *testing.T, test func(t *testing.T, d database)) {
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, newPostgreSQL(t)) })
 }
 
-// advancing returns a function that moves the clock forward. For SQLite it also returns
-// this clock, for the configuration of the test's store. Otherwise the clock is in the
-// database, and the result clock is nil.
+// advancing returns a function that moves the test's clock forward. For SQLite, the result
+// clock is this clock, for the store's configuration. On PostgreSQL the clock is in the
+// database, and clock is nil.
 func advancing(t testing.TB, d database) (advance func(time.Duration), clock func() time.Time) {
 	t.Helper()
 	if d.dialect == sqlstore.SQLite {

@@ -278,8 +278,7 @@ func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, rele
 }
 
 // If the context of a call ends before the call joins a batch, the store does not execute
-// the call. If the context ends later, the store may execute it. The error shows which of
-// the two happened.
+// the call. Later, the store may execute the call, and the error is ErrAmbiguous.
 func TestWithdrawn(t *testing.T) {
 	d := newSQLite(t) // with one committer
 	h := new(hooks)

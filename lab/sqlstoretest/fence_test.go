@@ -18,10 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// The PostgreSQL server is stopped in immediate mode during many concurrent calls of
-// ClaimTx. A caller gets the fence (the number) of its claim before the commit, so it may
-// have the fence of a lost claim. No fence is granted twice, and a claim that was never
-// committed cannot complete the valid claim.
+// The PostgreSQL server is stopped during many concurrent calls of ClaimTx. No fence (the
+// number of a claim) is granted twice, and a claim without a commit cannot complete the
+// valid claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -82,7 +81,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The key has a record, so the transaction did commit, and only the
+			// If the key has a record, the transaction did commit, and only the
 			// confirmation was lost.
 			if living.Decision != idempotency.New {
 				continue

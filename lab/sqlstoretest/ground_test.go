@@ -25,10 +25,9 @@ var (
 	secondStep = sqldb.Step{Both: "ALTER TABLE ground ADD COLUMN more {text} NOT NULL DEFAULT ''", SQLite: "UPDATE ground SET more = 'SQLite'", PostgreSQL: "UPDATE ground SET more = 'PostgreSQL'"}
 )
 
-// Migrate to version 2 runs only the second step on a database of version 1 and keeps
-// its rows. If the step only adds to the tables, a program of version 1 continues, even
-// after it opens the database again. If the step stops older programs, a program of
-// version 1 can no longer write, open or migrate.
+// Migrate to version 2 runs only the second step and keeps the rows of version 1. A program
+// of version 1 continues, unless the step stops older programs: then it cannot write, open
+// or migrate.
 func TestUpgrade(t *testing.T) {
 	for name, stops := range map[string]bool{"a step that adds": false, "a step that stops older programs": true} {
 		t.Run(name, func(t *testing.T) {
@@ -131,8 +130,8 @@ func TestOldProcessStopsWriting(t *testing.T) {
 	})
 }
 
-// Open refuses a database with changed tables, with an unlogged table, which PostgreSQL
-// empties after a crash, or without permission to write. With AllowLoss, it accepts the
+// Open refuses a database with changed tables, without permission to write, or with an
+// unlogged table, which PostgreSQL empties after a crash. With AllowLoss, Open accepts the
 // unlogged table.
 func TestOpenChecks(t *testing.T) {
 	open := func(t *testing.T, d database) error {

@@ -19,8 +19,7 @@ import (
 )
 
 // Whatever the handler does, a payment, its key and its answer are committed together or
-// not at all: payments and succeeded keys are equal in number. A repeated request gets
-// the stored answer or runs the handler again; its outcome is never in doubt.
+// not at all. A repeated request gets the stored answer or runs the handler again.
 func TestHTTPInTransactions(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

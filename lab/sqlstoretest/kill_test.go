@@ -73,9 +73,9 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	}
 }
 
-// Client processes are killed during random calls to a few keys; this process makes
-// random calls too. All calls together are linearizable: in some sequential order of the
-// calls, each answer follows the rules of a store.
+// Client processes are killed during random calls, beside random calls of this process. All
+// calls are linearizable: in some sequential order of the calls, each answer follows the
+// rules of a store.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))

@@ -198,8 +198,8 @@ func TestLedgerIsKept(t *testing.T) {
 }
 
 // 64 concurrent callers change keys, and the store writes several changes in one
-// transaction. The ledger has one entry for each change. Three exports, each starting
-// where the previous one ended, form one file that Verify accepts.
+// transaction. The ledger has one entry for each change. Three consecutive exports form one
+// file that Verify accepts.
 func TestLedgerOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

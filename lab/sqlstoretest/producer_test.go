@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// A producer with a store of package sqlstore passes the tests of package producertest:
-// across restarts and crashes, after more than five minutes, and while the PostgreSQL
-// server is down. SQLite is part of the process, so its test has no outage.
+// A producer with a store of package sqlstore passes the tests of package producertest,
+// even while the PostgreSQL server is down. SQLite is part of the process, so it has no
+// outage.
 func TestProducer(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		producertest.Run(t, func(t *testing.T) producertest.Storage {

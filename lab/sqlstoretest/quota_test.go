@@ -23,8 +23,8 @@ func claimIn(scope, value string) idempotency.Claim {
 	return c
 }
 
-// One tenant's unresolved operations fill only its own share of a store: the other tenants
-// work, and the tenant itself works again after an operator resolves its operations.
+// One tenant's unresolved operations fill only the tenant's share of a store. The other
+// tenants continue, and this tenant continues after an operator resolves an operation.
 func TestQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -78,10 +78,9 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// A transaction counts the scope's unfinished operations before it begins new operations.
-// On PostgreSQL the count omits operations of concurrent, uncommitted transactions.
-// Writers in many stores can therefore exceed the quota, here by at most one operation
-// for each writer. On SQLite they never exceed the quota.
+// On PostgreSQL, the count of unfinished operations omits uncommitted transactions.
+// Concurrent writers can therefore exceed the quota, here by at most one operation for each
+// writer. On SQLite they never exceed the quota.
 func TestQuotaOfConcurrentWriters(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const quota, stores, writers = 40, 3, 4
@@ -113,10 +112,8 @@ func TestQuotaOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// A store with quota 1 looks up a key without a record. Then another store claims the
-// key, which uses up the quota. The first store's claim of this key gets InProgress and
-// not OverQuota, because another claimant has the key. The first store's claim of a new
-// key gets OverQuota.
+// A store with quota 1 looks up a key, and another store then claims the key. The first
+// store's claim of the key gets InProgress, and a claim of a new key gets OverQuota.
 func TestQuotaAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
@@ -186,9 +183,8 @@ func TestQuotaRefused(t *testing.T) {
 	}
 }
 
-// The query that counts a scope's unfinished operations reads only the index of
-// unfinished operations, even if most rows of the table are counted: the database's plan
-// has neither a scan of the table nor a bitmap scan.
+// The query that counts a scope's unfinished operations reads only the index of unfinished
+// operations: the database's plan has neither a scan of the table nor a bitmap scan.
 func TestQuotaPlan(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)
@@ -265,8 +261,7 @@ func functionQuery(t *testing.T, tx *sql.Tx, function string, replacements ...st
 }
 
 // With a large quota, a store does not count the unfinished operations before each
-// transaction. A count gives it an allowance: the number of operations before the next
-// count. A single store still never exceeds the quota and refuses nothing within it.
+// transaction. A single store still never exceeds the quota, and refuses nothing within it.
 // Completed operations make room immediately.
 func TestLargeQuota(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -306,11 +301,9 @@ func TestLargeQuota(t *testing.T) {
 	})
 }
 
-// The first store has an allowance: it may begin this number of operations without
-// counting the unfinished operations of the scope again. The second store then begins
-// nearly as many operations as the quota permits. A claim in a caller's transaction, or a
-// failed transaction, ends the first store's allowance. Without an allowance, its next
-// claim counts again, and the scope does not exceed the quota.
+// After a count, a store may begin some operations without another count. A claim in a
+// caller's transaction, or a failed transaction, makes the store count again, so a second
+// store's operations count, too.
 func TestLargeQuotaCountsAgain(t *testing.T) {
 	for name, event := range map[string]func(*testing.T, *hooks, *sql.DB, *sqlstore.Store){
 		"ClaimTx": func(t *testing.T, _ *hooks, db *sql.DB, s *sqlstore.Store) {

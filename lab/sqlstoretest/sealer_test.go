@@ -17,10 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// A transaction with entries is open, and transactions with higher numbers have committed.
-// A seal made now covers only the entries before those of the open transaction. After the
-// transaction has committed, the next seal covers the remaining entries, in the order of
-// transaction numbers.
+// A seal beside an open transaction covers only earlier entries, although transactions with
+// higher numbers have committed. After the commit, the next seal covers the remaining
+// entries in the order of transaction numbers.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -65,9 +64,9 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The first sealer's lease ends while the sealer's transaction has locked the row of
-	// the table idempotency_sealer. The second sealer skips the locked row, so it does not
-	// wait and gets ErrOtherSealer.
+	// The first sealer's lease has ended, but a transaction has locked the row of the table
+	// idempotency_sealer. The second sealer skips the locked row and gets ErrOtherSealer
+	// without a wait.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -108,9 +107,9 @@ func TestTwoSealers(t *testing.T) {
 	}
 }
 
-// Three sealers run during many concurrent claims, and one sealer runs after them. Each
-// entry is sealed once. Verify accepts the ledger with all heads that the sealers have
-// passed to the function SealerConfig.Sink.
+// Three sealers run during many concurrent claims, and one sealer runs later. Each entry is
+// sealed once. Verify accepts the ledger with all heads that the sealers have passed to
+// SealerConfig.Sink.
 func TestSealersInAStorm(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -204,10 +203,9 @@ func TestSealsAreBounded(t *testing.T) {
 	})
 }
 
-// A database is restored into another server, where transaction numbers are lower. Entries
-// are ordered by epoch first and transaction number second. A store opened after the
-// restore begins a new epoch, so its entries come after all restored entries. A store
-// opened before the restore refuses to write.
+// A database is restored into another server, with lower transaction numbers. A store
+// opened before the restore refuses to write. A later store begins a new epoch: its entries
+// come after all restored entries.
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
@@ -245,9 +243,9 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	}
 }
 
-// Client processes with a ledger are killed during their calls. One of them at a time is
-// the sealer. Afterwards the ledger has exactly one entry per change of a record, and
-// Verify accepts the seals.
+// Client processes with a ledger, one of them the sealer, are killed during their calls.
+// Afterwards the ledger has exactly one entry per change of a record, and Verify accepts
+// the seals.
 func TestLedgerOfKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -270,8 +268,8 @@ func TestLedgerOfKilledClients(t *testing.T) {
 }
 
 // untilSealed makes seals until all entries are sealed, and returns the last head. On
-// PostgreSQL this can take several seals, because the transaction of a killed client may
-// end a little later than the client.
+// PostgreSQL this can take several seals, because a killed client's transaction may end
+// later than the client.
 func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger.Head {
 	t.Helper()
 	k := sealer(t, s.Ledger())

@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// The server is stopped in immediate mode, or killed, during many concurrent claims of
-// the same keys, and restarted. No acknowledged change is lost, no key is granted twice,
-// and each change has its entry in the ledger, under valid seals.
+// The server is stopped in immediate mode, or killed, during many concurrent claims. No
+// acknowledged change is lost, no key is granted twice, and the sealed ledger has each
+// change.
 func TestKilledServer(t *testing.T) {
 	rounds := 10
 	if testing.Short() {

@@ -356,11 +356,11 @@ func TestGroups(t *testing.T) {
 		}
 		wg.Wait()
 		before := s.Stats()
-		if before.Claims != writers*each || before.Transitions != writers*each {
+		if before.Claims != writers*each || before.Endings != writers*each {
 			t.Errorf("%+v, want %d claims and transitions", before, writers*each)
 		}
-		if before.Groups > before.Claims/4 {
-			t.Errorf("%d transactions for %d claims of %d callers; they share none", before.Groups, before.Claims, writers)
+		if before.Transactions > before.Claims/4 {
+			t.Errorf("%d transactions for %d claims of %d callers; they share none", before.Transactions, before.Claims, writers)
 		}
 		for w := range writers {
 			wg.Go(func() {
@@ -373,7 +373,7 @@ func TestGroups(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if after := s.Stats(); after.Groups != before.Groups || after.Claims != before.Claims {
+		if after := s.Stats(); after.Transactions != before.Transactions || after.Claims != before.Claims {
 			t.Errorf("duplicates wrote: %+v became %+v", before, after)
 		}
 	})

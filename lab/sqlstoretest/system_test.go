@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/systemtest"
 )
 
-// systemStorage returns a SQLite database with a ledger. The stores use the clock now of a
-// simulated world.
+// systemStorage returns a SQLite database with a ledger. The stores use the parameter now,
+// the clock of a simulated world.
 func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	source := sqliteSource(filepath.Join(t.TempDir(), "keys.db"))
 	db, err := sql.Open("sqlite", source)
@@ -46,9 +46,8 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
 // The simulation detects each kind of ledger edit. An edit with "ledger" in its name
-// contradicts a head saved during the run: the number and hash of a seal, which confirm
-// all entries up to this seal. The other edits contradict the recorded answers of the
-// store; for these edits the simulation saves no heads.
+// contradicts a saved head (the number and hash of a seal). The other edits contradict the
+// store's recorded answers.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

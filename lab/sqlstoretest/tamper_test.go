@@ -62,9 +62,9 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger that
-// has three seals with 3 entries each. Verify names each change. It also names a
-// truncation if its caller passes the head (the number and hash) of the last seal.
+// An attacker with all rights alters, deletes, inserts and swaps rows of a ledger. Verify
+// names each change, and with the head (number and hash) of the last seal also a
+// truncation.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -116,7 +116,7 @@ func TestLedgerTampering(t *testing.T) {
 		}
 		// tampered edits the tables with the statements, checks that Verify returns the error
 		// want (nil if want is zero), and restores the tables from their copies. In a
-		// statement, {0} to {8} stand for the sequence numbers of the ledger's 9 entries.
+		// statement, {0} to {8} are the sequence numbers of the 9 entries.
 		tampered := func(name string, want ledger.TamperError, keptHeads []ledger.Head, statements ...string) {
 			t.Helper()
 			for _, statement := range statements {
@@ -243,10 +243,9 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash. PostgreSQL orders
-// entries by transaction number and then by sequence number, so the new entry can be
-// among the sealed entries. SQLite orders entries by sequence number alone. No number
-// between two sealed entries is free, so the new entry comes after the sealed entries.
+// forge returns a statement that adds an entry with a valid hash. On PostgreSQL, entries
+// are ordered by transaction number first, so the new entry can be among sealed entries. On
+// SQLite the new entry comes later.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {
 		return `INSERT INTO idempotency_ledger SELECT ` + forged(`{5} + 1000`) + ` FROM idempotency_ledger WHERE seq = {5}`

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// remark appends n remarks to the ledger l as entries, seals them with k, and returns the
-// ledger's head.
+// remark appends n remarks to the ledger l as entries, seals them with the sealer k, and
+// returns the ledger's head.
 func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.Head {
 	t.Helper()
 	for n > 0 {
@@ -31,9 +31,9 @@ func remark(t *testing.T, l *sqlstore.Ledger, k *sqlstore.Sealer, n int) ledger.
 	return seal(t, k)
 }
 
-// After an export, Trim deletes the entries up to the last seal. Verify then reads only
-// later entries. A later export continues the first one: Verify accepts the two files,
-// read one after the other, as one ledger.
+// After an export, Trim deletes the entries up to the last seal, and Verify reads only
+// later entries. A later export continues the first one: Verify accepts the two files
+// together.
 func TestTrim(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		entries := 20_000
@@ -92,9 +92,8 @@ func TestTrim(t *testing.T) {
 			t.Errorf("the exports together: got %+v, %v", whole, err)
 		}
 
-		// The variable last is the head to which the ledger was trimmed. Verify refuses a
-		// head with the same seal number and another hash. A head stored elsewhere
-		// therefore reveals a replacement of the ledger by another one that claims to be
+		// Verify refuses a head with the number of the trimmed seal and another hash. A
+		// head stored elsewhere therefore reveals a replaced ledger that claims to be
 		// trimmed.
 		other := last
 		other.Hash[0]++
@@ -121,9 +120,8 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-// A role with the right to insert can write a row that is not a valid entry. Such a row
-// is not sealed. Verify reports the row and continues; Export omits the row and exports
-// all other entries.
+// A role with the right to insert can write a row that is not a valid entry. The row is not
+// sealed. Verify reports the row, and Export omits it; both process all other entries.
 func TestRowThatIsNotAnEntry(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A claim usually reads the key's record before its transaction. If a lookup has just found
-// no record, the next claim omits this read. The transaction still decides by the key's
-// record in the database, for example if another store has added it since the lookup.
+// A claim after a lookup without a record omits the read before its transaction. The
+// transaction still decides by the record in the database, which another store may have
+// added since the lookup.
 func TestClaimAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})
@@ -31,7 +31,7 @@ func TestClaimAfterLookup(t *testing.T) {
 		}
 		before = s.Stats()
 		claim(t, s, claimOf("new"), idempotency.InProgress)
-		if after := s.Stats(); after.Reads != before.Reads+1 || after.Groups != before.Groups {
+		if after := s.Stats(); after.Reads != before.Reads+1 || after.Transactions != before.Transactions {
 			t.Errorf("%+v after %+v, want one read and no transaction", after, before)
 		}
 

@@ -45,7 +45,7 @@ const (
 // such functions.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// sides lists the compared ways to consume a queue, measured in turns. The first is the
+// sides lists the compared ways to consume a queue, measured in turns. The first way is the
 // standard of comparison.
 var sides = []struct {
 	name    string
@@ -201,7 +201,7 @@ func withPackage(ctx context.Context, client *sqs.Client, url string, handle fun
 			handle()
 			return nil
 		},
-		Failure: consumer.Failure{Then: consumer.ActionBlock},
+		Failure: consumer.Failure{Action: consumer.ActionBlock},
 	})
 	meter.Check(err)
 	_ = c.Run(ctx)

@@ -220,7 +220,7 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool,
 	}
 	after := s.Stats()
 	dup := meter.Median(duplicates)
-	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
+	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Transactions-before.Transactions)
 }
 
 // runSealer starts a sealer. The returned function stops the sealer, seals the remaining

@@ -20,13 +20,8 @@ import (
 // working set of each store: the keys that the lookups ask for repeatedly.
 const few = 10000
 
-// many measures a store with few keys, then a store with n keys: the time to open the
-// store, and the time per key of a lookup of 10 keys. The rows are written directly to the
-// table, as succeeded, with a body of 300 bytes. The lookups ask for random keys of the
-// working set.
-//
-// The first lookup of each key mostly measures the disk or the system's cache, so its time
-// is printed separately.
+// many measures a store with few keys, then with n keys: the time to open the store, and
+// the time per key of lookups of 10 random keys of the working set.
 func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	ctx := context.Background()
 	meter.Check(sqlstore.Migrate(ctx, db, dialect))
@@ -40,6 +35,7 @@ func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 		meter.Check(err)
 		opened := time.Since(start)
 		working := rand.Perm(keys)[:few]
+		// The first lookup mostly measures the disk or the system's cache.
 		first := lookUp(s, slices.Collect(slices.Chunk(working, 10)))
 		var batches [][]int
 		for range 3000 {
@@ -97,9 +93,8 @@ func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
 		part := func(text string) string {
 			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
 		}
-		// The primary key is made after all rows are written, which is faster. Autovacuum
-		// is off, because a vacuum would disturb the measurement. Without a vacuum, the
-		// first read of a row costs more, because it marks the row as committed.
+		// Make the primary key after all rows, which is faster. A vacuum would disturb the
+		// measurement; without a vacuum, the first read of a row costs more.
 		exec := func(statement string) {
 			_, err := db.Exec(statement)
 			meter.Check(err)

@@ -62,9 +62,9 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 			before := s.Stats()
 			rate, cost, allocations := send(side.store, first, n, i == 2, takes)
 			after := s.Stats()
-			side.wrote.Groups += after.Groups - before.Groups
+			side.wrote.Transactions += after.Transactions - before.Transactions
 			side.wrote.Claims += after.Claims - before.Claims
-			side.wrote.Transitions += after.Transitions - before.Transitions
+			side.wrote.Endings += after.Endings - before.Endings
 			side.rates, side.costs, side.makes = append(side.rates, rate), append(side.costs, cost), append(side.makes, allocations)
 		}
 	}
@@ -79,8 +79,8 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		if i == 1 {
 			fmt.Printf(" (at least %.2f wanted)", target)
 		}
-		if groups := float64(side.wrote.Groups); groups > 0 {
-			fmt.Printf(", %.1f claims and %.1f results a transaction", float64(side.wrote.Claims)/groups, float64(side.wrote.Transitions)/groups)
+		if transactions := float64(side.wrote.Transactions); transactions > 0 {
+			fmt.Printf(", %.1f claims and %.1f results a transaction", float64(side.wrote.Claims)/transactions, float64(side.wrote.Endings)/transactions)
 		}
 		fmt.Println()
 	}
@@ -90,10 +90,9 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 // sent is the number of events sent so far, by all measurements.
 var sent atomic.Int64
 
-// send returns the events per second of one producer. The time includes the producer's
-// Close, because Close writes results to the store. The result cost is the processor time
-// of this process in seconds per event, and allocations is its number of allocations per
-// event. Both include the fake SQS and the database's library.
+// send returns the events per second of one producer, including its Close, which writes
+// results to the store. The results cost (seconds of processor time) and allocations are
+// per event, and include the fake SQS.
 func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost, allocations float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -13,12 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lab/bench/internal/meter"
 )
 
-// quotas prints the cost of a store's Quota for a claim and its completion. It measures
-// four databases in turn: without the index of unfinished operations, with the index,
-// with a quota, and with a quota when the scope already has 1,000 unresolved operations.
-// The rate and the processor time of each are compared with the first database in every
-// round. The output has the medians of these ratios. The processor time is the time of
-// this process, without the PostgreSQL server.
+// quotas prints what a store's Quota costs for a claim and its completion. Every round
+// compares each database of sides with the first. The processor time does not include the
+// PostgreSQL server.
 func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect, length time.Duration, rounds int) {
 	ctx := context.Background()
 	sides := []struct {
