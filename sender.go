@@ -23,10 +23,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// sender connects the packages that send an event. Package dispatch calls a submitted
-// event an item. For each item, sender first asks the memory of sent events whether to
-// make an attempt. It then makes the attempt with package sqscall, records the answer
-// in the memory, and reports the outcome.
+// sender sends items, the events submitted to package dispatch. It asks the memory of sent
+// events whether to make an attempt, makes the attempt with package sqscall, and reports
+// the outcome.
 type sender struct {
 	caller    *sqscall.Caller
 	inspector *inspector
@@ -81,9 +80,8 @@ func (c *sender) drifted(s *submission) {
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message by the store's message. Their bytes may differ, for
-// example after a release with another encoding, and SQS recognises a resend only by
-// equal bytes.
+// adopt replaces an event's message by the store's message. SQS recognises a resend only by
+// equal bytes, and a new release may encode the event with other bytes.
 func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
@@ -203,9 +201,9 @@ func (c *sender) Prepare(items []*item) {
 	c.memory.Prepare(c.requests, records)
 }
 
-// fits checks an event's size before each attempt, because the queue's limit may have
-// been unknown at submission. It removes the trace context of a message that is too
-// large, and returns an error if the message is still too large.
+// fits checks an event's size, because the queue's limit may have been unknown at
+// submission. If the message is too large, fits removes its trace context. The error means
+// that it is still too large.
 func (c *sender) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -257,9 +255,8 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// judged reports a drift (the store has the event in another form) and a collision (see
-// collides). It returns an error for a collision, but nil if the producer only warns or
-// if there is only a drift.
+// judged reports a drift, in which the store has the event in another form, and a
+// collision. It returns the error of collides, or nil without a collision.
 func (c *sender) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
@@ -285,16 +282,12 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	// lead is an upper bound for how far SQS's clock is ahead of this machine's clock,
-	// computed from the Date header of the answer. SQS may have written the header at any
-	// time since Admit, so that time is added. Too large a lead is safe: a message of
-	// another process then only looks older.
-	var lead time.Duration
+	var lead memory.Lead
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
 	}()
-	// An attempt may take sqscall.Timeout after Admit. If more than a second of this time
-	// is over, for example in a slow span processor, shorten the request's time limit.
+	// An attempt may take at most sqscall.Timeout after Admit. Shorten the request's time
+	// limit after a delay, for example in a slow span processor.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -305,21 +298,19 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.noteRequest(answers, load, err)
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
-		lead = exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)
+		// SQS wrote the Date header at an unknown time between Admit and now.
+		lead = memory.Lead{Least: exchange.Skew, Most: exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)}
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
 	return load
 }
 
-// mayLeave returns a check for sqscall, to run immediately before a request is sent. The
-// check reports whether the request may be sent. Three conditions must hold:
-//
-//   - Less than sqscall.Timeout has passed since Admit allowed the events. A suspension of
-//     the machine counts as passed time.
-//   - The context of each event has not ended.
-//   - The claim of each event in the store, if there is one, is still valid.
+// mayLeave returns the check that sqscall makes immediately before a request leaves. The
+// request must not leave too late after Admit, after the end of an event's context, or
+// without a valid claim.
 func (c *sender) mayLeave(items []*item) func() bool {
 	return func() bool {
+		// Elapsed also counts a suspension of the machine.
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
 			return false
 		}
@@ -358,11 +349,9 @@ func (c *sender) noteRequest(answers []attempt.Answer, load attempt.Load, err er
 	}
 }
 
-// GiveUpAt returns the time at which a failed event ends, if this time is earlier than
-// the end of Delivery.RetryFor. There are two such cases. If the failed service, SQS or
-// the store, has never answered, the event ends Delivery.StartFor after its submission.
-// If the store refuses all writes, the event ends immediately. Otherwise GiveUpAt
-// returns the zero time.
+// GiveUpAt returns the time at which a failed event ends before Delivery.RetryFor, or zero.
+// If the failed service has never answered, the event ends after Delivery.StartFor. If the
+// store refuses all writes, the event ends immediately.
 func (c *sender) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {
@@ -374,9 +363,8 @@ func (c *sender) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable is not a real service. It is the value of submission.waitsFor if the store
-// refuses all writes, for example a read-only database. GiveUpAt recognises the pointer and
-// ends the event immediately.
+// unwritable is the value of submission.waitsFor if the store refuses all writes, for
+// example a read-only database. GiveUpAt recognises the pointer.
 var unwritable health
 
 func init() { unwritable.state.Store(isFailing) }
@@ -410,7 +398,7 @@ func (c *sender) entry(s *submission) sqscall.Entry {
 }
 
 // attempted records the answers of a request in the memory and in the submissions.
-func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Duration) {
+func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.Lead) {
 	use := scratches.Get().(*scratch)
 	defer func() {
 		clear(use.ended[:])
@@ -420,9 +408,7 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead time.Du
 	for i, it := range items {
 		a := &answers[i]
 		// Drops reports whether SQS would drop a resend as a duplicate of the altered
-		// message that it stored. It would if both have the same deduplication ID: the
-		// producer set the ID, or only the attributes were altered. From an altered body,
-		// SQS computed another ID.
+		// message. From an altered body, SQS computes another deduplication ID.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)

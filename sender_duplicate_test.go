@@ -31,9 +31,8 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on, a request might arrive after the deduplication interval, and SQS
-		// would store the event a second time. The producer knows that the event is
-		// stored, and reports a duplicate without a request.
+		// From now on, a request might arrive after the deduplication interval and store
+		// the event twice. The producer therefore reports a duplicate without a request.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -87,9 +86,8 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// Process A has sent an event, and process B sends a copy. SQS answers the copy with the
-// old sequence number of the event. If B has seen a higher sequence number in the group,
-// B recognises the duplicate. Otherwise the answer looks like the answer to a new event.
+// Process A has sent an event, and process B sends a copy. B recognises the duplicate only
+// if it has seen a higher sequence number in the group.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -205,9 +203,9 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// A sequence number contains the time at which SQS accepted the message. With
-// DetectForeignDuplicates, this time shows that a message is a duplicate of another
-// process's event. An event that was sent just now is never reported as such a duplicate.
+// With DetectForeignDuplicates, the time in a sequence number shows that a message is a
+// duplicate of another process's event. An event sent just now is never reported as such a
+// duplicate.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -235,15 +233,21 @@ func TestForeignDuplicates(t *testing.T) {
 // answer to SendMessage arrives late.
 type aheadClient struct {
 	sqs.HTTPClient
-	lead, late time.Duration
+	lead    time.Duration
+	stalled time.Duration // time from the acceptance of a message to the date of the answer
+	late    time.Duration // time from the date of the answer to its arrival
 }
 
 func (c aheadClient) Do(r *http.Request) (*http.Response, error) {
 	answer, err := c.HTTPClient.Do(r)
+	sends := r.Header.Get("X-Amz-Target") == "AmazonSQS.SendMessage"
+	if sends {
+		time.Sleep(c.stalled)
+	}
 	if err == nil {
 		answer.Header.Set("Date", time.Now().Add(c.lead).UTC().Format(http.TimeFormat))
 	}
-	if r.Header.Get("X-Amz-Target") == "AmazonSQS.SendMessage" {
+	if sends {
 		time.Sleep(c.late)
 	}
 	return answer, err
@@ -256,7 +260,7 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 		const lead = 3 * time.Minute
 		q := newQueue(t, sqstest.Config{})
 		q.Advance(lead)
-		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, lead, 0} })
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, lead: lead} })
 		_, err := on(t, client, q).Send(t.Context(), scene)
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
@@ -271,11 +275,8 @@ func TestForeignDuplicatesWithAWrongClock(t *testing.T) {
 	})
 }
 
-// Another process sent an event 250 seconds ago. SQS takes 12 seconds to answer a copy
-// from this process. This delay must not count as a difference between the clocks, which
-// would make the event look 12 seconds too young. 18 seconds later the event is 280
-// seconds old, too old for another request, so the producer reports a duplicate without
-// one.
+// SQS takes 12 seconds to answer the copy of another process's event. This delay must not
+// count as a difference between the clocks, which would make the event look younger.
 func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -283,7 +284,7 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(250 * time.Second)
 
-		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{o.HTTPClient, 0, 12 * time.Second} })
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, late: 12 * time.Second} })
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
 		r, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -293,6 +294,19 @@ func TestAgeOfAForeignDuplicateWithALateAnswer(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, r.Duplicate)
 		assert.Zero(t, r.Attempts)
+	})
+}
+
+// SQS stores a new event and answers 12 seconds later, with the date of the answer. The date
+// must not make the event look older than it is: the event is not a duplicate.
+func TestNewEventWithAStalledAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		client := q.Client(func(o *sqs.Options) { o.HTTPClient = aheadClient{HTTPClient: o.HTTPClient, stalled: 12 * time.Second} })
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = true })
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.False(t, r.Duplicate)
 	})
 }
 
@@ -313,8 +327,7 @@ func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 }
 
 // SQS has stored an event. A copy is submitted within the deduplication interval, but
-// answered after the interval. The copy still ends as a duplicate, and SQS does not store
-// the event a second time.
+// answered after the interval. The copy ends as a duplicate, and the queue has one message.
 func TestLateAnswerToAReplayOfAStoredEvent(t *testing.T) {
 	for _, wait := range []time.Duration{time.Minute, 274 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

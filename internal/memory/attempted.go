@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"time"
-
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
@@ -13,7 +11,7 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops has a meaning if the Fate of the answer is Altered: SQS stored a changed
+	// Drops has a meaning if Answer.Fate is Altered, that is, if SQS stored a changed
 	// message in place of the event. Drops reports whether SQS would drop a resend of the
 	// event as a duplicate of the changed message.
 	Drops bool
@@ -21,9 +19,8 @@ type Ended struct {
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.
 	Duplicate bool
 
-	// If SQS confirmed the message, the memory writes the confirmation to the store, and
-	// calls Waiter when the write has succeeded or failed. Waiter is unused without a
-	// store.
+	// Waiter is called when the store has recorded SQS's confirmation, or has failed to
+	// record it. Waiter is unused without a confirmation or without a store.
 	Waiter Waiter
 
 	// Unrecorded is set by Attempted if SQS stored the event without a claim. The store
@@ -31,23 +28,26 @@ type Ended struct {
 	Unrecorded bool
 }
 
+// Lead compares SQS's clock with this machine's wall clock.
+type Lead = process.Lead
+
 // Waiter is called when the store has recorded an event that SQS stored, or has failed to
 // record the event.
 type Waiter = store.Waiter
 
-// Attempted records the results of a request's attempts in the memory of this process and
-// in the store, if there is one. With a store, Attempted may block while many results are
-// queued. Attempted returns the time at which it recorded the results.
+// Attempted records the results of a request's attempts in the memory of this process
+// and, if there is one, in the store. It returns the time at which it recorded the
+// results.
 //
-// sqsAhead estimates how far SQS's clock is ahead of this machine's wall clock. It must
-// not be too small. A larger value is safe: messages of other processes then only look
-// older.
-func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
+// With a store, Attempted may block while many results are queued.
+//
+// The parameter lead compares SQS's clock with this machine's wall clock.
+func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	now := m.process.Now()
 	for i := range ended {
 		e := &ended[i]
 		e.Duplicate = m.process.Record(now, &e.event, &e.submission, process.Result{
-			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, SQSAhead: sqsAhead,
+			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops, Lead: lead,
 		})
 	}
 	if m.claims == nil {
@@ -62,8 +62,8 @@ func (m *Memory) Attempted(ended []Ended, sqsAhead time.Duration) Instant {
 }
 
 // AwaitRecord returns true if SQS stored the event, but the store does not have this
-// result now. If the result is queued or being written, AwaitRecord arranges that w is
-// called afterwards, unless w is nil.
+// result now. If the result is queued or being written, AwaitRecord arranges a later call
+// of w, unless w is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

@@ -24,10 +24,13 @@ const (
 	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
-	// Late: a new attempt must not start, for one of three reasons. SQS may forget an
-	// earlier attempt before the new attempt arrives, and would then store the event a
-	// second time. Or SQS stored a changed message in place of the event, and would drop
-	// the event as a duplicate. Or Conclude was called.
+	// Late: a new attempt must not start, for one of these reasons:
+	//
+	//   - SQS may forget an earlier attempt before the new attempt arrives, and would
+	//     then store the event a second time.
+	//   - SQS stored a changed message in place of the event, and would drop the event as
+	//     a duplicate.
+	//   - Conclude was called.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
@@ -54,21 +57,22 @@ type Judgement struct {
 	Kind Kind
 
 	// Collision describes the other event with the same key. It is always set if Kind is
-	// Collide. With Record.SendAnyway, a collision does not change Kind, so Collision may
-	// be set with any Kind.
+	// Collide. With Record.SendAnyway, it may be set with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. Again has a meaning
-	// with the Kind Known, and with the Kind Go at the submission's first attempt.
+	// Again reports that the event was sent before this submission. It has a meaning with
+	// the Kind Known, and with the Kind Go at the submission's first attempt.
 	Again bool
 
 	// Drift reports that the store's record and the submission have different bytes. At
 	// most one judgement of a submission has Drift set.
 	Drift bool
 
-	// If Kind is Wait, Delay is the time until the next call of Admit or LookUp, and Err
-	// explains why the store has not granted a claim. If Kind is Refuse, Err has the
-	// reason and Delay is zero.
+	// Delay and Err have a meaning with two Kinds:
+	//
+	//   - Wait: Delay is the time until the next call of Admit or LookUp. Err explains
+	//     why the store has not granted a claim.
+	//   - Refuse: Delay is zero. Err has the reason.
 	Delay time.Duration
 	Err   error
 
@@ -101,7 +105,7 @@ type Collision struct {
 	First time.Time
 }
 
-// Attempt describes one event for LookUp and Admit, which set its Judgement: whether the
+// Attempt describes one event for LookUp and Admit. They set its Judgement: whether the
 // next attempt to send the event may start. Admit expects the attempts of one request, in
 // the order of the request.
 type Attempt struct {
@@ -116,9 +120,8 @@ type Attempt struct {
 // ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
 var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-// LookUp asks the store about events in one call, without claims. Call LookUp before
-// Identify, because the store may have another message for an event. LookUp sets the Kind
-// of each judgement:
+// LookUp asks the store about events in one call, without claims. It sets the Kind of
+// each judgement:
 //
 //   - Known: SQS has stored the event.
 //   - Change: the store has another message for the event.
@@ -127,7 +130,8 @@ var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 //     damaged record gives None.
 //   - None: anything else.
 //
-// LookUp does nothing without a store or after the end of ctx.
+// Call LookUp before Identify, because Identify needs the message that the store may have
+// for the event. LookUp does nothing without a store or after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -213,14 +217,15 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit decides which attempts of a planned request may start. The attempts must be in
-// the request's order. Admit sets each Kind that is still None. It also sets Hold, in
-// place of any other Kind, if the previous attempt has the same message group and does
-// not start. An attempt with the Kind Go leaves its event in doubt until the call of
-// Attempted.
+// Admit decides which attempts of a planned request may start, and returns their start
+// time. The attempts must be in the request's order.
 //
-// Admit returns the start time of the attempts. With a store, it takes at most as long as
-// [store.Claimant.Ask], normally at most twice the store timeout.
+// Admit sets each Kind that is still None. An attempt with the Kind Go leaves its event
+// in doubt until the call of Attempted. An attempt gets the Kind Hold if the previous
+// attempt has the same message group and does not start. Hold replaces any other Kind.
+//
+// With a store, Admit takes at most as long as [store.Claimant.Ask], normally at most
+// twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -244,8 +249,10 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 }
 
 // Prepare claims events in the store, in one write, before their first Admit. Admit then
-// need not wait for the store. Prepare leaves out events that the memory of this process
-// would refuse. Prepare takes at most twice the store timeout, like Admit.
+// need not wait for the store.
+//
+// Prepare omits events that the memory of this process would refuse. Like Admit, it
+// normally takes at most twice the store timeout.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -276,9 +283,7 @@ func mustHold(attempts []Attempt, i int) bool {
 }
 
 // judgeInProcess sets Kind to Collide or Late if this process's memory already forbids
-// the attempt. Such an attempt needs no claim in the store. After process.Drift or
-// process.OtherGroup, Kind stays None, because only a claim shows whether the store has
-// the original message.
+// the attempt. Such an attempt needs no claim in the store.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.submission); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -288,6 +293,7 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Full:
+		// Only a claim shows whether the store has the original message.
 	}
 }
 
@@ -315,7 +321,7 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 }
 
-// MayLeave reports whether a request with the event may leave this machine now. The lease
+// MayLeave reports whether a request with the event may leave this machine now: the lease
 // of the event's claim must last until the request reaches SQS. Without a granted claim
 // or without a store, the result is true.
 func (m *Memory) MayLeave(r *Record) bool {

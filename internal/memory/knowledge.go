@@ -45,7 +45,7 @@ type Knowledge struct {
 
 	// Result and Message come from the store's record of a stored event. Result is SQS's
 	// answer at the time. Message is the recorded message if its bytes or group differ
-	// from this submission's, otherwise nil.
+	// from this submission's message, otherwise nil.
 	Result  idempotency.Result
 	Message *Message
 
@@ -53,8 +53,8 @@ type Knowledge struct {
 	// asked.
 	Err error
 
-	// Times of an event in doubt: in the field process if an attempt of this process is
-	// in doubt, otherwise in the other fields, from the store.
+	// These fields have the times of an event in doubt: process if an attempt of this
+	// process is in doubt, otherwise the other fields, from the store.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -79,7 +79,7 @@ func (k *Knowledge) Fate() attempt.Fate {
 //   - resendBefore: latest start of a resend, for an event in doubt
 //   - forgotten: time at which SQS has certainly forgotten the event
 //
-// In the State Unanswered no attempt is known, and all times are zero.
+// In the State Unanswered, all times are zero.
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -87,19 +87,18 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of this process (here) with the store's knowledge (in
-// claim). The State is the first in this list that applies:
+// combine merges the parameter here, the knowledge of this process, with the store's
+// knowledge in claim. claim is nil without a store, and before a deferred claim is made.
 //
-//   - Altered: SQS stored a changed message (altered, or according to here).
+// The State is the first in this list that applies:
+//
+//   - Altered: SQS stored a changed message.
 //   - Stored: this process or the store knows that SQS has the event.
 //   - InDoubt: an attempt of this process is in doubt.
-//   - Clear: the store has no attempt, or was not needed (no store, or unclaimed).
+//   - Clear: the store has no attempt, or was not needed.
 //   - InDoubt: the store knows of another attempt in doubt.
+//   - Clear: the event was refused, so the store's answer does not matter.
 //   - Unanswered: the store has not answered.
-//
-// If the event itself cannot be sent (refused), Clear replaces Unanswered: the store's
-// answer does not matter. claim is nil without a store, and also while the claim cannot
-// be prepared yet (deferred).
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -130,8 +129,10 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 }
 
 // Conclude decides the state of a submission's event and prevents further attempts of the
-// submission. altered is true if SQS stored another message in the last attempt. refused
-// is true if the event was refused because of its content.
+// submission.
+//
+// The parameter altered reports that SQS stored another message in the last attempt. The
+// parameter refused reports that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
@@ -154,9 +155,10 @@ func (r *Record) Knowledge() *Knowledge {
 
 // Release ends a submission without an attempt under way, and returns the knowledge about
 // the event. For an event in doubt or altered, forgotten is the time at which SQS has
-// certainly forgotten it. The State is never Unanswered: if the store never answered and
-// no attempt of this process is in doubt, this submission stored nothing, and the State
-// is Clear.
+// certainly forgotten it.
+//
+// The State is never Unanswered. If the store never answered and no attempt of this
+// process is in doubt, this submission stored nothing, and the State is Clear.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten
@@ -169,8 +171,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// No attempt of this process is in doubt, and SQS would store a resend. The usual
-		// time limit for resends applies.
+		// No attempt of this process is in doubt, so the usual time limit for resends
+		// applies.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))
@@ -184,8 +186,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome. The memory remembers another
-// submission's attempt in doubt for several minutes, so Refresh finds the attempt.
+// minute while a submission waits for its outcome: the memory remembers another
+// submission's attempt in doubt for several minutes.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

@@ -22,7 +22,7 @@
 //	m.Identify(&r, key, group, body, payload, attributes)
 //	m.Prepare(ctx, records)                         // with a store, optional
 //	m.Admit(ctx, attempts)                          // before each attempt
-//	m.Attempted(ended, sqsAhead)                    // after each attempt for which Admit returned Go
+//	m.Attempted(ended, lead)                        // after each attempt for which Admit returned Go
 //	m.Conclude(&r, altered, refused)                // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
 //	m.Leave(&r)                                     // once, when the outcome is reported
@@ -42,10 +42,11 @@ import (
 // Options configures a [Memory]. The zero value means no store and an unlimited number of
 // events.
 type Options struct {
-	// AcceptTimes permits one more proof that an event is a duplicate, in addition to
-	// SQS's message IDs and the order of sequence numbers. A sequence number contains the
-	// time at which SQS accepted the message. If this time is before the submission, an
-	// earlier process or another process sent the message.
+	// AcceptTimes permits one more proof that an event is a duplicate: the time at which
+	// SQS accepted the message, which its sequence number contains. If this time is
+	// before the submission, an earlier process or another process sent the message.
+	//
+	// The other proofs are SQS's message IDs and the order of sequence numbers.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the memory of this process; 0 means
@@ -147,16 +148,18 @@ func (r *Record) DropClaim() {
 }
 
 // Adopt returns the message that the store has recorded for the event, and makes it the
-// message of the submission's claim. Call Adopt after a judgement of the kind [Change]: an
-// earlier submission may have sent the recorded message, so this submission must send the
-// same bytes.
+// message of the submission's claim. Call Adopt after a judgement of the kind [Change].
+//
+// An earlier submission may have sent the recorded message, so this submission must send
+// the same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
 // Identify sets a submission's message and returns the current instant. Call Identify
-// after LookUp. After a judgement [Change], call Adopt, and then Identify again with the
-// adopted message. payload is the stable part of the body: it stays the same if the
-// caller builds the event again. attributes is a digest of all attributes that may carry
-// identity.
+// after LookUp. After a judgement [Change], call Adopt, and then Identify with the
+// adopted message.
+//
+// payload is the part of the body that stays the same if the caller builds the event
+// again. attributes is a digest of all attributes that may carry identity.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.submission)
@@ -185,14 +188,13 @@ func (r *Record) BodyHash() string {
 	return r.event.BodyHash()
 }
 
-// WasSentHere reports whether this process had sent the event before. Call WasSentHere
-// before the submission's first Admit, because attempts of the submission itself would
-// count too.
+// WasSentHere reports whether this process had sent the event before. Call it before the
+// submission's first Admit: later, the submission's own attempts count too.
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
 // WasSentElsewhere reports whether the store knows of an attempt by another submission.
-// Call WasSentElsewhere before the submission's first attempt, because this attempt's
-// success would count too.
+// Call it before the submission's first attempt: later, this attempt's success counts
+// too.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }
@@ -227,9 +229,11 @@ func (m *Memory) Held() int { return m.process.Held() }
 // Sweep once a minute.
 func (m *Memory) Sweep() (empty bool) { return m.process.Sweep(m.process.Now()) }
 
-// Close writes the remaining results to the store, until ctx ends and for at most ten
-// seconds, plus one second for a store that ignores its context. Close returns the number
-// of results dropped since New, and the last error that caused a drop.
+// Close writes the remaining results and releases to the store, until ctx ends and for at
+// most ten seconds. It waits one second more for a store that ignores its context.
+//
+// Close returns the number of lost results and releases since New, and the last error
+// that caused a loss.
 func (m *Memory) Close(ctx context.Context) (lost int64, err error) {
 	if m.claims == nil {
 		return 0, nil

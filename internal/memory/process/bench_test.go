@@ -15,9 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer that sends events at a steady rate. No two events have the
-// same message group, which costs the memory the most. Each step sends one new event. The
-// answer to an event arrives 20 steps later.
+// stream simulates a producer that sends events at a steady rate. Each step sends one
+// event. The remembered events have different message groups, which costs the memory the
+// most. The answer to an event arrives 20 steps later.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks

@@ -113,10 +113,9 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Zero(t, other.look())
 }
 
-// Two events have the same dedupe key, body and group, and differ only in their
-// attributes. Admit admits the first, and AdmitAnyway the second, to the same request. SQS
-// stores only the first. It answers both with the message ID of the first, so the second
-// counts as a duplicate.
+// Two events in one request differ only in their attributes. SQS stores only the first
+// event, and answers both with the same message ID. The second event therefore counts as
+// a duplicate.
 func TestAdmitAnywayInOneRequest(t *testing.T) {
 	r := newRig(t, process.Options{})
 	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
@@ -125,9 +124,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The memory forgets the event north during a request with the event south. Both have
-	// one dedupe key. The submission of south has kept north's message ID
-	// (Submission.priorID). SQS answers with this ID, so Record reports a duplicate.
+	// The memory forgets the event north during a request with the event south. The
+	// submission of south has kept north's message ID (Submission.priorID), so Record
+	// reports a duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -166,9 +165,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores a changed message in place of the event, and would not drop a resend of
-	// the event as a duplicate. The event therefore counts as not stored, and another
-	// attempt may start.
+	// SQS stores a changed message, and would not drop a resend of the event as a
+	// duplicate. The event therefore counts as not stored.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())
@@ -182,9 +180,8 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 }
 
-// Two submissions send the same event at the same time. Something changes the event of the
-// first submission on its way, and the answer to the second proves that SQS stored the
-// event. The event then counts as stored.
+// Two submissions send the same event at the same time. SQS stores a changed message for
+// the first, and confirms the event for the second. The event then counts as stored.
 func TestStoredAfterAltered(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -66,8 +66,8 @@ func TestLostPlace(t *testing.T) {
 }
 
 // An attempt of a stored event lasts an hour, because the machine is suspended, and ends
-// without an answer. Before its end, a second attempt starts, with a different result in
-// each case; in the case "nothing", no second attempt starts.
+// without an answer. Before its end, a second attempt may start; the variable meanwhile
+// names its result.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -225,14 +225,14 @@ func TestDuplicateByAcceptTime(t *testing.T) {
 }
 
 // SQS's clock and the wall clock differ by up to an hour. Record still computes the right
-// time of acceptance, because it subtracts this difference (Result.SQSAhead).
+// time of acceptance, because it subtracts this difference (Result.Lead).
 func TestClockOfSQSIsAhead(t *testing.T) {
 	for _, lead := range []time.Duration{-time.Hour, -3 * time.Minute, 3 * time.Minute, time.Hour} {
 		r := newRig(t, process.Options{AcceptTimes: true})
 		r.pass(time.Hour)
 		answer := func(id string, ago time.Duration) process.Result {
 			a := stored(id, sequenceAt(process.ClocksStart.Add(time.Hour-ago+lead), 0))
-			a.SQSAhead = lead
+			a.Lead = process.Lead{Least: lead, Most: lead}
 			return a
 		}
 		accepted := r.Now().Add(-time.Minute)
@@ -243,9 +243,9 @@ func TestClockOfSQSIsAhead(t *testing.T) {
 	}
 }
 
-// Another process stored the event. The sequence number contains the time, but this
-// machine's wall clock is wrong by more than the deduplication interval, so the age of the
-// message is unknown. SQS may forget the event at any time, so no further attempt starts.
+// Another process stored the event. This machine's wall clock is wrong by more than the
+// deduplication interval, so the age of the message is unknown. SQS may forget the event
+// at any time, so no further attempt starts.
 func TestDuplicateOfUnknownAge(t *testing.T) {
 	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
 		r := newRig(t, process.Options{})

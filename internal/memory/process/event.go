@@ -11,9 +11,11 @@ import (
 )
 
 // Event holds the parts of a message that the memory compares: dedupe key, hashes of body
-// and group, and digests. [Memory.Event] computes an Event once per message, for any
-// number of submissions and attempts. Pass an Event only to the memory that computed it.
-// Only this memory may read or change the fields.
+// and group, and digests.
+//
+// [Memory.Event] computes an Event once per message, for any number of submissions and
+// attempts. Pass an Event only to the memory that computed it. Only this memory may read
+// or change the fields.
 type Event struct {
 	dedupeKey string
 	body      [sha256.Size]byte
@@ -36,17 +38,17 @@ type fingerprint struct {
 	// identity.
 	attributes uint32
 
-	// body and payload are digests of the body and of the part that stays the same when
+	// body and payload are digests of the body, and of the part that stays the same when
 	// the caller builds the event again. They show how two events with one dedupe key
-	// differ. body has a second use: if SQS stored a changed message in place of an
-	// event, SQS may drop any event with the same dedupe key and body as a duplicate.
-	// AdmitAnyway therefore refuses such events (AlteredBefore).
+	// differ.
 	body, payload uint32
 }
 
-// Event returns a message's Event. payload is the part of the body that stays the same
-// when the caller builds the event again; other parts, such as a time, may differ.
-// attributes is a digest of all attributes that may carry identity.
+// Event returns a message's Event.
+//
+// payload is the part of the body that stays the same when the caller builds the event
+// again; other parts, such as a time, may differ. attributes is a digest of all
+// attributes that may carry identity.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))
@@ -76,9 +78,7 @@ func (e *Event) BodyHash() string {
 }
 
 // separateKey returns the key of an event's separate record. An event has a separate
-// record if AdmitAnyway admitted it although another event has a record under the same
-// dedupe key. The separate key consists of the dedupe key and the fingerprint. The key of
-// an ordinary record has an empty string in place of the fingerprint.
+// record if another event has a record under the same dedupe key.
 func (m *Memory) separateKey(e *Event) window.Key {
 	var of [16]byte
 	copy(of[:], e.is.same[:])

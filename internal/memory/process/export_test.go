@@ -25,9 +25,8 @@ func NewAt(o Options, c *Clocks) *Memory {
 	return New(o)
 }
 
-// KeptUntil returns the instant until which the memory certainly knows an event as
-// InDoubt, Stored or Altered, unless an answer of SQS proves that it was not stored. The
-// result is zero if the State of k is Unknown or Clear.
+// KeptUntil returns k.keptUntil(). The result is zero if the State of k is Unknown or
+// Clear.
 func KeptUntil(k Known) Instant {
 	if k.State != InDoubt && k.State != Stored && k.State != Altered {
 		return 0

@@ -1,10 +1,10 @@
 package process
 
 // groupNumbers is a table of the highest known sequence number of each message group, for
-// at most maxEntries groups. It consists of sets of eight entries. If a set is full, the
-// entry of another group may be replaced. A duplicate in that group may then go unnoticed.
-// Unlike a map, the table has no pointers, makes no garbage in steady state, and needs 16
-// bytes per entry.
+// at most maxEntries groups. If a set of entries is full, a new group may replace another
+// group. A duplicate in the replaced group may then go unnoticed.
+//
+// Unlike a map, the table has no pointers and makes no garbage in steady state.
 type groupNumbers struct {
 	sets []numberSet // length zero or a power of 2
 }
@@ -39,7 +39,7 @@ func (w *groupNumbers) of(group uint64) sequence {
 	return 0
 }
 
-// raise records the number of a group if it is higher than the number recorded before.
+// raise records the number of a group if it is higher than the group's recorded number.
 func (w *groupNumbers) raise(group uint64, number sequence) {
 	if number == 0 {
 		return
@@ -53,10 +53,9 @@ func (w *groupNumbers) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// Sequence numbers contain a time. If the number in the entry is a whole
-		// deduplication interval older than the new number, SQS has forgotten the entry's
-		// message. The old number then cannot prove a duplicate any more, so the entry
-		// can be replaced.
+		// Sequence numbers contain a time. If the entry's number is older by
+		// sequenceSpan, SQS has forgotten the entry's message, so the entry can be
+		// replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == maxSets {
 			*m = groupNumber{group, number}

@@ -5,10 +5,8 @@ import "time"
 // horizon is the state of [Memory.freeUntil].
 //
 // Problem: a waiting submission calls Refresh once a minute, to learn whether another
-// submission has stored the event. Suppose that the machine is suspended before the next
-// Refresh, for longer than a deduplication interval. SQS then forgets the event. If the
-// memory freed the record right after the suspension, the waiting submission would never
-// learn that the event was stored.
+// submission has stored the event. If the memory freed expired records right after a long
+// suspension of the machine, the waiting submission would never learn this.
 //
 // Solution: after a suspension, the memory keeps all records until the process has run
 // for minAwake, or until no submission waits.
@@ -21,15 +19,14 @@ type horizon struct {
 	latest       Instant // result of the last call of freeUntil, the highest so far
 }
 
-// After a suspension, the memory keeps expired records until the process has run for
-// minAwake. This is longer than the time between two Refresh calls, so each waiting
-// submission calls Refresh before its event is freed.
+// minAwake is how long the process runs after a suspension before the memory frees older
+// records. It is longer than the time between two Refresh calls, so each waiting
+// submission calls Refresh in time.
 const minAwake = 2 * time.Minute
 
 // freeUntil returns the instant up to which the memory may free records, normally the
-// parameter now. After a suspension, the result is earlier by the suspension's length, so
-// records live longer. This ends when the process has run for minAwake, or when no
-// submission waits. The result never decreases. The caller holds m.mu.
+// parameter now. After a suspension, the result is earlier by the suspension's length, as
+// long as horizon requires. The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.countedSleep {

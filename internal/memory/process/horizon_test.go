@@ -49,8 +49,8 @@ func TestSuspensionDuringAWait(t *testing.T) {
 }
 
 // After a suspension of the machine, the memory keeps the records of earlier events for
-// two more minutes if a submission waits, because the submission may need them at its next
-// Refresh. If no submission waits, the memory frees the records immediately.
+// two more minutes if a submission waits. If no submission waits, the memory frees the
+// records immediately.
 func TestRecordsAfterASuspension(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, process.Options{})

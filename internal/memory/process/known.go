@@ -74,9 +74,9 @@ type Known struct {
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // ForgottenAt returns the first instant at which SQS has certainly forgotten the event
-// and would store a resend as a new event. The result may grow while a request is under
-// way, normally by at most window.Request. The result is zero in the States Unknown and
-// Clear.
+// and would store a resend as a new event. It is zero in the States Unknown and Clear.
+//
+// While a request is under way, the result may grow, normally by at most window.Request.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
 // keptUntil returns the instant until which the memory certainly knows the event as
@@ -85,8 +85,8 @@ func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.olderUnproven:
-		// The result counts from Since, because an attempt may end immediately after
-		// Since. A later request under way changes nothing: SQS may refuse that request.
+		// The attempt that started at Since may have ended immediately. A later request
+		// under way changes nothing: SQS may refuse that request.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
 		// If the request ends now without proof, the record lasts until this instant. The

@@ -69,9 +69,8 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate is set if the memory may have separate records. Normally the dedupe key
-	// of an event is the key of its record. If two different events with one dedupe key
-	// are sent, the second event gets a separate record under another key, the result of
+	// hasSeparate is set if the memory may have separate records. If a dedupe key already
+	// has the record of another event, an event gets a separate record under the key
 	// separateKey.
 	hasSeparate atomic.Bool
 
@@ -80,8 +79,8 @@ type Memory struct {
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// sent has the events' records, each under its event's dedupe key or, as a separate
-	// record, under the result of separateKey.
+	// sent has the events' records. The key of a record is the event's dedupe key, or the
+	// result of separateKey for a separate record.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
 	horizon horizon
@@ -100,10 +99,11 @@ func New(o Options) *Memory {
 	}
 }
 
-// Now reads the memory's clock. The clock counts suspensions of the machine and ignores
-// steps of the wall clock; on systems other than Linux, a forward step counts as a
-// suspension. A reading takes about 0.5 µs: one reading may serve all events of a
-// request.
+// Now reads the memory's clock. A reading takes about 0.5 µs: one reading may serve all
+// events of a request.
+//
+// The clock counts suspensions of the machine and ignores steps of the wall clock. On
+// systems other than Linux, a forward step counts as a suspension.
 func (m *Memory) Now() Instant { return m.clock.Now() }
 
 // Recently is a cheaper Now: the result may not yet include a suspension of the machine
@@ -112,9 +112,10 @@ func (m *Memory) Now() Instant { return m.clock.Now() }
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
-// monotonic reading. For a zero instant, Wall returns the zero time. If an error contains
-// a wall-clock time, call Wall when the error is created and not earlier, because the wall
-// clock may be set in between.
+// monotonic reading. For a zero instant, Wall returns the zero time.
+//
+// If an error contains a wall-clock time, call Wall when the error is created and not
+// earlier, because the wall clock may be set in between.
 func (m *Memory) Wall(i Instant) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -123,9 +124,10 @@ func (m *Memory) Wall(i Instant) time.Time {
 }
 
 // Conclude forbids further attempts of a submission: no later Admit of the submission
-// returns Go. Conclude returns the memory's knowledge of the event. For a stored event,
-// duplicate reports whether an earlier submission stored it. Conclude is safe while
-// another goroutine calls Admit or Record.
+// returns Go. Conclude is safe while another goroutine calls Admit or Record.
+//
+// Conclude returns the memory's knowledge of the event. For a stored event, duplicate
+// reports whether an earlier submission stored it.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,9 +139,10 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 
 // Refresh copies the current knowledge of the event to sub.Known. Call Refresh at the
 // start of the submission and at least once a minute until its outcome, even while
-// another goroutine is in Admit or Record. The submission then learns of every attempt of
-// other submissions that may have stored the event, even if the memory forgets the
-// attempt later.
+// another goroutine is in Admit or Record.
+//
+// The submission then learns of every attempt of other submissions that may have stored
+// the event, even if the memory forgets the attempt later.
 func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -156,20 +159,23 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	sub.captureCollision(now, horizon, ev, &own, &first)
 }
 
-// Admit decides whether an attempt may start now. Call it before each attempt. With the
-// Kind Go, the attempt counts as under way and the event is in doubt; the caller must
-// then call Record, even without a request. Any other Kind leaves the memory unchanged.
+// Admit decides whether an attempt may start now. Call Admit before each attempt.
+//
+// With the Kind Go, the attempt counts as under way and the event is in doubt. The caller
+// must then call Record, even without a request. Any other Kind leaves the memory
+// unchanged.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, sub, false)
 }
 
-// Judge returns the judgement that Admit would return, but does not begin an attempt.
-// Judge ignores the limit on records, so the Kind is never Full. Like Refresh, it copies
-// the current knowledge of the event to sub. If events are also claimed in a store, the
-// caller calls Judge first, then asks the store for claims of the permitted events, and
-// calls Admit last.
+// Judge returns the judgement that Admit would return, but does not begin an attempt. It
+// ignores the limit on records, so the Kind is never Full. Like Refresh, it copies the
+// current knowledge of the event to sub.
+//
+// If events are also claimed in a store, call Judge first, then claim the permitted
+// events, and call Admit last.
 func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,10 +225,9 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. The parameter own is the event's record.
-// The parameter first is the record under the event's dedupe key: own, or the record of
-// another event, sent earlier with this key. If anyway is true, a collision with the
-// other event does not forbid the attempt.
+// judge decides whether an attempt may start. The parameters own and first are the
+// results of find. If anyway is true, a collision with another event does not forbid the
+// attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
@@ -246,9 +251,8 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 }
 
 // judgeLate returns the judgement on an attempt that would start after
-// Known.ResendBefore: LateStored for a stored event, otherwise LateInDoubt. The parameter
-// present is the memory's current knowledge. The parameter captured is the submission's
-// earlier copy; the memory may have forgotten the event since.
+// Known.ResendBefore. The parameter present is the memory's knowledge. The parameter
+// captured is the submission's copy, maybe of attempts that the memory has forgotten.
 func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -266,21 +270,25 @@ type Result struct {
 
 	// Drops has a meaning if Fate is Altered: SQS stored a changed message in place of
 	// the event. Drops reports whether SQS would drop a resend of the event as a
-	// duplicate of the changed message. SQS stores the resend, for example, if it
-	// deduplicates by content and the body was changed. If Drops is false, the memory
-	// treats the attempt as NotStored, because the event itself is not in SQS.
+	// duplicate of the changed message.
+	//
+	// If Drops is false, the memory treats the attempt as NotStored, because the event
+	// itself is not in SQS. Drops is false, for example, if SQS deduplicates by content
+	// and the body was changed.
 	Drops bool
 
 	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
 	// Without a message ID, the answer proves nothing, and the attempt counts as InDoubt.
 	MessageID, Sequence string
 
-	// SQSAhead is the time by which SQS's clock is ahead of this machine's wall clock, or
-	// more. It is negative if SQS's clock is behind. If SQSAhead is too small, a message
-	// that another process sent earlier may seem to be new. Zero means that the clocks
-	// agree.
-	SQSAhead time.Duration
+	// Lead compares SQS's clock with this machine's wall clock. Zero means that the
+	// clocks agree.
+	Lead Lead
 }
+
+// Lead is the time by which SQS's clock is ahead of this machine's wall clock: at least
+// Least and at most Most. Both are negative if SQS's clock is behind.
+type Lead struct{ Least, Most time.Duration }
 
 // Record records the result of an admitted attempt. It returns true only if an answer
 // proves that SQS had stored the event before this submission. If an earlier, unanswered
@@ -293,7 +301,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	if r.Fate == attempt.Stored && id == 0 {
 		r.Fate = attempt.InDoubt
 	}
-	accepted, when := m.accepted(now, sub, number, r.SQSAhead)
+	accepted, when := m.accepted(now, sub, number, r.Lead)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, first := m.find(now, ev, sub)
@@ -310,7 +318,7 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		}
 		own.store(now, sub, id, duplicate)
 		sub.storedIt = !duplicate
-		if when == earlierTime {
+		if when == earlierTime || when == perhapsEarlierTime {
 			own.firstStart = min(own.firstStart, accepted)
 		}
 		m.numbers.raise(ev.group, number)
@@ -341,32 +349,41 @@ const (
 	unknownTime acceptTime = iota // no time, or a time that proves nothing
 	recentTime                    // at most window.Slack ago, the usual case
 	earlierTime                   // before the first attempt of this submission, within the deduplication interval
+
+	// perhapsEarlierTime means earlierTime if SQS's clock is ahead by Lead.Most, but not if
+	// it is ahead by Lead.Least. This proves no duplicate. To be safe, the record gets the
+	// earlier time, so that later attempts stop in time.
+	perhapsEarlierTime
 )
 
-// accepted classifies the time at which SQS accepted the message with this sequence
-// number. In the class earlierTime, the message came from another process, or from this
-// process before a restart. The returned Instant is then the time of acceptance,
-// otherwise zero.
-func (m *Memory) accepted(now Instant, sub *Submission, number sequence, sqsAhead time.Duration) (Instant, acceptTime) {
+// accepted classifies the time at which SQS accepted the message with the given sequence
+// number. For earlierTime and perhapsEarlierTime, the returned Instant is the earliest
+// possible time of acceptance, otherwise zero.
+func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Lead) (Instant, acceptTime) {
 	if number == 0 {
 		return 0, unknownTime
 	}
-	at := number.acceptedAt().Add(-sqsAhead) // time of acceptance by the wall clock of this machine
-	if ago := m.clock.Wall().Sub(at); ago >= 0 && ago < window.Slack {
+	// The wall clock of this machine showed a time from earliest to latest when SQS
+	// accepted the message.
+	earliest, latest := number.acceptedAt().Add(-lead.Most), number.acceptedAt().Add(-lead.Least)
+	if ago := m.clock.Wall().Sub(earliest); ago >= 0 && ago < window.Slack {
 		return 0, recentTime
 	}
 	wall := m.Wall(now)
-	if !at.Before(wall.Add(sub.firstAttempt.Sub(now)-window.Slack)) || !at.After(wall.Add(-memorySpan)) {
+	began := wall.Add(sub.firstAttempt.Sub(now) - window.Slack)
+	if !earliest.Before(began) || !earliest.After(wall.Add(-memorySpan)) {
 		return 0, unknownTime
 	}
-	return now.Add(at.Sub(wall)), earlierTime
+	at := now.Add(earliest.Sub(wall))
+	if !latest.Before(began) {
+		return at, perhapsEarlierTime
+	}
+	return at, earlierTime
 }
 
-// keep stores the record of an event after an attempt. The event's earlier record may
-// have expired during the attempt, for example in a suspension of the machine, and
-// another event may now have a record under the same dedupe key. keep then stores a
-// separate record (see separateKey). If the memory is full, keep stores nothing, and the
-// memory forgets the event.
+// keep stores the record of an event after an attempt. If another event now has a record
+// under the same dedupe key, keep stores a separate record (see separateKey). If the
+// memory is full, the memory forgets the event.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.exists && first.value.fingerprint != ev.is && own.key == ev.key {
@@ -377,13 +394,15 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 }
 
 // Leave records that a submission has its outcome and begins no further attempt. Call
-// Leave once for each submission after its first Refresh. While a submission waits, the
+// Leave once for each submission, after its first Refresh. While a submission waits, the
 // memory keeps expired records after a suspension of the machine (see horizon).
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, with any outcome. No attempt of the submission may be under
-// way. If SQS refused all attempts of all submissions of the event, and sub.mayFree is
-// set, Release frees the event's record. SQS does not remember a refused send (F-023).
+// way.
+//
+// If SQS refused all attempts of all submissions of the event, Release may free the
+// event's record. SQS does not remember a refused send (F-023).
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return
@@ -398,8 +417,10 @@ func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 
 // Sweep frees all events certainly forgotten by SQS, returns their memory and reports
 // whether the memory is empty. The owner calls Sweep when idle, for example once a
-// minute. Sweep takes about 15 ms per million freed events, and unlocks the memory about
-// twice a millisecond for other calls.
+// minute.
+//
+// Sweep takes about 15 ms per million freed events. About twice a millisecond, it unlocks
+// the memory for other calls.
 func (m *Memory) Sweep(now Instant) (empty bool) {
 	for {
 		if left, done := m.sweep(now); done {
@@ -412,9 +433,9 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
-		// The memory has no records, so this process has sent nothing within the last
-		// deduplication interval. SQS has forgotten all messages with numbers up to those
-		// in m.numbers, which prove nothing any more.
+		// This process has sent nothing within the last deduplication interval, so SQS
+		// has forgotten all messages with the numbers in m.numbers. The numbers prove
+		// nothing any more.
 		m.numbers.clear()
 		m.hasSeparate.Store(false)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // run drives memory and model through the given number of steps and compares their
-// answers. choose makes every decision.
+// answers. The function choose makes every decision.
 func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	clocks := &process.Clocks{}
 	mem := process.NewAt(o, clocks)
@@ -116,9 +116,13 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			var r process.Result
 			var ms int64
 			if choose(2) == 0 {
-				r.SQSAhead = time.Duration(choose(600)-300) * time.Second
+				r.Lead.Least = time.Duration(choose(600)-300) * time.Second
 			}
-			wall := mem.Wall(now).Add(r.SQSAhead) // SQS's time
+			r.Lead.Most = r.Lead.Least
+			if choose(2) == 0 {
+				r.Lead.Most += time.Duration(choose(20)) * time.Second
+			}
+			wall := mem.Wall(now).Add(r.Lead.Most) // SQS's time if it is ahead by Lead.Most
 			switch choose(10) {
 			case 0, 1:
 				r.Fate = attempt.NotStored

@@ -22,8 +22,7 @@ type model struct {
 }
 
 // message is an event with its attributes. A slot is the model's key of a record: the
-// dedupe key. If two messages with one dedupe key are sent (AdmitAnyway), the slot of the
-// second also has the message (separate).
+// dedupe key, and also the message if the record is separate (AdmitAnyway).
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -38,8 +37,8 @@ type history struct {
 
 	state process.State // Stored, Altered, or else Unknown: the method known then computes the state
 	id    string
-	// In the states Stored and Altered, SQS stored the message between from and to: the
-	// start of the first possible attempt, and the end of the last. If SQS refused all
+	// In the states Stored and Altered, from is the start of the first attempt that may
+	// have stored the message, and to is the end of the last. If SQS refused all
 	// attempts, from is the start of the last attempt.
 	from, to process.Instant
 }
@@ -157,10 +156,9 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns two histories: own is the event's, and first has the event's dedupe key,
-// but may belong to another event. made is the start of the submission. If SQS forgets a
-// history after made, find returns this history until the memory may free its record. If
-// SQS forgets the history before made, find does not return it.
+// find returns own, the history of the message, and first, the history of its dedupe key,
+// maybe of another message. If SQS forgets a history after the instant made, find returns
+// the history until the memory may free its record.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -240,9 +238,7 @@ func collisionOf(msg, first message) process.Kind {
 
 // admit returns the Kind of the judgement and the knowledge of the event before the
 // attempt. If anyway is true, it models AdmitAnyway. If the event needs a new record,
-// admit calls isFull, which reports whether the real memory was full. The model cannot
-// compute this, because it does not know how many expired records the real memory still
-// has.
+// isFull reports whether the real memory was full.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)
@@ -315,7 +311,7 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		if m.trust && ms != 0 {
 			at := time.UnixMilli(ms)
 			began := wall.Add(a.first.Sub(now))
-			duplicate = duplicate || at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span))
+			duplicate = duplicate || at.Before(began.Add(-window.Slack-(r.Lead.Most-r.Lead.Least))) && at.After(wall.Add(-span))
 		}
 		known := h.state == process.Stored
 		switch {

@@ -19,8 +19,8 @@ type remembered struct {
 //
 //   - stored: a hash of SQS's message ID, with the bit storedFlag
 //   - altered: the constant altered
-//   - in doubt: the flags unproven and overlapping in the low bits, and above them the
-//     number of attempts under way
+//   - in doubt: oneAttempt for each attempt under way, plus the flags unproven and
+//     overlapping
 //   - certainly not stored: zero
 type summary uint64
 
@@ -36,7 +36,7 @@ const (
 	overlapping summary = 4
 
 	// oneAttempt is added to the summary at the start of each attempt and subtracted at
-	// its end, so the bits from this bit on count the attempts under way.
+	// its end. The bits from this bit on count the attempts under way.
 	oneAttempt summary = 8
 
 	// storedFlag is set in the hash of each message ID, and in no other summary.
@@ -78,9 +78,8 @@ type record struct {
 	// refused all attempts, firstStart is the start of the last attempt.
 	//
 	// lastEnd is the end of the last attempt that SQS may have stored. After an attempt
-	// without proof, lastEnd is the latest instant at which the request can reach SQS,
-	// possibly in the future. lastEnd is zero while an attempt is under way, and if SQS
-	// cannot have stored any attempt.
+	// without proof, it is the latest instant at which the request can reach SQS. It is
+	// zero while an attempt is under way, and if SQS refused all attempts.
 	firstStart, lastEnd Instant
 	value               remembered
 }
@@ -180,10 +179,8 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record under the key k. The parameter at is the present, or an
-// earlier instant (see find). The record counts as missing if SQS had forgotten the event
-// at this instant. An altered event's record also counts as missing if SQS has forgotten
-// the changed message by now: SQS then stores a resend.
+// lookup returns the record under the key k. If SQS had forgotten the event at the
+// instant at (see find), the record counts as missing.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -193,6 +190,7 @@ func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) recor
 	if !w.To.IsZero() {
 		r.lastEnd = instantOf(w.To)
 	}
+	// If SQS has forgotten the changed message by now, it stores a resend.
 	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
@@ -214,10 +212,9 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns two records: own has the event, and first has the event's dedupe key, but
-// maybe another event. A record expires when SQS has forgotten the event. If the
-// submission started before a suspension of the machine, find also returns records that
-// expired during the suspension: the submission could not see them then.
+// find returns own, the record of the event, and first, the record under the event's
+// dedupe key, maybe of another event. If the submission started before a suspension of
+// the machine, find also returns records that expired during the suspension.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
 	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -243,9 +240,8 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	case was != 0 && duplicate:
 		r.lastEnd = now // the first copy may be older; a later lastEnd only keeps the record for longer
 	case was != 0 || !r.exists:
-		// SQS stored a new copy, or the memory has freed the event's record. The record's
-		// new start is firstCounted. For a duplicate, Record may then set firstStart to
-		// the earlier time at which SQS accepted the first copy.
+		// SQS stored a new copy, or the memory has freed the event's record. For a
+		// duplicate, Record may set an earlier firstStart afterwards.
 		r.firstStart, r.lastEnd = sub.firstCounted(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
@@ -253,9 +249,8 @@ func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool)
 	r.exists, r.value.summary = true, id|storedFlag
 }
 
-// alter records that SQS stored a changed message in place of the event, and would drop a
-// resend of the event as a duplicate. If an earlier answer proves that SQS has the event
-// itself, alter changes nothing and returns false.
+// alter records that SQS stored a changed message in place of the event. If an earlier
+// answer proves that SQS has the event itself, alter changes nothing and returns false.
 func (r *record) alter(now Instant, sub *Submission) bool {
 	if r.state() == Stored {
 		return false
@@ -268,11 +263,9 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt without proof, for an attempt that the record
-// does not count as under way. Reasons: the event was already stored when the attempt
-// began, SQS has answered another attempt since, or the memory has freed the record. The
-// attempt belongs to the deduplication interval in which it began. A stored event stays
-// stored. endUnproven reports whether the record changed.
+// endUnproven records the end of an attempt without proof, if the record does not count
+// the attempt as under way. A stored event stays stored. endUnproven reports whether the
+// record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:

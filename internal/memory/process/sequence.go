@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// sequence is a sequence number of SQS minus 2^64, so that it fits in 64 bits: SQS's
-// numbers have 20 digits and start at 2^64. It contains a time since 1970, with 256,000
-// units per millisecond, plus the position of the message within its millisecond (F-008;
-// observed but not documented). Zero means that there is no number, or that its format is
-// unknown, as from an emulator.
+// sequence is a sequence number of SQS minus 2^64, so that it fits in 64 bits. Zero means
+// that there is no number, or that its format is unknown, as from an emulator.
+//
+// A number has 256,000 units per millisecond since 1970, plus the message's position
+// within the millisecond (F-008; observed but not documented).
 type sequence uint64
 
 const perMilli = 256_000
@@ -42,10 +42,9 @@ func parseSequence(text string) sequence {
 
 // isNotAfter reports whether the message with the number s was stored no later than the
 // message with the number highest in the same group. Within a group, numbers increase
-// (F-009 b, F-041). If s is smaller than highest by sequenceSpan or more, the result is
-// false. SQS would have forgotten such an old message, so the numbers have restarted, for
-// example in an emulator.
+// (F-009 b, F-041).
 func (s sequence) isNotAfter(highest sequence) bool {
+	// If s is lower by sequenceSpan, the numbers have restarted, as in an emulator.
 	return s != 0 && s <= highest && highest-s < sequenceSpan
 }
 

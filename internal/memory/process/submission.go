@@ -38,10 +38,8 @@ type Submission struct {
 	concluded bool // Conclude was called: no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt of this submission, without proof of a duplicate
 
-	// mayFree permits Release to free the record if SQS refused all attempts. It is set
-	// when this submission starts an attempt of an event that is neither stored nor in
-	// doubt. It is also set when SQS refuses this submission's attempt while no other
-	// attempt is under way or in doubt.
+	// mayFree permits Release to free the record if SQS refused all attempts. The methods
+	// record.begin and record.endIncluded set it.
 	mayFree bool
 }
 
@@ -49,9 +47,9 @@ type Submission struct {
 // The submission must not have begun an attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture copies the memory's current knowledge k to sub.Known. But if sub.Known has
-// attempts that may have stored the event, and the memory may have forgotten them,
-// sub.Known stays unchanged. horizon is the result of Memory.freeUntil.
+// capture copies the memory's knowledge k to sub.Known. But sub.Known stays unchanged if
+// it has attempts that may have stored the event, and the memory may have forgotten these
+// attempts. horizon is the result of Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
 	switch {
@@ -60,23 +58,21 @@ func (sub *Submission) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may have freed the record of the attempts in Known. Their absence
-		// from k proves nothing, so Known stays. (Before was.keptUntil(), a missing
-		// record proves that SQS refused the attempts.)
+		// The memory may have freed the record of the attempts in sub.Known. A missing
+		// record therefore does not prove that SQS refused the attempts.
 		return
 	}
 	sub.Known = k
 }
 
-// captureCollision sets sub.collision if another message has the event's dedupe key in
-// the memory and the event has no record. It clears sub.collision if the event has a
-// record, or if the other message cannot be in SQS, for example after a refusal.
+// captureCollision sets sub.collision if the event has no record and another message has
+// its dedupe key. It clears sub.collision if the event has a record, or if SQS cannot
+// have the other message.
 func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &sub.collision.Known; {
 	case !own.exists && first.exists:
 		sub.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		// The event has a record, or SQS does not have the other message.
 		sub.collision = Judgement{}
 	}
 }
@@ -87,14 +83,14 @@ func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
 
-// arrivesBy returns the latest arrival at SQS of the current attempt's request if the
-// client gives up now. A request may arrive up to window.Request after the attempt's
-// start, long after the client has given up.
+// arrivesBy returns the latest instant at which the current attempt's request may reach
+// SQS, if the client gives up now. A request may arrive up to window.Request after the
+// attempt's start.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
 // firstCounted returns the record's new firstStart after SQS has stored a second copy of
-// the event: firstStart at the current attempt's start if the record counted this attempt
-// as under way, otherwise the start of the submission's first attempt.
+// the event: recordStart if the record counted the current attempt as under way,
+// otherwise firstAttempt.
 func (sub *Submission) firstCounted() Instant {
 	if sub.counted {
 		return sub.recordStart

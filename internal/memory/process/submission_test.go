@@ -10,10 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits while another submission attempts the event. Later the event's
-// record is gone: SQS refused the attempt, or the record expired. Before the expiry time,
-// only a refusal is possible, and the waiting submission may send. After the expiry time
-// it must not send.
+// A submission waits while another submission attempts the event. Later the event has no
+// record. Before the record's expiry time, this proves that SQS refused the attempt, so
+// the waiting submission may send. After that time it must not send.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -172,8 +171,8 @@ func TestCopies(t *testing.T) {
 	assert.Equal(t, r.Now().Add(span), b.look().ForgottenAt())
 }
 
-// After Conclude, no attempt of the submission begins. duplicate is true only if an
-// earlier submission stored the event.
+// After Conclude, no attempt of the submission begins. Conclude reports a duplicate only
+// if an earlier submission stored the event.
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")

@@ -12,10 +12,13 @@ import (
 )
 
 // LookUp reads the events' records from the store, in one call without claims, and sets
-// judgements[i] for claims[i] to None, Duplicate, Other or Conflict. Without an answer
-// from the store, the judgement is None. If a record's bytes and hash do not match, it is
-// Wait, or Unclaimed with FailOpen. After maxAdoptions calls of Adopt, it is Wait if the
-// record again has another message.
+// judgements[i] for claims[i]. The Kind is None, Duplicate, Other or Conflict, except in
+// two cases:
+//
+//   - If a record's bytes and hash do not match, it is Wait, or Unclaimed with FailOpen.
+//   - If a record again has another message after maxAdoptions calls of Adopt, it is Wait.
+//
+// Without an answer from the store, the Kind is None.
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -80,10 +83,11 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 }
 
 // Ask claims the events in one durable write, renews claims granted before, and sets
-// judgements[i] for claims[i]. A second write may follow for records whose fingerprint
-// was computed by another method (Fingerprint.Spec). Each write makes one store call, or
-// two after ErrAmbiguous, and so takes at most twice the policy's store timeout. Only a
-// store that ignores its context takes longer.
+// judgements[i] for claims[i]. A second write may follow for records whose fingerprint was
+// computed by another method (Fingerprint.Spec).
+//
+// Each write makes one store call, or two after ErrAmbiguous, and so takes at most twice
+// the policy's store timeout. Only a store that ignores its context takes longer.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -96,10 +100,8 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round claims all events in one store call. The store cannot compare
-	// fingerprints computed by different methods (Fingerprint.Spec). compareBodies does
-	// this here. If the event is the same, the claim gets the record's fingerprint, and
-	// the second round claims the event again.
+	// The first round claims all events. If compareBodies gives a claim the record's
+	// fingerprint, the second round claims this event again.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -131,13 +133,14 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 	}
 }
 
-// Prepare claims at most [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. It leaves out claims that are already granted. After a failed store call, it
-// does nothing for about a second (pauseAfterFailure).
+// Prepare claims up to [idempotency.MaxBatch] events in one durable write, before their
+// first Ask. It omits claims that are already granted. After a failed store call, it does
+// nothing for about a second (pauseAfterFailure).
 //
-// The next Ask of an event needs no store call in two cases: the claim is granted and the
-// lease is long enough for an attempt (Granted), or the store has another message for the
-// event (Other).
+// The next Ask of an event needs no store call in two cases:
+//
+//   - Granted: the claim is granted, and the lease is long enough for an attempt.
+//   - Other: the store has another message for the event.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -169,10 +172,10 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 }
 
 // takePrepared returns the judgement for Ask if no store call is necessary, else the zero
-// Judgement. The judgement is Granted if Prepare got the claim and the rest of the lease
-// is long enough for an attempt. It is Other if the store's record has another message.
-// The claim's own message must then not be sent, not even with FailOpen.
+// Judgement.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
+	// If the record has another message, the claim's message must not be sent, not even
+	// with FailOpen.
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
 	}
@@ -186,13 +189,12 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 	return Judgement{}
 }
 
-// claim writes the requests in one call of the store. After ErrAmbiguous (the store may
-// or may not have made the claims), claim makes a second call. With a Writer, each call
-// also writes queued results of events and queued releases of claims. With FailOpen,
-// claim makes no call during the pause after a failed call (pauseAfterFailure).
+// claim writes the requests in one call of the store. After ErrAmbiguous (the store may or
+// may not have made the claims), it makes a second call. With FailOpen, it makes no call
+// during a pause (pauseAfterFailure).
 //
-// The leases count from begin, the start of the last call. ambiguous reports whether a
-// call returned ErrAmbiguous.
+// The leases count from begin, the start of the last call. ambiguous reports whether a call
+// returned ErrAmbiguous.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isPaused() {
 		return 0, nil, false, errDown
@@ -212,8 +214,7 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 }
 
 // claimOnce claims the requests in one call of the store. If the store is a Writer, the
-// call also writes queued endings of other claims: results and releases. applyAnswers
-// queues failed endings again, even if the store ends the goroutine (runtime.Goexit).
+// call also writes queued endings of other claims: results and releases.
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var queued []*queuedFinish
 	if c.writer != nil {
@@ -228,6 +229,7 @@ func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) 
 	}
 	var errs []error
 	err = errEnded
+	// Deferred, because the store may end the goroutine (runtime.Goexit).
 	defer func() { c.applyAnswers(queued, c.errorsFor(queued, errs, err)) }()
 	err = c.write(ctx, func(ctx context.Context) (err error) {
 		errs, outcomes, err = c.writer.Write(ctx, finishings(queued), requests)
@@ -256,9 +258,8 @@ func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
 
-// call makes one call of the store within the store timeout. After a failure, call begins a
-// pause, in which optional calls of the store are omitted, and sets the field pauseUntil to
-// the end of the pause. If ctx has ended, a failure does not begin a pause.
+// call makes one call of the store within the store timeout. After a failure, unless ctx
+// has ended, call sets pauseUntil: until then, optional calls of the store are omitted.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -278,18 +279,21 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 	return err
 }
 
-// pauseAfterFailure is the pause after a failed store call, plus the duration of the
-// call. During the pause, LookUp, Prepare and, with FailOpen, Ask do not call the store.
+// pauseAfterFailure is the length of the pause after a failed store call, without the
+// duration of the call. During the pause, LookUp, Prepare and, with FailOpen, Ask do not
+// call the store.
 const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
 // compareBodies compares a claim with a record whose fingerprint was computed by another
 // method (Fingerprint.Spec). It computes the fingerprint of the record's body by the
-// claim's method. If this fingerprint equals the claim's, the claim gets the record's
-// fingerprint, and the result is Undecided: the caller must claim again. If not, the
-// result is Conflict. If the body has no fingerprint by the claim's method, the result is
-// Unjudged.
+// claim's method. The result is:
+//
+//   - Undecided if this fingerprint equals the claim's. The claim gets the record's
+//     fingerprint, and the caller must claim again.
+//   - Conflict if the two fingerprints differ.
+//   - Unjudged if the fingerprint cannot be computed.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -419,12 +423,12 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage judges a claim if the store's record has other bytes or another
-// group. The judgement is Other, so that the caller adopts the record's message, or Wait
-// after maxAdoptions adoptions. If the record's bytes do not match its hash, they must
-// not be adopted, and the judgement is failed(errSeal).
+// judgeOtherMessage judges a claim if the store's record has other bytes or another group.
+// The judgement is Other, so that the caller adopts the record's message, or Wait after
+// maxAdoptions adoptions.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
+	// Bytes that do not match their hash must not be adopted.
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
 	}
@@ -450,9 +454,8 @@ func (k *Claim) judgeWithError(kind Kind, out idempotency.Outcome) Judgement {
 }
 
 // wait returns the judgement Wait with a delay before the claim's next request. The delay
-// doubles with each Wait in a row, up to maxWait, and has a random part against
-// simultaneous store calls. The delay is at least a millisecond. The parameter most is
-// its maximum.
+// doubles with each Wait in a row, up to maxWait, and is partly random. The delay is at
+// most the parameter most, but at least a millisecond.
 func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waitsInRow, 10), maxWait)
 	k.waitsInRow = min(k.waitsInRow+1, 100)

@@ -51,10 +51,12 @@ type Options struct {
 	// count, too.
 	Now func() time.Duration
 
-	// Note may be nil. Each write to the store calls Note with the result: nil or the
-	// store's error. A write that failed after its context had ended does not call Note.
-	// Note must be quick. Reads do not call Note: they may succeed while writes fail, for
-	// example in a locked database.
+	// Note, unless nil, is called after each write to the store, with nil or the store's
+	// error. It is not called if a write failed after its context had ended. Note must be
+	// quick.
+	//
+	// Reads do not call Note: they may succeed while writes fail, for example in a locked
+	// database.
 	Note func(err error)
 
 	// Hide replaces an error of the store by an error with another text, because the
@@ -62,17 +64,19 @@ type Options struct {
 	Hide func(err error) error
 
 	// Recompute computes the fingerprint of a recorded body by the spec (method) of this
-	// claimant's claims. It is called if the record's fingerprint has another spec, for
-	// example an older one, because such fingerprints cannot be compared. The second
-	// result is false if the body has no fingerprint by this spec. In this case, and if
-	// Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
+	// claimant's claims. It is called if the record's fingerprint has another spec, because
+	// such fingerprints cannot be compared.
+	//
+	// The second result is false if the body has no fingerprint by this spec. In this case,
+	// and if Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Claimant claims the events of one SQS queue. It is safe for concurrent use. After a
-// claim, it writes an ending to the store: the event's result, or the claim's release.
-// Endings wait in a queue, and a goroutine of the Claimant runs only while the queue is
-// not empty.
+// Claimant claims the events of one SQS queue. It is safe for concurrent use.
+//
+// After a claim, it writes an ending to the store: the event's result, or the claim's
+// release. Endings wait in a queue. A goroutine of the Claimant runs only while the queue
+// is not empty.
 type Claimant struct {
 	options Options
 	config  idempotency.PolicyConfig
@@ -80,7 +84,7 @@ type Claimant struct {
 	counts  counts
 
 	// pauseUntil is the end of a pause, as a reading of Options.Now; 0 means no pause.
-	// Until then, optional calls of the failing store are skipped.
+	// Until then, optional calls of the store are skipped.
 	pauseUntil atomic.Int64
 
 	writer idempotency.Writer // the store as a Writer; nil if it does not implement Writer
@@ -175,9 +179,11 @@ type Known struct {
 	State State
 
 	// Since, ResendUntil and ForgottenAt are set if State is InDoubt. They are times of the
-	// store's clock. Since is the start of the first attempt in doubt. ResendUntil is the
-	// time until which a resend is safe. From ForgottenAt on, SQS has certainly forgotten
-	// the last attempt.
+	// store's clock:
+	//
+	//   - Since is the start of the first attempt in doubt.
+	//   - ResendUntil is the time until which a resend is safe.
+	//   - ForgottenAt is the time from which SQS has certainly forgotten the last attempt.
 	Since, ResendUntil, ForgottenAt time.Time
 
 	// Result is set if State is Stored.
@@ -313,11 +319,13 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	})
 }
 
-// Attempted records the answer of SQS to an attempt to send the event. If SQS stored the
-// event, Attempted queues the result for the store, and calls w.MarkRecording. w.Recorded
-// is called later, when the store has recorded the result or failed to do so.
+// Attempted records the answer of SQS to an attempt to send the event.
 //
-// If SQS stored an event without a granted claim, for example with FailOpen, the store
+// If SQS stored the event under a granted claim, Attempted queues the result for the store,
+// and calls w.MarkRecording. w.Recorded is called later, when the store has recorded the
+// result or failed to do so.
+//
+// If SQS stored the event without a granted claim, for example with FailOpen, the store
 // gets no record. Attempted then does not use w and returns true. In all other cases it
 // returns false.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
@@ -340,11 +348,14 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	return false
 }
 
-// Release ends a submission for which SQS has not confirmed that it stored the event. If
-// an attempt of the submission is in doubt, Release does nothing. Otherwise it ends a
-// granted claim: it queues the ending "failed" if SQS refused an attempt, and "released"
-// if not. If it is unknown whether the store granted the claim, Release keeps the claim's
-// token for the next submission of the event (see resume). Release does not block.
+// Release ends a submission for which SQS has not confirmed that it stored the event.
+// Release does not block. It handles three cases:
+//
+//   - An attempt of the submission is in doubt: Release does nothing.
+//   - The claim is granted: Release queues the ending "failed" if SQS refused an attempt,
+//     and "released" if not.
+//   - It is unknown whether the store granted the claim: Release keeps the claim's token
+//     for the next submission of the event (see resume).
 func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A claimant claims an event, attempts to send it, and calls Release. The record in the
-// store then shows the result: Succeeded after a confirmed attempt, Running while an
-// attempt is in doubt, Failed after a refusal, and no record if nothing was sent.
+// After the attempts of a claim and Release, the store's record shows the result: Succeeded
+// after a confirmed attempt, Running while an attempt is in doubt, Failed after a refusal,
+// and no record if nothing was sent.
 func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		name       string

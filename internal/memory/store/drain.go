@@ -70,9 +70,8 @@ func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle ends the wait of Close, by closing l.idle, once all endings are written or
-// dropped and drain does not run. It does nothing before the call of Close. The caller
-// holds mu.
+// signalIdle closes l.idle if Close was called, all endings are written or dropped, and
+// drain does not run. This ends the wait of Close. The caller holds mu.
 func (l *finishQueue) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
@@ -97,12 +96,10 @@ func (l *finishQueue) sleep(d time.Duration) {
 	}
 }
 
-// finish writes endings to the store, without claims, and returns one error for each ending.
-// If the store is a Writer, finish makes one call of Write. Otherwise it makes one call of
-// the store's Finish for each ending, all at the same time, and repeats a call once after
-// ErrAmbiguous. If the store ends the goroutine of a call (runtime.Goexit), the endings of
-// this call get errEnded.
+// finish writes endings to the store, without claims, and returns one error for each
+// ending. Without a Writer, finish makes one call for each ending, all at the same time.
 func (c *Claimant) finish(batch []*queuedFinish) []error {
+	// errEnded stays if the store ends the goroutine of a call (runtime.Goexit).
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
 	if c.writer != nil {
@@ -142,10 +139,9 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each ending of a write; nil means success. If the store
-// returned one error for each ending (errs), the result has these errors, passed through
-// Options.Hide. Otherwise every ending gets err, the error of the whole call, or errShort
-// if err is nil.
+// errorsFor returns one error for each ending of a write; nil means success. If the
+// parameter errs does not have one error for each ending, every ending gets err, the error
+// of the whole call, or errShort.
 func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
@@ -173,15 +169,17 @@ func finishings(batch []*queuedFinish) []idempotency.Finishing {
 }
 
 // applyAnswers handles the store's answers to one write of endings: errs[i] is the answer
-// for batch[i]. An ending is removed if the store has written it, or has refused it as stale
-// (ErrStaleClaim). An ending is dropped, and counted as lost, if it is invalid, if the store
-// is closed, or if it was queued more than keepTrying ago. Every other ending is queued
-// again, and drain writes it later.
+// for batch[i].
 //
-// At the end, applyAnswers calls the waiters of all removed and dropped endings. They learn
-// whether the store has the event's result, possibly from another claim. applyAnswers also
-// calls the waiters of an ending that is queued again after ErrUnwritable, because the store
-// then refuses every write until an operator repairs it.
+//   - A written ending is removed. So is an ending that the store refused as stale
+//     (ErrStaleClaim).
+//   - An ending is dropped, and counted as lost, if it is invalid, if the store is closed,
+//     or if it was queued more than keepTrying ago.
+//   - Every other ending is queued again.
+//
+// At the end, applyAnswers calls the waiters of all removed and dropped endings. After
+// ErrUnwritable, it also calls the waiters of an ending that is queued again: the store
+// refuses every write until an operator repairs it.
 func (c *Claimant) applyAnswers(batch []*queuedFinish, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// gatherTime is the normal pause of drain before it writes queued endings. An ending
-	// is the last write for a claim: the result of the event, or the release of the
-	// claim. If the store is a Writer and new claims are written during the pause, the
-	// same store call also writes the endings.
+	// gatherTime is the normal pause of drain before it writes queued endings. If the store
+	// is a Writer and new claims are written during the pause, the same store call also
+	// writes the endings.
 	gatherTime = time.Millisecond
 
 	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
@@ -42,15 +41,17 @@ type Waiter interface {
 	MarkRecording()
 
 	// Recorded is called once, at the end of the wait, without a lock of the Claimant. ok
-	// is true if the store has the result. It is false after the store timeout, if the
-	// store refused this result or refuses all writes, or if the Claimant dropped the
-	// result.
+	// is true if the store has the result. ok is false in these cases:
+	//
+	//   - The store timeout has passed.
+	//   - The store refused this result, or refuses all writes.
+	//   - The Claimant dropped the result.
 	Recorded(ok bool)
 }
 
-// finishQueue is the queue of endings: results of events and releases of claims not yet
-// in the store. While the queue is not empty, a goroutine runs drain, which writes the
-// endings. With a Writer as store, the next calls for claims also write queued endings.
+// finishQueue is the queue of endings not yet in the store. An ending is the event's
+// result, or the claim's release. While the queue is not empty, a goroutine runs drain,
+// which writes the endings.
 type finishQueue struct {
 	ctx         context.Context // context of the store calls in drain; Close cancels it with stop
 	stop        context.CancelFunc
@@ -107,11 +108,12 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord returns true if SQS stored the event, but the store does not have the
-// result now. If the result is queued or being written, AwaitRecord adds w to the
-// result's waiters, unless w is nil. If the store never gets the result, w is unused: the
-// claimant dropped the result, the store refused it, or the event was sent without a
-// claim.
+// AwaitRecord returns true if SQS stored the event, but the store does not have the result
+// now. If the result is queued or being written, AwaitRecord adds w to the result's
+// waiters, unless w is nil.
+//
+// w is unused if the store never gets the result: the claimant dropped the result, the
+// store refused it, or the event was sent without a claim.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,9 +129,9 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// Pace blocks while at least paceFrom endings are queued and the writes do not fail. In this
-// way, a store that is slower than SQS slows the senders down. Pace does not block while the
-// writes fail, because the queue does not become shorter then.
+// Pace blocks while at least paceFrom endings are queued, so that a store slower than SQS
+// slows the senders down. Pace does not block while the writes fail, because the queue does
+// not become shorter then.
 func (c *Claimant) Pace() {
 	for c.mustPace() {
 		time.Sleep(gatherTime)
@@ -268,8 +270,7 @@ func (l *finishQueue) drop(e *queuedFinish, err error) []Waiter {
 }
 
 // removeFinished forgets an ending that was written, refused or dropped, and returns its
-// waiters. recorded is true if the store has the event's result. Otherwise, removeFinished
-// notes for AwaitRecord that the store will not get the result. The caller holds mu.
+// waiters. recorded is true if the store has the event's result. The caller holds mu.
 func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
 		l.noteMissing(e.claim, !recorded)
@@ -283,12 +284,14 @@ func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 }
 
 // Close waits for the writes of all queued results and releases, at most until the end of
-// ctx or ten seconds. It then cancels the remaining store calls and waits at most one
+// ctx or ten seconds. It then cancels the remaining store calls. It waits at most one
 // second more, because a store may ignore its context.
 //
 // Close returns the number of lost results and releases: all dropped since New, and all
 // writes without an answer. If this number is not zero, err is the store's last error or
-// the reason of the last loss. Results and releases after the call of Close are dropped.
+// the reason of the last loss.
+//
+// Results and releases after the call of Close are dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 	c.mu.Lock()
 	if !c.closed {

@@ -23,9 +23,9 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	return k
 }
 
-// SQS stored ten events, and their results are queued before they are written to the store.
-// While the result of an event is queued, Ask and LookUp return Duplicate for the same
-// event, without a call of the store.
+// SQS stored ten events, and the results are queued for the store. While the result of an
+// event is queued, Ask and LookUp return Duplicate for the same event, without a call of
+// the store.
 func TestQueuedResults(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -172,8 +172,8 @@ func TestResultsAreTriedAgain(t *testing.T) {
 	})
 }
 
-// The store writes a result, but its answer is lost (ErrAmbiguous). The result is written a
-// second time, which changes nothing.
+// The store writes a result, but the store's answer is lost (ErrAmbiguous). The result is
+// written a second time, which changes nothing.
 func TestAmbiguousResult(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(call string) (before, after error) {

@@ -44,9 +44,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// The store refuses the three claims of Prepare: one event is claimed by another
-// claimant, one is stored, one has another event's key. Prepare does not count these
-// refusals. The next Ask calls the store, and returns Wait, Duplicate and Conflict.
+// The store refuses the three claims of Prepare, and Prepare does not count the refusals.
+// The next Ask calls the store, and returns Wait, Duplicate and Conflict.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")

@@ -49,10 +49,9 @@ func (l *finishQueue) noteMissing(k *Claim, missing bool) {
 	}
 }
 
-// resume gives the claim k the token that keepToken kept for the event, if any. The
-// token's submission made no attempt, and the store may have granted its claim. The store
-// then renews that claim for k. With a new token, k would have to wait for the end of the
-// lease. The caller holds mu.
+// resume gives the claim k the token that keepToken kept for the event, if any. If the
+// store granted a claim with this token, k renews that claim and need not wait for the end
+// of its lease. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return

@@ -15,9 +15,9 @@ import (
 // lost.
 func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
 
-// The store grants a submission's claim, but its answer is lost, and the submission ends.
-// The next submission of the event has the same token, and its claim is granted
-// immediately. A third submission waits for the second.
+// The store grants a submission's claim, but the store's answer is lost, and the
+// submission ends. The next submission of the event has the same token, so the store
+// grants its claim immediately. A third submission waits for the second.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
 		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, store.Wait, r.ask(k).Kind) },
@@ -50,8 +50,8 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 	}
 }
 
-// The store grants the claim of a submission, but its answer is lost, and the submission
-// ends. Prepare renews this claim for the next submission of the event.
+// The store grants the claim of a submission, but the store's answer is lost, and the
+// submission ends. Prepare renews this claim for the next submission of the event.
 func TestPrepareAfterALostAnswer(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(lostAnswer)
@@ -68,8 +68,8 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// If an attempt of a submission is in doubt, Release does not keep its token. The next
-// submission of the event must wait for the end of the lease.
+// If an attempt of a submission is in doubt, Release does not keep the token of the
+// claim. The next submission of the event must wait for the end of the lease.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

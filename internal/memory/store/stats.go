@@ -14,8 +14,8 @@ type Stats struct {
 	Drifts                                         int64
 
 	// Unclaimed counts permissions for an attempt without a claim. Errors counts failed
-	// store calls. Stale counts results and releases that the store refused because the
-	// claim was no longer the last claim of the event, or had already ended in another way.
+	// store calls. Stale counts results and releases that the store refused with
+	// [idempotency.ErrStaleClaim].
 	Unclaimed, Errors, Stale int64
 
 	// Recording counts results and releases currently queued or being written. Lost
