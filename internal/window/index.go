@@ -2,13 +2,12 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key's record in a shard's ring of records. A slot has 32
-// bits: the position (20 bits) and a tag derived from the key (12 bits). A lookup reads
-// only records with the key's tag. A key has its slot in one of two buckets; each bucket
-// is a cache line. The lookup of a key without a record reads two cache lines.
+// index finds the position of a key's record in a shard's ring of records. A slot has a
+// position (20 bits) and a tag of the key (12 bits). A key has its slot in one of two
+// buckets; each bucket is a cache line.
 //
 // A slot becomes free when the head of the ring passes its position. An index therefore
-// needs no deletion, unlike a table with probing.
+// needs no deletion.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -32,9 +31,9 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// insert enters a key into its first bucket if this bucket has enough room, otherwise
-// into the key's bucket with more free slots. It returns false if both are full. By this
-// choice of buckets an index can be more than nine tenths full.
+// insert enters a key into its first bucket if this bucket has enough room, otherwise into
+// the bucket with more free slots. It returns false if both buckets are full, which does
+// not happen before the index is at least four fifths full.
 func (s *shard[V]) insert(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -58,9 +57,8 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	var vacant uint32
 	for i, v := range b {
 		ahead := (v - head) & positionMask
-		// taken is 1 for a slot in use, otherwise 0. A slot is in use if v is not zero
-		// and ahead, the distance of the slot's position from the ring's head, is less
-		// than live, the ring's length.
+		// taken is 1 for a slot in use, otherwise 0. A slot is in use if v is not zero and
+		// its position is between the head and the tail of the ring.
 		taken := (ahead - live) & (v | -v) >> 31
 		vacant |= (taken ^ 1) << i
 	}
@@ -83,9 +81,7 @@ func (s *shard[V]) grow() {
 }
 
 // reindex starts a new, empty index for n records and keeps the current index as s.older.
-// Each later call of add copies up to indexedPerPut records to the new index, from the
-// oldest record up to the position end-1. Until all are copied, lookups search both
-// indexes.
+// carryOver then copies the records from the oldest up to the position end-1.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end

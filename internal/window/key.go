@@ -6,15 +6,16 @@ import (
 	"encoding/binary"
 )
 
-// Key is a deduplication ID in its scope, made by [Window.Key] and valid for that
-// window only.
+// Key is a deduplication ID in its scope, made by [Window.Key] and valid for that window
+// only.
 //
-// A Key is a fingerprint: texts would need twice the memory, and the garbage collector
-// would visit each text. Two IDs with one fingerprint would lose an event, so a Key is
-// the first 128 bits of a SHA-256, not a fast hash: among the 21 million IDs of the
-// busiest queue two keys collide with a chance of 1 in 10^24. The window hashes a random
-// secret before each ID, so that a sender cannot choose IDs that all fall into the same
-// bucket of the index.
+// A Key is a fingerprint of 128 bits. Texts would need twice the memory, and the garbage
+// collector would visit each text. Two IDs with one fingerprint would lose an event, so a
+// Key comes from a SHA-256. Among the 21 million IDs of the busiest queue, two keys collide
+// with a chance of 1 in 10^24.
+//
+// The window hashes a random secret before each ID. So a sender cannot choose IDs that all
+// fall into the same bucket of the index.
 type Key struct {
 	high, low uint64
 }
@@ -27,15 +28,14 @@ func newSecret() (s secret) {
 }
 
 // Key returns the key of a deduplication ID. For a queue with the deduplication scope
-// queue, group is empty. With the scope messageGroup, one ID in two groups has two keys
-// (F-032). The hashed bytes contain the length of group, so different pairs of group and
-// ID never have equal bytes.
+// queue, the parameter group is empty. With the scope messageGroup, one ID in two groups
+// has two keys (F-032).
 //
-// Unlike the other methods, Key may be called concurrently. A caller can compute the key
-// before it locks the window.
+// Unlike the other methods, Key may be called concurrently, so its caller needs no lock.
 func (w *Window[V]) Key(group, id string) Key {
 	var space [len(secret{}) + binary.MaxVarintLen64 + 2*128]byte // the longest group and ID of SQS
 	b := append(space[:0], w.secret[:]...)
+	// The length keeps different pairs of group and ID apart.
 	b = binary.AppendUvarint(b, uint64(len(group)))
 	b = append(b, group...)
 	b = append(b, id...)

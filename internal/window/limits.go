@@ -16,9 +16,10 @@ const (
 	Slack = 5 * time.Second
 
 	// LastStart limits the start of later attempts. It is measured from the start of the
-	// first attempt that SQS may have stored. A request that starts later may reach SQS
-	// when SQS has forgotten the first attempt. SQS would then store the message a second
-	// time.
+	// first attempt that SQS may have stored.
+	//
+	// A request that starts later may arrive after SQS has forgotten the first attempt. SQS
+	// would then store the message a second time.
 	LastStart = Interval - Request - Slack
 
 	// RetryFor is the usual time for retries after an event's first attempt. It is

@@ -60,9 +60,9 @@ type load struct {
 	lateOneIn int
 }
 
-// The window agrees with the naive model, a map, after random sends, late and missing
-// answers, refusals, quiet times and forward steps of the clock. The loads are large
-// enough to spread the window over several shards and to make an index grow.
+// The window agrees with the naive model, a map, after random operations and times. The
+// loads are large enough to spread the window over several shards and to make an index
+// grow.
 func TestAgainstNaiveModel(t *testing.T) {
 	for _, l := range []load{
 		{"few ids again and again", 20_000, 60, 4 * time.Second, 3},

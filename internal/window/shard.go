@@ -50,8 +50,8 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of old records that a Put checks for expiry. It is above
-	// one, so that sifting catches up after a quiet time, and small, to keep each Put
+	// siftedPerPut is the number of old records that a Put checks for expiry. With more
+	// than one, sifting catches up after a quiet time. The number is small to keep each Put
 	// short.
 	siftedPerPut = 16
 
@@ -60,16 +60,15 @@ const (
 	indexedPerPut = 32
 )
 
-// chunk is an array of consecutive records of a shard. After all have expired, a chunk
-// can be dropped in one step. With values of 32 bytes a chunk has 64 KiB. Larger chunks
-// would waste memory in shards with few records.
+// chunk is an array of consecutive records of a shard. After all have expired, the chunk is
+// dropped in one step. Larger chunks would waste memory in shards with few records.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
 // slab is an allocation of several chunks. The garbage collector marks each slab
-// separately. A shard with many chunks has larger slabs, so that it has few of them: a new
-// slab has a 64th of the shard's chunks, at most 16 chunks (1 MiB with values of 32 bytes).
+// separately, so a shard with many chunks gets larger slabs: about a 64th of its chunks in
+// each new slab.
 type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
@@ -79,17 +78,14 @@ const slabsPerShard = 64
 type chunkState struct {
 	newest offset // arrival of the last record in the chunk
 
-	// checkEach is false if all records of the chunk have expired once Interval and Slack
-	// have passed since newest, and none was freed before. If checkEach is true, each
-	// record is checked before it is dropped. It is set for a record without a To, or
-	// with a From or To later than its arrival, because such a record expires later. It
-	// is also set when a later call replaces or frees a record.
+	// checkEach means that each record of the chunk is checked before it is dropped. It is
+	// set for a record that may expire later than Interval and Slack after newest, and when
+	// a record is replaced or freed.
 	checkEach bool
 }
 
-// shard has some of a window's records and an index. The records are in a ring, in order
-// of arrival. A slot of the index has a position in the ring, and is free once the head
-// has passed this position. Expiry of records thus needs no change of the index.
+// shard has some of a window's records, in a ring in order of arrival, and an index of
+// their positions.
 type shard[V any] struct {
 	chunks      []*chunk[V]
 	chunkStates []chunkState // one for each chunk
@@ -202,11 +198,9 @@ func (s *shard[V]) extend() bool {
 // slabLen returns the length of the next new slab.
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
-// retire removes the oldest slab, after all its chunks were dropped. If the length of the
-// slab is within a factor of two of slabLen, retire keeps it as the spare slab for later
-// records. Otherwise it leaves the slab to the garbage collector. If every slab were
-// kept, a grown shard would reuse small slabs forever, and a shrunk shard would never
-// free large slabs.
+// retire removes the oldest slab, after all its chunks were dropped. It keeps the slab as
+// the spare if its length is within a factor of two of slabLen. Otherwise the slab no
+// longer fits the size of the shard.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -249,8 +243,8 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 }
 
 // sift checks up to siftedPerPut records, oldest first, and drops the expired ones. It
-// moves an unexpired record of a due chunk (see isDue) to the end of the ring. It returns
-// the number of dropped records, without those freed earlier, for example by Delete.
+// moves an unexpired record of a due chunk (see isDue) to the end of the ring. It counts
+// dropped records that were not freed before.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -272,10 +266,9 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether Interval and Slack have passed since the newest record of the
-// first chunk arrived. Most records of this chunk have then expired. A record may be
-// unexpired if it has no answer (Record.To is not set), or got its answer or a
-// replacement some time after its arrival.
+// isDue reports whether Interval and Slack have passed since the newest record of the first
+// chunk arrived. A record of the chunk may still be unexpired, for example without an
+// answer.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.chunkStates[0].newest >= offset(Interval+slack)
 }

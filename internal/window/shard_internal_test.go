@@ -177,26 +177,27 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 
-	// Of two full chunks, one has a deleted record, and the other has a record that was
-	// set again.
+	// Of three full chunks, the first has a deleted record and the third a record that was
+	// set again. The second chunk expires in one step.
 	w = New[nothing](Options{})
-	for i := range 2 * chunkLen {
+	for i := range 3 * chunkLen {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
 	}
 	w.Delete(w.Key("", "7"))
-	put(t, w, start, "1800", Record[nothing]{From: start.Add(time.Minute), To: start.Add(time.Minute)})
+	put(t, w, start, "2800", Record[nothing]{From: start.Add(time.Minute), To: start.Add(time.Minute)})
 	now = start.Add(Interval)
-	for i := range 100 {
+	for i := range 200 {
 		put(t, w, now, "later "+strconv.Itoa(i), Record[nothing]{From: now, To: now})
+		assert.Equal(t, count(), w.live)
 	}
-	assert.Equal(t, count(), w.live)
-	_, state := w.Lookup(now, w.Key("", "1800"))
+	assert.Equal(t, 201, w.live)
+	_, state := w.Lookup(now, w.Key("", "2800"))
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
 // A shard that has used all its positions refuses new records and keeps all live records.
-// Its first chunk is due (see isDue), but stays: the chunk contains a live record, and
-// the full ring has no free position for this record.
+// The first chunk is due, but stays, because its live record cannot move to a free
+// position.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")
@@ -232,20 +233,36 @@ func TestAFullShardRefuses(t *testing.T) {
 	assert.Positive(t, one.expire(late, 0))
 }
 
-// Two keys with equal tags and buckets are distinguished by their other bits.
+// Keys with equal tags and buckets are distinguished by their other bits. They fill both
+// of their buckets before insert fails.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	const alike = 40 // more than the 32 slots of two buckets
-	for i := range alike {
-		require.True(t, one.add(0, record[int]{key: Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40}, value: i}))
+	alike := func(i int) Key { return Key{high: uint64(i) << tagBits, low: 1<<64 - 1<<32} } // the first and the last bucket
+	require.True(t, one.extend())
+	for i := range 2 * bucketLen {
+		one.tail++
+		*one.at(uint64(i)) = record[int]{key: alike(i), value: i}
+		require.True(t, one.insert(one.index, alike(i), uint64(i)))
 	}
-	for i := range alike {
-		r, _ := one.find(Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40})
+	assert.False(t, one.insert(one.index, alike(2*bucketLen), 2*bucketLen))
+	for i := range 2 * bucketLen {
+		r, _ := one.find(alike(i))
 		require.NotNil(t, r)
 		assert.Equal(t, i, r.value)
 	}
-	r, _ := one.find(Key{high: 21 << 20})
+	r, _ := one.find(alike(2 * bucketLen))
 	assert.Nil(t, r)
+}
+
+// An index takes random keys until more than four fifths of its slots are in use, because
+// insert chooses between two buckets.
+func TestIndexFillsBothBuckets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	one := &shard[nothing]{index: make(index, 1<<10)}
+	for len(one.index) == 1<<10 {
+		require.True(t, one.add(0, record[nothing]{key: Key{high: rng.Uint64(), low: rng.Uint64()}}))
+	}
+	assert.Greater(t, one.len(), 1<<10*bucketLen*4/5)
 }
 
 // A steady load makes no garbage, because chunks are reused.

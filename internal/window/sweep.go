@@ -11,9 +11,9 @@ const (
 	// about half a millisecond, and the caller may hold a lock during this time.
 	sweptPerCall = 1 << 15
 
-	// A Sweep that leaves at most gathered records unites the shards of a window into
-	// one. gathered is far below fewRecords, the number at which the window is divided,
-	// so that a load close to either number does not cause repeated changes.
+	// A Sweep that leaves at most gathered records unites the shards of a window into one.
+	// The number is far below fewRecords, so that a steady load does not cause repeated
+	// changes.
 	gathered = fewRecords / 8
 )
 
@@ -21,11 +21,11 @@ const (
 // too, but only while new records arrive. A program that has paused its sends should call
 // Sweep, for example once a minute.
 //
-// A call checks at most about 34,000 records. left is the number of remaining records. If
-// done is false, the next call continues with the records not yet checked. If done is
-// true, the remaining records are [Inside] or [Unsure], with one exception: a record that
-// was Put after the time in its field To may stay up to one interval longer, because
-// Sweep expects records to expire in the order of their Puts.
+// A call checks at most about 34,000 records. The result left is the number of remaining
+// records. If done is false, the next call continues with the records not yet checked.
+//
+// If done is true, the remaining records are [Inside] or [Unsure]. A record that was Put
+// after the time in its field To may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -47,9 +47,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the shard's records that are Outside at now. It lowers *budget by the number
-// of checked records, and exceeds *budget by at most one chunk. freed is the number of
-// freed records; through is true if the shard is finished.
+// sweep frees the shard's records that are Outside at now, and returns their number. It
+// lowers *budget by the number of checked records, and exceeds *budget by at most one
+// chunk. through reports whether the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -74,9 +74,8 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 }
 
 // releaseFirst frees the records of the first chunk that are Outside at now. The chunk
-// itself stays, because its oldest record has not expired, for example because it has no
-// answer yet. Records of later chunks arrived later and usually have not expired, so
-// releaseFirst does not check them.
+// itself stays, because its oldest record has not expired. Records of later chunks arrived
+// later, so they are not checked.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

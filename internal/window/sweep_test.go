@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A window holds almost no memory after expiry of a million IDs. In the first run each ID
-// is Put once, with From and To. In the second run each ID is Put twice, as by a sender:
-// before the answer without To, after the answer with To.
+// A window holds almost no memory after expiry of a million IDs. In the second run each ID
+// is Put twice, as by a sender: without To before the answer, and with To after it.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")

@@ -36,8 +36,10 @@ var ErrFull = errors.New("window: full of live deduplication IDs")
 // Record describes a send whose deduplication ID SQS may remember.
 type Record[V any] struct {
 	// From and To bound the instant at which SQS accepted the send. The fake queue knows
-	// the instant and sets both fields to it. A sender sets From to the start of the
-	// request. It sets To to the arrival of the answer, or to zero without an answer.
+	// the instant and sets both fields to it.
+	//
+	// A sender sets From to the start of the request. It sets To to the arrival of the
+	// answer, or to zero without an answer.
 	From, To time.Time
 
 	// Value is the data that the user of the window keeps about the send, such as the
@@ -80,16 +82,16 @@ type Options struct {
 	Slack time.Duration
 
 	// Limit is the largest number of records at a time; zero means unlimited. A record
-	// counts until a call of Put or Sweep frees it. Each Put frees some records whose
-	// interval has ended. A record may count for up to one more interval if a later Put
-	// replaced it, for example to add the time of the answer.
+	// counts until a call of Put or Sweep frees it.
+	//
+	// A record may count for up to one more interval if a later Put replaced it, for
+	// example to add the time of the answer.
 	Limit int
 }
 
-// A new window is one shard, enough for the few records of most tests. With fewRecords
-// records it is divided into mostShards shards, because a shard can hold only a million
-// records: a slot of its index has 20 bits for a record's position. The division comes
-// early, because one call of Put must move all records.
+// A new window is one shard. With fewRecords records it is divided into mostShards shards,
+// because a shard can hold only a million records. The division comes early, because one
+// call of Put must move all records.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
@@ -121,26 +123,27 @@ func (w *Window[V]) Clear() {
 	w.shards = newShards[V](1)
 }
 
-// Lookup returns the record of k and its state at now. The record is zero if the state
-// is [Outside].
+// Lookup returns the record of k and its state at now. The record is zero if the state is
+// [Outside]. A record is:
+//   - Inside while now < From+Interval;
+//   - Outside from To+Interval+Slack on, if it has a To;
+//   - Unsure otherwise.
 //
-// A record is Inside while now < From+Interval, and Outside from To+Interval+Slack on.
-// Between these times it is Unsure. AWS documents no boundary finer than "5 minutes"
-// (F-019).
+// AWS documents no boundary finer than "5 minutes" (F-019).
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	r, state, _ := w.LookupAt(now, k, 0)
 	return r, state
 }
 
 // Place is a hint for the next call about a key: the position of the key's record in the
-// window, or the absence of a record. A valid Place saves the search. The zero value
-// gives no hint. A change of the window may make a Place invalid; a call detects this and
-// searches.
+// window, or the absence of a record. A valid Place saves the search. The zero value gives
+// no hint.
+//
+// A change of the window may make a Place invalid. A call detects this and searches.
 type Place uint64
 
-// nowhere is a bit in the Place of a key without a record. The other bits are the value
-// of Window.adds when the Place was made; once adds has changed, the Place is stale. The
-// Place of a key with a record is the record's position in its shard, plus 1.
+// nowhere is a bit in the Place of a key without a record; the other bits are the value of
+// Window.adds. The Place of a record is its position in its shard, plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] with a Place that an earlier call returned for the key,
