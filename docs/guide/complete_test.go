@@ -91,8 +91,8 @@ func exports(t *testing.T) code {
 }
 
 // instrument returns the name of the OpenTelemetry instrument created by a call, if the
-// name is a string literal. Package observe builds other names from a prefix; a generated
-// table of docs/kfm lists these names.
+// name is a string literal. Package observe builds other names from a prefix. A table of
+// docs/kfm lists these names.
 func instrument(call *ast.CallExpr) []string {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !regexp.MustCompile(`^(Int64|Float64).*(Counter|Gauge|Histogram)$`).MatchString(function.Sel.Name) || len(call.Args) == 0 {
