@@ -16,10 +16,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Each package of the table must not depend on the packages listed as forbidden,
-// directly or through other packages. For example, a program that imports the root
-// package does not link test code or golang.org/x/tools. The go list command reports
-// the dependencies.
+// A package of the table must not depend on the packages listed as forbidden, directly or
+// through other packages. The go list command reports the dependencies.
 func TestDependencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")

@@ -21,9 +21,9 @@ func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInp
 	return nil, ctx.Err()
 }
 
-// A first call leaves an event in doubt. The context of a second call ends before its
-// request. The InDoubtError of the second call has zero Attempts: requests of the first
-// call do not count.
+// A first call leaves an event in doubt. The context of a second call ends before a
+// request. The second call's InDoubtError has zero Attempts, because the first call's
+// requests do not count.
 func TestNoAttemptWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -50,9 +50,9 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// BenchmarkSend sends the same event repeatedly to the fake queue in this process. The
-// benchmark sqsfifo sends through a producer, and the benchmark queue-alone calls the
-// queue directly. The difference is the time of the producer.
+// BenchmarkSend sends the same event repeatedly to the fake queue in this process: once
+// through a producer (sqsfifo), and once directly (queue-alone). The difference is the
+// producer's time.
 func BenchmarkSend(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, q, q)

@@ -228,9 +228,8 @@ func TestAnswersWithoutDigests(t *testing.T) {
 	})
 }
 
-// An event is stored. The answer to a resend of the event contains a wrong digest, so
-// the resend ends with an AlteredError. The next answer contains the right digest, and
-// the resend is a duplicate of the stored message.
+// An event is stored. The answer to a resend has a wrong digest, so the resend ends with an
+// AlteredError. With a right digest, the next resend is a duplicate.
 func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -264,10 +263,9 @@ func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInp
 	return out, err
 }
 
-// The SDK's client writes the head of a request first and then the body. If the server
-// answers before the body is written, the write fails, and the SDK's client drops the
-// connection before it has read the whole answer. NewClient's client writes a small
-// request in one step and keeps the connection.
+// NewClient's client writes a small request in one step and keeps the connection. The SDK's
+// client writes twice, and loses the connection if the server answers before the second
+// write.
 func TestNewClientWritesARequestAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     string

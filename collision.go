@@ -11,10 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// collision returns the error of an event that collides with an earlier message: the
-// event has the same dedupe key, or the same body with other attributes. A producer with
-// Enforcement Warn sends the event anyway and reports the returned findings instead of
-// the error.
+// collision returns the findings and the error for an event that collides with an earlier
+// message (see memory.Reuse). With Enforcement Warn, the producer sends the event and
+// reports only the findings.
 func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	if c.Reuse == memory.OtherAttributes {
 		err := attributeCollision(s.msg)
@@ -34,8 +33,6 @@ func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
 }
 
-// kindOf converts a kind of collision from package memory to package observe, for
-// metrics.
 func kindOf(r memory.Reuse) observe.Collision {
 	switch r {
 	case memory.OtherPayload:

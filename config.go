@@ -20,10 +20,10 @@ import (
 )
 
 // Config configures a producer of events of type T. QueueURL, Source and Identify are
-// required; every other field has a useful zero value.
+// required. Every other field has a useful zero value.
 //
-// QueueURL, Deduplication, Delivery, Store and Telemetry configure the queue. Leave
-// these five empty for a producer on a shared [Queue].
+// QueueURL, Deduplication, Delivery, Store and Telemetry configure the producer's [Queue].
+// Leave these five fields empty for [NewProducerOn].
 type Config[T any] struct {
 	// QueueURL is the URL of a FIFO queue and ends in ".fifo". A URL with a user name or
 	// password is refused, because spans, metrics and errors show the URL.
@@ -32,20 +32,22 @@ type Config[T any] struct {
 	// Source is the event_source of all events: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Organization is the first label of Source. Empty means "kfm", the Kansas Frontier
-	// Matrix. Other teams set their own name here, in [Decoder] and in the compliance
-	// suite. A message from an earlier Build keeps the organization of the producer that
-	// built it, see [Producer.SendMessage].
+	// Organization is the first part of Source. Empty means "kfm", the Kansas Frontier
+	// Matrix. Other teams set their own name here, in [Decoder] and in package compliance.
+	//
+	// [Producer.SendMessage] also accepts a message that was built with another
+	// Organization.
 	Organization string
 
 	// Identify returns the identity of an event. It must be a pure function, and safe
 	// for concurrent use.
 	Identify func(T) (Identity, error)
 
-	// Attributes returns routing hints, sent as message attributes of type String. SQS
-	// ignores attributes when it deduplicates, so identity belongs in the payload or the
-	// dedupe key, and lint rule SF001 refuses identity here. Attributes must be pure and
-	// safe for concurrent use, like Identify. Nil sends no attributes.
+	// Attributes returns routing hints, sent as message attributes of type String. It must
+	// be a pure function, and safe for concurrent use. Nil sends no attributes.
+	//
+	// SQS ignores attributes when it deduplicates. Put the identity of an event into the
+	// payload or the dedupe key: lint rule SF001 refuses identity in attributes.
 	Attributes func(T) map[string]string
 
 	// Deduplication is ContentBased by default. Use ExplicitBodyHash for a queue without
@@ -126,17 +128,17 @@ const (
 	// Enforce refuses the event with a [*ViolationError] or [*ConflictError].
 	Enforce Enforcement = iota
 
-	// Warn sends an event that breaks a rule, if SQS would accept the event. Warn counts
-	// the findings in sqs_fifo.producer.violations with the action warn and returns them
-	// in Receipt.Findings. The event may be lost or delivered twice. Use Warn during a
-	// migration.
+	// Warn sends an event that breaks a rule, if SQS would accept the event. The event may
+	// be lost or delivered twice, so use Warn only during a migration.
+	//
+	// Receipt.Findings has the findings. The counter sqs_fifo.producer.violations counts
+	// them with the action warn.
 	Warn
 )
 
-// divide returns the findings with severity Error, and drops all others. Refused findings
-// prevent the send; reported findings go into the receipt. With Enforce all findings are
-// refused. With Warn all are reported, unless one breaks a rule of SQS itself: then all
-// are refused.
+// divide returns the findings of severity Error as refused or as reported, and drops the
+// others. Refused findings prevent the send. With Warn, all are reported, unless one breaks
+// a rule of SQS.
 func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -154,26 +156,30 @@ type ruleset struct {
 }
 
 // Telemetry configures OpenTelemetry, the log and the provenance records. A nil provider
-// means OpenTelemetry's global provider. The KFM instruments (contract v11.2.3,
-// section 9) are
+// means OpenTelemetry's global provider.
+//
+// The KFM instruments (contract v11.2.3, section 9) have the attribute
+// messaging.destination.name:
 //
 //	sqs_fifo.dedupe.collisions_detected  {collision}  one dedupe key with two messages, or one body with two sets of attributes
 //	sqs_fifo.producer.violations         {violation}  findings, by sqs_fifo.rule.id and sqs_fifo.action, reject or warn
 //	sqs_fifo.body_hash.length_bytes      By           length of each body sent to SQS
 //	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS already had
 //
-// Each KFM instrument has the attribute messaging.destination.name. The instruments of
-// the semantic conventions for messaging clients are
+// The instruments of the semantic conventions for messaging clients are:
 //
 //	messaging.client.sent.messages       {message}    messages sent, by error.type
 //	messaging.client.operation.duration  s            length of each request, by error.type
 //
-// No metric has a key or an ID as an attribute. Each event has one PRODUCER span
-// "create <queue>" from the call to its outcome. Each request has one CLIENT span
-// "send <queue>" with links to the spans of its events. The trace context of an event
-// travels in message attributes, if SQS's limits for the number of attributes and the
-// size of a message leave room. It never travels in the body. No span, metric or span
-// error contains a payload.
+// No metric has a key or an ID as an attribute.
+//
+// Each event has one PRODUCER span "create <queue>", from the call to the event's outcome.
+// Each request has one CLIENT span "send <queue>" with links to the spans of its events. No
+// span, metric or span error contains a payload.
+//
+// The trace context of an event travels in message attributes, never in the body. It is
+// omitted if SQS's limits for the number of attributes and the size of a message leave no
+// room.
 type Telemetry struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
@@ -183,37 +189,52 @@ type Telemetry struct {
 	// sqs_fifo.provenance.dropped {record} counts lost records.
 	Provenance ProvenanceSink
 
-	// Logger receives the records for an operator: a paused message group, a dedupe key
-	// with a second message, and an event altered in transit. Throttles and lost
-	// provenance records are logged at most once a minute. For an outage of SQS or of
-	// Config.Store, Logger receives the first failure immediately and finally the end of
-	// the outage. In between it receives the number of failures after one minute, after
-	// eleven minutes and then hourly. Records name the queue, the message group and the
-	// event ID.
+	// Logger receives records for an operator. Nil means no records. Each record names the
+	// queue. A record about an event also names the message group and the event ID. The
+	// records report:
 	//
-	// The handler runs on a separate goroutine, so a slow handler delays no event. At
-	// most 1,000 records wait for the handler, and further records are dropped. Nil means
-	// no records.
+	//   - a paused message group
+	//   - a dedupe key with a second message, or an event that Config.Store has in another
+	//     form
+	//   - an event altered in transit
+	//   - at most once a minute: throttles, lost provenance records, and stored events
+	//     without a record in Config.Store
+	//   - an outage of SQS or of Config.Store
+	//
+	// For an outage, Logger receives the first failure immediately. It receives the number
+	// of failures after one minute, after eleven minutes and then hourly, and finally the
+	// end.
+	//
+	// The handler runs on a separate goroutine, so a slow handler delays no event. At most
+	// 1,000 records wait for the handler, and further records are dropped.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds dedupe keys to error texts and log records. By default these
-	// contain only event IDs. If two different events share a key by mistake, their IDs are
-	// equal, and only the key helps to find them. Leave ShowDedupeKeys off if keys contain personal data.
+	// texts contain only event IDs. If two different events share a key by mistake, their
+	// IDs may be equal too, and only the key helps to find them.
+	//
+	// Leave ShowDedupeKeys off if keys contain personal data.
 	ShowDedupeKeys bool
 
 	// ShowErrorTexts adds the error texts of the client and of Config.Store to this
 	// package's errors and log records. Such a text may quote a payload, a key or an
-	// attribute. By default, this package shows only safe parts of an error: a code of
-	// SQS, an HTTP status, a network or TLS error, a database's standard text for its
-	// error code ("database is locked"). Of any other error it shows only the type.
-	// errors.As and errors.Is always reach the original error. The text of an error of
-	// the request for the queue's attributes is always shown, because that request
-	// carries no event.
+	// attribute.
+	//
+	// By default, this package shows only safe parts of such an error:
+	//
+	//   - a code of SQS or an HTTP status
+	//   - a network or TLS error
+	//   - a database's standard text for its error code, such as "database is locked"
+	//   - the type, for any other error
+	//
+	// errors.As and errors.Is always reach the original error. The error of a request for
+	// the queue's attributes is always shown in full, because that request carries no
+	// event.
 	ShowErrorTexts bool
 
-	// NoEventSpans turns off the span of each event. The span of a request then links to
-	// the span in the context of each call to Send. The message carries the trace context
-	// of that call's span instead of the event's span.
+	// NoEventSpans turns off the span of each event. Instead, the span of a request links
+	// to the span in the context of Send. The message carries the trace context of that
+	// span.
 	NoEventSpans bool
 }
 

@@ -15,9 +15,8 @@ import (
 // keyPrefix starts every idempotency key (KFM key specification v10.3.1, "Key shape").
 const keyPrefix = "sha256:"
 
-// Dataset identifies one version of a dataset from one source: the three components of
-// the KFM idempotency key (key specification v10.3.1). The remaining fields appear
-// unchanged in spans and are not part of the key.
+// Dataset identifies one version of a dataset from one source. ID, Version and SourceURI
+// are the components of the KFM idempotency key (key specification v10.3.1).
 type Dataset struct {
 	// ID is the dataset's identifier in its STAC or DCAT record. It is case-sensitive.
 	ID string `json:"dataset_id"`
@@ -29,9 +28,9 @@ type Dataset struct {
 	// information, signatures) are refused.
 	SourceURI string `json:"source_uri"`
 
-	// QueryParameters are the names of the meaningful query parameters of SourceURI. Any
-	// other parameter is refused: with a parameter that varies without meaning, for
-	// example a session ID, one source would have many keys.
+	// QueryParameters are the names of the query parameters that distinguish sources. Any
+	// other parameter in SourceURI is refused: with a session ID, for example, one source
+	// would have many keys.
 	QueryParameters []string `json:"query_parameters,omitempty"`
 
 	// ArtifactChecksum and CARELabel are for telemetry only.
@@ -48,21 +47,22 @@ func (d *Dataset) clone() *Dataset {
 	return &c
 }
 
-// IdempotencyKey returns the KFM idempotency key of the dataset,
+// IdempotencyKey returns the KFM idempotency key of the dataset (key specification
+// v10.3.1):
 //
 //	sha256:hex(SHA-256(dataset_id | version | source_uri))
 //
-// of the normalised components (key specification v10.3.1):
+// The key contains the normal form of each component:
 //
-//   - white space around each component is removed, and "|" in a component is refused,
-//     because two different triples could join to the same text;
-//   - the version is a semantic version with a leading v;
-//   - scheme and host of the URI are lower case, a default port and the fragment are
-//     removed, dot segments are resolved, percent-encoding is normalised (RFC 3986
-//     section 6.2.2) and declared query parameters are sorted.
+//   - White space around a component is removed. A "|" in a component is refused, because
+//     two datasets could then have one key.
+//   - The version is a semantic version with a leading v.
+//   - In the URI, scheme and host are lower case. A default port and the fragment are
+//     removed. Dot segments are resolved, percent-encoding is normalised (RFC 3986 section
+//     6.2.2), and declared query parameters are sorted.
 //
-// IdempotencyKey is a pure function and does not change d. The error is an
-// [*InvalidError] with the name of the component.
+// IdempotencyKey is a pure function and does not change d. The error is an [*InvalidError]
+// with the name of the component.
 func (d Dataset) IdempotencyKey() (string, error) {
 	d, err := d.Normalize()
 	if err != nil {
@@ -96,9 +96,8 @@ func (d Dataset) Normalize() (Dataset, error) {
 	return d, nil
 }
 
-// recorded returns ID, version and key for records and spans. ID and version are
-// normalised, so that queries match both. If the dataset has no valid key, recorded
-// returns ID and version unchanged and an empty key.
+// recorded returns the normalised ID and version, and the key, for records and spans.
+// Without a valid key, it returns ID and version unchanged and an empty key.
 func (d *Dataset) recorded() (id, version, key string) {
 	normal, err := d.Normalize()
 	if err != nil {
@@ -107,9 +106,9 @@ func (d *Dataset) recorded() (id, version, key string) {
 	return normal.ID, normal.Version, normal.keyOfNormal()
 }
 
-// Verify compares key with the dataset's idempotency key. The error wraps
-// [ErrKeyMismatch] if the keys differ, and is an [*InvalidError] if key is not an
-// idempotency key or the dataset has no valid key.
+// Verify compares the parameter key with the dataset's idempotency key. If they differ, the
+// error wraps [ErrKeyMismatch]. If key or the dataset is invalid, the error is an
+// [*InvalidError].
 func (d Dataset) Verify(key string) error {
 	if _, err := ParseIdempotencyKey(key); err != nil {
 		return err
@@ -174,7 +173,6 @@ var semanticVersion = sync.OnceValue(func() *regexp.Regexp {
 // prerelease is an identifier of a prerelease: a number without a leading zero, or a text.
 const prerelease = `(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`
 
-// normalizeVersion returns a semantic version with a leading v.
 func normalizeVersion(version string) (string, error) {
 	v := strings.TrimSpace(version)
 	if rule := componentRule(v); rule != "" {

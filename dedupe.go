@@ -18,18 +18,18 @@ import (
 // MaxDedupeKeyBytes is the maximum length of a dedupe key in bytes of UTF-8.
 const MaxDedupeKeyBytes = 1024
 
-// JoinKey joins parts to one readable dedupe key.
+// JoinKey joins parts to one readable dedupe key. Equal parts give equal keys on every
+// machine and in every version of this module.
 //
-// JoinKey separates parts with "|" and escapes "|" and "\" inside a part with "\".
-// Different lists of parts therefore give different keys: ("a|b", "c") gives a\|b|c
-// and ("a", "b|c") gives a|b\|c. Equal parts give equal keys on every machine and in
-// every version of this module.
+// The separator is "|". JoinKey escapes "|" and "\" inside a part with "\", so different
+// lists of parts give different keys: ("a|b", "c") gives a\|b|c and ("a", "b|c") gives
+// a|b\|c.
 //
 // The error is an [*InvalidError] in these cases:
 //
-//   - there are no parts, or a part is empty (an unset field would make two events equal);
-//   - a part contains invalid UTF-8 or a control character;
-//   - the key begins or ends with a space, or is longer than [MaxDedupeKeyBytes].
+//   - there are no parts, or a part is empty
+//   - a part contains invalid UTF-8 or a control character
+//   - the key begins or ends with a space, or is longer than [MaxDedupeKeyBytes]
 func JoinKey(parts ...string) (string, error) {
 	if len(parts) == 0 {
 		return "", invalid("parts", "a key needs at least one part; name what identifies the event")
@@ -96,10 +96,11 @@ func isPlainText(s string) bool {
 	return true
 }
 
-// BodyHash returns the lower-case hexadecimal SHA-256 of a message body. A queue with
-// content-based deduplication computes the same hash as deduplication ID and shows it to
-// consumers as MessageDeduplicationId (F-011). Sending BodyHash as explicit
-// deduplication ID has the same effect (F-014).
+// BodyHash returns the lower-case hexadecimal SHA-256 of a message body.
+//
+// A queue with content-based deduplication uses this hash as the deduplication ID.
+// Consumers receive it as MessageDeduplicationId (F-011 in sqstest/FACTS.md). Sending the
+// hash as an explicit deduplication ID has the same effect (F-014).
 func BodyHash(body string) string {
 	return hexOf(sha256.Sum256(bytesOf(body)))
 }
@@ -120,20 +121,20 @@ const eventIDTag = "sqsfifo event_id v1"
 // DeriveEventID returns the UUIDv7 of an event. The same event has the same ID on every
 // machine and on every day.
 //
-// The 48-bit timestamp is the millisecond of eventTime. The other 74 bits are the first
-// bits of a SHA-256 over source and dedupeKey. The timestamp of a UUIDv7 is unsigned, so
-// the timestamp of an event before 1970 is 0. IDs of such events differ only in the
-// hash bits and do not sort by time.
+// The 48-bit timestamp is the millisecond of eventTime. The other 74 bits are from a
+// SHA-256 of source and dedupeKey. An event before 1970 has the timestamp 0, because the
+// timestamp is unsigned. The IDs of such events do not sort by time.
 //
-// Why not uuid.NewV7: event_id is part of the body, and SQS deduplicates by the hash of
-// the body. A fresh ID for each attempt would give each retry a new hash, and SQS would
-// deliver every attempt.
+// Do not use uuid.NewV7 instead: event_id is part of the body, and SQS deduplicates by the
+// hash of the body. A fresh ID would give each retry a new hash, and SQS would deliver
+// every attempt.
 //
-// RFC 9562 asks for random bits in place of the hash bits (sections 5.7 and 6.9) and
-// assigns name-based SHA-256 to version 8 (section 5.5). The KFM contract (section 4)
-// asks for version 7, and RFC 9562 section 6.1 does not bind the timestamp to the time of
-// generation. Random bits prevent collisions, and 74 bits of SHA-256 do so equally well:
-// among a billion events of one millisecond, two share an ID with probability below 3e-5.
+// RFC 9562 asks for random bits instead of hash bits (sections 5.7 and 6.9). It assigns
+// name-based SHA-256 to version 8 (section 5.5), but the KFM contract (section 4) asks for
+// version 7. RFC 9562 section 6.1 does not bind the timestamp to the time of generation.
+//
+// Hash bits prevent collisions as well as random bits do. Among a billion events of one
+// millisecond, two share an ID with probability below 3e-5.
 func DeriveEventID(source, dedupeKey string, eventTime time.Time) uuid.UUID {
 	var space [256]byte // enough for most keys
 	text := space[:0]

@@ -9,24 +9,30 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Order selects how many events of one message group a request may contain, and with it how
-// strictly the order of a group holds. Under either order, at most one request of a group
-// is in flight.
+// Order selects how many events of one message group a request may contain. With either
+// value, at most one request of a group is in flight.
 type Order uint8
 
 const (
-	// Strict puts at most one event of a group into a request. The next event of the group
-	// is sent after SQS has answered. The order of a group holds under every fault. The
-	// number of groups limits the rate: with 100 groups and a round trip of 10 ms, the
-	// producer sends at most 10,000 events a second.
+	// Strict puts at most one event of a group into a request. The order of a group holds
+	// under every fault.
+	//
+	// The next event of the group is sent after SQS has answered, so the number of groups
+	// limits the rate. With 100 groups and a round trip of 10 ms, the producer sends at
+	// most 10,000 events a second.
 	Strict Order = iota
 
-	// Runs sends up to ten consecutive events of a group in one request. With few groups Runs is up to
-	// ten times as fast. The order of a group holds unless SQS stores only part of a request. Outcomes
-	// report overtaken events. If an event failed and the same request stored a later event, the failed
-	// event is not sent again, and its error wraps [ErrOvertaken]. If a retry stored the event after a
-	// later event, Receipt.Overtaken is true. A receipt waits until the producer knows whether a later
-	// event was stored first.
+	// Runs sends up to ten consecutive events of a group in one request. With few groups,
+	// Runs is up to ten times as fast as Strict.
+	//
+	// The order of a group holds unless SQS stores only part of a request. Outcomes then
+	// report the overtaken events:
+	//
+	//   - An event that failed, while the same request stored a later event, is not sent
+	//     again. Its error wraps [ErrOvertaken].
+	//   - An event that a retry stored after a later event has Receipt.Overtaken set.
+	//
+	// A receipt waits until the producer knows whether a later event was stored first.
 	Runs
 )
 
@@ -35,10 +41,11 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt
-	// ends: at most about five minutes. After a proven failure the group continues, and
-	// the caller may resend the event at any time. PauseInDoubt suits producers with one
-	// group per entity, because each pause ends without Resume.
+	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt ends:
+	// at most about five minutes. After a proven failure the group continues.
+	//
+	// PauseInDoubt suits producers with one group per entity, because each pause ends
+	// without Resume.
 	PauseInDoubt GroupFailure = iota
 
 	// PauseOnFailure pauses a group after each attempted and failed event, until that
@@ -64,19 +71,20 @@ type Delivery struct {
 	// retries after throttles, failures, missing answers and requests that do not leave
 	// this machine. Zero means 4 minutes and 30 seconds.
 	//
-	// With Config.Store, zero means 4 minutes and 30 seconds minus Store.Timeout, so 4
-	// minutes and 25 seconds with the default timeout. A longer RetryFor is then refused.
+	// With Config.Store, zero means 4 minutes and 30 seconds minus Store.Timeout: 4 minutes
+	// and 25 seconds by default. A longer RetryFor is then refused.
 	//
-	// If SQS may have stored an attempt, the last retry starts at most 4 minutes and 35
-	// seconds after the first such attempt, for any RetryFor. SQS would deliver a second
-	// message if a retry arrived after the deduplication interval.
+	// If SQS may have stored an attempt, RetryFor has a limit: the last retry starts at
+	// most 4 minutes and 35 seconds after the first such attempt. SQS would deliver a
+	// second message if a retry arrived after the deduplication interval.
 	RetryFor time.Duration
 
-	// StartFor is the time for retries while the service (SQS, or the store of
-	// Config.Store) has never answered this producer. Without credentials, region,
-	// reachable host, permission or queue, an event then fails after StartFor instead of
-	// after RetryFor. StartFor has no effect after the first answer of the service. Zero
-	// means 15 seconds, because the network of a new pod may be late.
+	// StartFor is the time for retries while SQS, or the store of Config.Store, has never
+	// answered this producer. Zero means 15 seconds, because the network of a new pod may
+	// be late.
+	//
+	// Without credentials, region, reachable host, permission or queue, an event then fails
+	// after StartFor instead of RetryFor. StartFor has no effect after the first answer.
 	StartFor time.Duration
 
 	// Linger is the longest wait for more events in a request. Events wait only while
@@ -88,10 +96,10 @@ type Delivery struct {
 	InFlight int
 
 	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
+	// Zero means 4,096 events and 64 MiB.
+	//
 	// BufferBytes counts the bytes of a message as SQS does. A BufferBytes below 1 MiB is
-	// refused, because a message might never fit. Zero means 4,096 events and 64 MiB:
-	// 4,096 events fill 64 requests several times, and their data fits into a processor's
-	// cache.
+	// refused, because a message might never fit.
 	BufferEvents int
 	BufferBytes  int
 
@@ -102,25 +110,27 @@ type Delivery struct {
 // Memory configures a producer's memory of sent events. The memory covers the five
 // minutes of the deduplication interval. The zero value is the usual choice.
 type Memory struct {
-	// MaxKeys is the maximum number of remembered dedupe keys. A key takes about 75 bytes
-	// for five minutes. The producer never forgets a key early. If MaxKeys keys are
-	// remembered, an event with a further key is not sent, and its error wraps
-	// [ErrMemoryFull]. Zero means 33 million, the limit of the data structure.
+	// MaxKeys is the maximum number of remembered dedupe keys. Zero means 33 million, the
+	// limit of the data structure. A key takes about 75 bytes for five minutes.
+	//
+	// The producer never forgets a key early. With MaxKeys keys in memory, an event with a
+	// further key is not sent, and its error wraps [ErrMemoryFull].
 	MaxKeys int
 
 	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
-	// process, or of this process before a restart. Without DetectForeignDuplicates, SQS
-	// still suppresses copies of such events, but Duplicate may be false in their receipts.
+	// process, or of this process before a restart. Otherwise SQS still suppresses copies
+	// of such events, but Duplicate may be false in their receipts.
 	//
-	// The producer reads the time at which SQS accepted a message from the message's
-	// sequence number. AWS does not document the content of a sequence number. The
-	// producer therefore ignores a sequence number unless it contains a time within the
-	// last five minutes.
+	// The producer reads the time at which SQS accepted a message from the sequence number.
+	// AWS does not document the content of sequence numbers. The producer therefore ignores
+	// a sequence number unless it contains a time within the last five minutes.
 	//
-	// With the SDK's client, the clock of this machine need not be right, because the
-	// Date header of SQS's answers shows the difference. With another client, the clock
-	// must be right to 5 seconds. A message that SQS accepted less than 5 seconds before
-	// the first attempt of this call is not recognised as a duplicate.
+	// With the SDK's client, the clock of this machine need not be right, because the Date
+	// header of SQS's answers shows the difference. With another client, the clock must be
+	// right to 5 seconds.
+	//
+	// A message that SQS accepted less than 5 seconds before the first attempt of this call
+	// is not recognised as a duplicate.
 	DetectForeignDuplicates bool
 }
 

@@ -112,10 +112,9 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns a message and a fix for the encoding error e. It knows a fix for NaN and
-// infinities, for a Go type without a JSON form (for example a func), and for an integer
-// that a float64 cannot hold. For other errors it returns its arguments message and fix.
-// The result plain is true if the returned message contains no data of the payload.
+// wayOut returns a better message and fix for the encoding error e. Without one, it returns
+// the arguments message and fix. If plain is true, the message contains no data of the
+// payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {
@@ -139,13 +138,13 @@ type Decoder[T any] struct {
 	Organization string
 }
 
-// Decode checks the body against the KFM contract, including the canonical form, and
-// decodes it. Decode refuses unknown members of the envelope. Like encoding/json, it
-// ignores unknown members of the payload, so a producer may add payload members.
+// Decode decodes a body and checks it against the KFM contract, including the canonical
+// form. It refuses unknown members of the envelope. Like encoding/json, it ignores unknown
+// members of the payload, so a producer may add payload members.
 //
-// For a body that breaks the contract the error is an [*EnvelopeError] with all findings.
-// The finding SF041 means that the body is an envelope of KFM v10.3.1. For a payload that
-// does not fit T, the error wraps the error of encoding/json.
+// If the body breaks the contract, the error is an [*EnvelopeError] with all findings. The
+// finding SF041 means an envelope of KFM v10.3.1. If the payload does not fit T, the error
+// wraps the error of encoding/json.
 func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {

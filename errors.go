@@ -41,16 +41,18 @@ var (
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
-// InDoubtError reports that the event may or may not be in the queue: SQS may have
-// stored it in an attempt of this or an earlier call, but no clear answer arrived.
-// After every other error it is known whether the event is stored.
+// InDoubtError reports that the event may or may not be in the queue. SQS may have stored
+// the event in an attempt of this or an earlier call, but no clear answer arrived. After
+// every other error it is known whether the event is stored.
 //
-// To end the doubt, send the same event again before ResendBefore: SQS then either
-// stores the event or recognises the earlier message. Between ResendBefore and
-// ForgottenAt the producer refuses the event with another InDoubtError, because SQS
-// might deliver the event twice. After ForgottenAt the producer treats the event as
-// new. With Config.Store the event is refused from ResendBefore on, until its record in
-// the store is resolved (see [UnresolvedPolicy]).
+// To end the doubt, send the same event again before ResendBefore. SQS then either stores
+// the event or recognises the earlier message. A later resend depends on the time:
+//
+//   - From ResendBefore to ForgottenAt, the producer refuses the event with another
+//     InDoubtError, because SQS might deliver the event twice.
+//   - After ForgottenAt, the producer treats the event as new.
+//   - With Config.Store, the producer refuses the event from ResendBefore on, until the
+//     event's record in the store is resolved (see [UnresolvedPolicy]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
@@ -59,18 +61,17 @@ type InDoubtError struct {
 	// earlier call or another producer may have stored the event.
 	Attempts int
 
-	// Since is the start of the first attempt in doubt. Until ResendBefore it is safe to
-	// send the event again, because SQS is sure to deduplicate it. At ForgottenAt SQS has
-	// forgotten all attempts: if one of them was stored, a later resend delivers the event
-	// a second time.
+	// Since is the start of the first attempt in doubt. Until ResendBefore a resend is
+	// safe, because SQS is sure to deduplicate it. At ForgottenAt SQS has forgotten all
+	// attempts: if one of them was stored, a later resend delivers the event a second time.
 	//
-	// The times are readings of the wall clock at the time of the error; store them and
-	// compare them with the wall clock. With Config.Store, the attempt in doubt may be from
-	// another producer or from before a restart. The times then come from the store.
+	// The times are readings of the wall clock at the time of the error. Store them and
+	// compare them with the wall clock.
 	//
-	// All three times are zero if the store never answered. It is then unknown whether
-	// there was an earlier attempt. A resend is anyway safe at any time, because the
-	// producer asks the store before it sends.
+	// With Config.Store, the attempt in doubt may be from another producer or from before a
+	// restart. The times then come from the store. If the store never answered, all three
+	// times are zero, and an earlier attempt may exist. A resend is then safe at any time,
+	// because the producer asks the store before it sends.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.
@@ -79,9 +80,9 @@ type InDoubtError struct {
 	showKey bool
 }
 
-// Error returns the event ID, the number of attempts, the times and the cause. No error
-// text of this package contains a payload. The dedupe key is in the text only with
-// Telemetry.ShowDedupeKeys.
+// Error returns the event ID, the number of attempts, the times and the cause. Only with
+// Telemetry.ShowErrorTexts may the cause quote a payload. Only with
+// Telemetry.ShowDedupeKeys does the text contain the dedupe key.
 func (e *InDoubtError) Error() string {
 	if e.Since.IsZero() {
 		return fmt.Sprintf("sqsfifo: may have been stored: event %s, whether an earlier attempt did is not known; resend at any time: %v",
@@ -113,10 +114,13 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// NotStoredError reports with proof that a valid event is not in the queue. Examples of
-// the proof are: SQS refused each attempt; credentials are missing, so no attempt left
-// this machine; the context ended before the first attempt; an earlier event of the group
-// failed. A resend is safe at any time.
+// NotStoredError reports with proof that a valid event is not in the queue. A resend is
+// safe at any time. Examples of the proof are:
+//
+//   - SQS refused each attempt
+//   - no attempt left this machine, because credentials are missing
+//   - the context ended before the first attempt
+//   - an earlier event of the group failed
 type NotStoredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
@@ -128,10 +132,10 @@ type NotStoredError struct {
 	// "AWS.SimpleQueueService.NonExistentQueue", or "" without a code.
 	Code string
 
-	// Err is the error of the last attempt, or the reason for no further attempt: the
-	// context's cause, or an error that wraps [ErrClosed], [ErrGroupPaused],
-	// [ErrBufferFull], [ErrMemoryFull], [ErrOvertaken] or, with Config.Store, an
-	// [*idempotency.CapacityError] or [*idempotency.QuotaError].
+	// Err is the error of the last attempt, or the reason for no further attempt. The
+	// reason is the context's cause, or wraps [ErrClosed], [ErrGroupPaused],
+	// [ErrBufferFull], [ErrMemoryFull] or [ErrOvertaken]. With Config.Store it may also
+	// wrap an [*idempotency.CapacityError] or [*idempotency.QuotaError].
 	Err error
 
 	showKey bool
@@ -174,17 +178,17 @@ func (e *NotStoredError) ErrorType() string {
 
 func (e *NotStoredError) fate() Fate { return NotStored }
 
-// AlteredError reports that the MD5 in the answer of SQS does not match the request:
-// something between this process and SQS, such as a proxy, changed the event. The
-// producer does not retry, because SQS may treat the next attempt as a duplicate of the
-// altered message and answer with success.
+// AlteredError reports that something between this process and SQS, such as a proxy,
+// changed the event. The MD5 in the answer of SQS does not match the request.
+//
+// The producer does not retry. SQS may treat a retry as a duplicate of the altered message
+// and answer with success.
 type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests of this call. It is 0 if an earlier call
-	// returned the AlteredError and this call came before ResendAfter: the producer then
-	// refuses the event without a request.
+	// Attempts is the number of requests of this call. It is 0 if an earlier call returned
+	// the AlteredError and this call came before ResendAfter.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of
@@ -193,9 +197,10 @@ type AlteredError struct {
 
 	// ResendAfter is the first instant, by the wall clock, at which SQS certainly accepts
 	// the event as a new event. Until then the producer refuses a resend with an
-	// AlteredError, because SQS would drop the resend as a duplicate and answer with
-	// success. The zero time means that a resend is safe immediately: SQS computed
-	// another deduplication ID from the altered body, so the resend is not a duplicate.
+	// AlteredError, because SQS would drop the resend as a duplicate.
+	//
+	// The zero time means that a resend is safe immediately. SQS computed another
+	// deduplication ID from the altered body, so the resend is not a duplicate.
 	ResendAfter time.Time
 
 	showKey bool
@@ -252,9 +257,12 @@ type ViolationError struct {
 }
 
 // Error lists the findings: rule, field, position, problem and fix. Errors go to logs, so
-// the text contains no values of the payload or of attributes. The title of the rule
-// replaces a finding's Message if that may quote a value; [lint.Finding].Message has the
-// full text. In positions, "*" replaces each name that does not look like a field name.
+// the text contains no values of the payload or of attributes:
+//
+//   - The title of the rule replaces a Message that may quote a value.
+//     [lint.Finding].Message has the full text.
+//   - In the position of such a finding, "*" replaces each name that does not look like a
+//     field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -368,13 +376,14 @@ func (e *QueueError) ErrorType() string { return "queue" }
 
 func (e *QueueError) fate() Fate { return NotStored }
 
-// InvalidError reports wrong input: a field of [Config] or [QueueConfig], such as
-// "Config.QueueURL", or a part of a key, such as "part 2" or "source_uri". [NewProducer],
-// [NewProducerOn] and [NewQueue] join one InvalidError for each wrong field.
-// InvalidError.Rule contains no part of a URI, because a URI may contain a secret.
+// InvalidError reports wrong input. Its Field names a field of [Config] or [QueueConfig],
+// such as "Config.QueueURL", or a part of a key, such as "source_uri".
+//
+// [NewProducer], [NewProducerOn] and [NewQueue] join one InvalidError for each wrong field.
+// For a "source_uri", which may contain a secret, Rule quotes at most the name of a query
+// parameter.
 type InvalidError = idempotency.InvalidError
 
-// invalid returns an InvalidError with the prefix of this package.
 func invalid(field, rule string) error {
 	return fmt.Errorf("sqsfifo: %w", &InvalidError{Field: field, Rule: rule})
 }
@@ -401,11 +410,13 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] if the store could not record the end
-// of some claims: the result of a stored event, or the release of another event's claim.
-// The events' callers have received the outcomes regardless. If the result of a stored
-// event is missing, the producer refuses a resend of the event after five minutes with an
-// [*InDoubtError], see [UnresolvedPolicy].
+// UnrecordedError reports that the store could not record the end of some claims. The end
+// of a claim is the result of a stored event, or the release of another event's claim.
+// [Producer.Close] returns an UnrecordedError. The callers have received the outcomes of
+// these events regardless.
+//
+// If the result of a stored event is missing, the producer refuses a resend after five
+// minutes with an [*InDoubtError], see [UnresolvedPolicy].
 type UnrecordedError struct {
 	// Lost is the number of claims for which the store recorded neither a result nor a
 	// release.

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Payload values, dedupe keys and attribute values never appear in error texts, spans
-// and metrics: readers of these may have no right to read the event.
+// Payload values, dedupe keys and attribute values never appear in error texts, spans and
+// metrics. Readers of logs and telemetry may have no right to read the event.
 func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 	type patient struct {
 		Name   string  `json:"name"`

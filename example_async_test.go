@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// SendAsync returns before the event is sent, so a program can submit many events, and
-// several of them share a request. The callback gets the outcome of each event once.
-// Callbacks for events of one message group run in the order of the calls.
+// SendAsync returns before the event is sent, so many events can share a request. The
+// callback gets the outcome of each event once. Callbacks of one message group run in the
+// order of the calls.
 func ExampleProducer_SendAsync() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})

@@ -46,7 +46,6 @@ func (f Fate) String() string {
 	}
 }
 
-// publicFate converts the fate of an attempt.
 func publicFate(f attempt.Fate) Fate {
 	switch f {
 	case attempt.Stored:
@@ -60,16 +59,17 @@ func publicFate(f attempt.Fate) Fate {
 	}
 }
 
-// FateOf returns the fate of an event after a send: Stored for a nil error, and NotStored, InDoubt
-// or Altered for an error about one event, wrapped or not. Such errors come from Send, SendMessage,
-// SendAsync, TrySend, Build and one result of SendBatch. For every other error, such as an error of
-// Flush, Close or Preflight, FateOf returns UnknownFate.
+// FateOf returns the fate of an event after a send. The fate is Stored for a nil error, and
+// NotStored, InDoubt or Altered for an error about one event, wrapped or not. Such errors
+// come from Send, SendMessage, SendAsync, TrySend, Build and one result of SendBatch. For
+// every other error, such as an error of Flush or Close, FateOf returns UnknownFate.
 //
 // Without Config.Store, FateOf covers the attempts of one producer since its process began.
-// NotStored then means that no attempt of this producer stored the event. An attempt by another
-// process, or by this process before a restart, may have stored it. With Config.Store, FateOf
-// covers each producer that uses the store, within its TTL. The store's clock must not go back: see
-// [StoreConfig].
+// An attempt by another process, or by this process before a restart, may have stored the
+// event.
+//
+// With Config.Store, FateOf covers each producer that uses the store, within the TTL. The
+// store's clock must not go back: see [StoreConfig].
 func FateOf(err error) Fate {
 	if err == nil {
 		return Stored

@@ -59,7 +59,6 @@ func finding(rule, field, pointer, message string) lint.Finding {
 	return lint.Finding{Rule: rule, Severity: lint.Error, Field: field, Pointer: pointer, Offset: -1, Message: message, Fix: r.Fix}
 }
 
-// errorsAmong returns the findings with the severity lint.Error.
 func errorsAmong(fs []lint.Finding) []lint.Finding {
 	var refused []lint.Finding
 	for _, f := range fs {

@@ -87,7 +87,6 @@ func (h *health) failed(err error) {
 	h.logged, h.next = true, now.Add(h.gap)
 }
 
-// note records an answer, or a failure if err is not nil.
 func (h *health) note(err error) {
 	if err == nil {
 		h.answered()
@@ -107,8 +106,7 @@ func (h *health) explain(err error) {
 	h.cause = err
 }
 
-// neverAnswered adds a hint to err: the service has never answered this producer. The
-// parameter err is the error of an event that failed after Delivery.StartFor. Its text
+// neverAnswered adds to err the hint that the service has never answered. The text of err
 // may be hidden (see Telemetry.ShowErrorTexts), so neverAnswered also adds any error kept
 // by explain.
 func (h *health) neverAnswered(err error) error {

@@ -195,9 +195,8 @@ func (lockedError) Code() int     { return 5 }
 
 var errLocked error = lockedError{}
 
-// Each call of the store fails with the database's error "database is locked". The event
-// fails after 15 seconds, and its error contains this text. The event is in doubt, because
-// an earlier process may have stored it.
+// Each call of the store fails with "database is locked". The event fails after 15 seconds
+// with this text. The event is in doubt, because an earlier process may have stored it.
 func TestStoreThatIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -223,9 +222,8 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// Delivery.StartFor (15 seconds) limits retries only until the service has answered for the
-// first time. In a later outage an event is retried for the whole of RetryFor. The log has
-// the beginning of the outage, a few records during the outage and its end.
+// Delivery.StartFor limits retries only until the first answer of the service. In a later
+// outage, an event is retried for RetryFor. The log has three records about the outage.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client {
@@ -265,9 +263,8 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// The outage lasts ten minutes. In each of the 20 groups, one event fails 4
-				// minutes and 30 seconds (RetryFor) after its first attempt. Then the next
-				// event of the group is tried, and fails after the same time.
+				// The outage lasts ten minutes. In each of the 20 groups, two events fail,
+				// one after the other, each after a RetryFor of 4 minutes and 30 seconds.
 				assert.Equal(t, 2*20, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin prepares an event for its submission. It calls open(), lookUp() and enter() in this
-// order, and stops when a call refuses the event. Without a store, or if wait is false,
-// begin does not call lookUp().
+// begin prepares an event for its submission. It calls open, lookUp and enter, and stops
+// when one of them refuses the event. Without a store, or if wait is false, begin skips
+// lookUp.
 func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
@@ -27,9 +27,9 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	}
 }
 
-// open starts the span of an event and checks the event's message, if there is one. The
-// argument refusal is an earlier error of the event, or nil. The result ok reports
-// whether the event may be sent. After a refusal, s.refusal returns the error.
+// open starts the span of an event and checks the event's message. The argument refusal is
+// an earlier error of the event, or nil. The result ok reports whether the event may be
+// sent.
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
@@ -75,9 +75,8 @@ func (c *sender) enter(it *item, payload string) {
 }
 
 // recheck refuses an event that the store already has, if this process sent the event
-// before with other attributes. The store keeps no attributes, so its lookup cannot find
-// the difference. Nor can Admit, the usual check before an attempt: SQS has the event, so
-// no attempt follows.
+// before with other attributes. The store keeps no attributes, and no attempt follows at
+// which Admit would compare them.
 func (c *sender) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {

@@ -20,7 +20,6 @@ type operatorLog struct {
 	throttled, lost, withoutRecord sink.OnceAMinute
 }
 
-// paused logs the pause of a message group.
 func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	attributes := []slog.Attr{
 		slog.String("message_group", group),
@@ -49,8 +48,8 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted logs that the store already has the event with other bytes or another message
-// group. The stored form stays.
+// drifted logs that the store has the event with other bytes or another message group. The
+// store's record does not change.
 func (l *operatorLog) drifted(s *submission) {
 	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }
@@ -96,8 +95,8 @@ func (s *submission) logged() []slog.Attr {
 	return attributes
 }
 
-// failing logs failed calls to a service. unproven is true if the service has never
-// answered.
+// failing logs failed calls to a service. The parameter unproven is true if the service has
+// never answered.
 func (l *operatorLog) failing(service string, unproven bool, err error, failures int64, since time.Time) {
 	if l.Log == nil { // without a logger, do not call err.Error: an error from a faulty store may panic there
 		return
@@ -109,7 +108,6 @@ func (l *operatorLog) failing(service string, unproven bool, err error, failures
 	l.Add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))
 }
 
-// recovered logs the end of an outage.
 func (l *operatorLog) recovered(service string, failures int64, lasted time.Duration) {
 	l.Add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
 }

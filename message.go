@@ -35,14 +35,13 @@ type Message struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
-// ReplayAttribute is the message attribute with the name of a replay run. Package
-// replay sets it. Spans and provenance records mark a message with this attribute as a
-// replay. The attribute is not part of the identity, and SQS does not hash it.
+// ReplayAttribute is the message attribute with the name of a replay run. Package replay
+// sets it, and spans and provenance records mark such a message as a replay. The attribute
+// is not part of the identity. SQS does not hash it.
 const ReplayAttribute = "sqsfifo-replay-run"
 
 func (m *Message) isReplay() bool { return m.Attributes[ReplayAttribute] != "" }
 
-// clone returns a deep copy of m.
 func (m *Message) clone() *Message {
 	c := *m
 	c.Attributes, c.Dataset = maps.Clone(m.Attributes), m.Dataset.clone()
@@ -51,9 +50,9 @@ func (m *Message) clone() *Message {
 
 const payloadMember = `,"payload":`
 
-// payloadOf returns the payload of a body that passed the lint. A quote inside a string
-// is escaped, so the first occurrence of payloadMember is the member itself. In
-// canonical order the payload is the last member.
+// payloadOf returns the payload of a body that passed the lint. In canonical order the
+// payload is the last member. A quote inside a string is escaped, so payloadMember cannot
+// occur earlier.
 func payloadOf(body string) string {
 	_, payload, _ := strings.Cut(body, payloadMember)
 	return strings.TrimSuffix(payload, "}")
@@ -74,7 +73,7 @@ func (m *Message) verify() error {
 	return nil
 }
 
-// organization returns the first label of the body's event_source, or "".
+// organization returns the first part of the body's event_source, or "".
 func (m *Message) organization() string {
 	before, _, _ := strings.Cut(m.Body, payloadMember)
 	_, source, _ := strings.Cut(before, `"event_source":"`)
@@ -85,7 +84,6 @@ func (m *Message) organization() string {
 	return label
 }
 
-// lintMessage returns msg as the input of package lint.
 func (r *ruleset) lintMessage(msg *Message) lint.Message {
 	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
 	if len(msg.Attributes) > 0 {
@@ -119,10 +117,9 @@ func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// isPlain reports whether a message built by this process certainly breaks no rule, so
-// that the costlier lint of the whole body can be skipped. Canonical JSON, all members,
-// the source and the time are certain after Build; isPlain checks the rest. A message may
-// be valid without being plain.
+// isPlain reports whether a message built by this process certainly breaks no rule. It
+// checks only what Build does not ensure, faster than package lint. It may return false for
+// a valid message.
 func (m *Message) isPlain(maxSize int, payload string) bool {
 	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
 		strings.IndexByte(m.Body, 0xEF) < 0 && // first byte of U+FFFE and U+FFFF, which SQS refuses

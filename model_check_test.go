@@ -55,8 +55,7 @@ func (m *modelRun) check(sum *modelTotals) {
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
 		// SendBatch may wait for room in the buffer before it builds and submits an event.
-		// The time of the last call of Identify is therefore the time of the submission.
-		// The model's own Build in newSub called Identify earlier.
+		// The last call of Identify is therefore the time of the submission.
 		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -123,9 +122,8 @@ const (
 	modelMemory = modelInterval + 5*time.Second
 )
 
-// checkTwice checks that a producer stores no event twice within the interval: after SQS
-// accepted the event, only a submission made at least one interval later may store it
-// again. Messages from other processes are exempt, because a producer does not know them.
+// checkTwice checks that a producer stores no event twice within the interval. Only a
+// submission made at least one interval after SQS accepted the event may store it again.
 func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
@@ -138,10 +136,9 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether the message proves that the event of s is stored. This is so
-// if a request of s stored it. It is also so if a request of an earlier submission to the
-// same producer stored it, began before the outcome of s, and s was made less than one
-// deduplication interval after the message was stored.
+// concerns reports whether the message proves that the event of s is stored. Either s sent
+// the message, or an earlier submission to the same producer did, less than one interval
+// before s.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -164,9 +161,9 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			// The producer may decide "not stored" some time before it reports: a
-			// callback blocked, or SendBatch waited for its other events. Another
-			// submission may store the message in between.
+			// The producer may decide "not stored" before it reports, because a callback
+			// blocked or SendBatch waited for its other events. In between, another
+			// submission may store the message.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
@@ -189,9 +186,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			// Request r got no clear answer, but left before SQS forgot the message. The event
-			// is therefore stored, whatever happened to r. A producer that knew of the message
-			// may remember the event from the end of r.
+			// Request r got no clear answer, but left before SQS forgot the message, so the
+			// event is stored. A producer that knew of the message may remember the event
+			// from the end of r.
 			for _, r := range rs {
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
@@ -226,13 +223,12 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 
 // checkDoubt checks the times of an InDoubtError. Since must be the start of a request
 // whose outcome was not proven. A resend before ResendBefore must arrive within the
-// deduplication interval of the event's message.
+// deduplication interval.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The producer may decide "in doubt" some time before it reports: a callback
-		// blocked, or SendBatch waited for its other events. A proof between decision and
-		// report comes too late.
+		// The producer may decide "in doubt" before it reports, because a callback blocked
+		// or SendBatch waited for its other events. A later proof then has no effect.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.holdsAtTrueTime(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -278,9 +274,9 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 				// that message and stored the event again.
 				continue
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				// SQS had forgotten another producer's message and stored the event
-				// again. The receipt lacks that message's ID: after a change of the
-				// machine's clock, the producer could not compute the message's age.
+				// SQS had forgotten another producer's message and stored the event again.
+				// After a change of the wall clock, the producer could not compute the age
+				// of that message.
 				continue
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue

@@ -14,10 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelMachine is the computer of the simulated processes. During a suspension its timers
-// stop, and with them the virtual time of package synctest. SQS, the store and the
-// network run elsewhere, so their time (see modelMachine.now) includes the suspensions.
-// The wall clock of the machine may be set forward or back.
+// modelMachine is the computer of the simulated processes. Its suspensions stop the virtual
+// time of package synctest, but not the true time (see now) of SQS, the store and the
+// network.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time
@@ -32,8 +31,8 @@ type modelMachine struct {
 	history []string // suspensions and steps, with the time since the start
 }
 
-// modelStep is one change of the machine's wall clock. From then on, the wall clock
-// differs from the true time by the duration ahead.
+// modelStep is one change of the machine's wall clock. From then on, the field ahead is the
+// difference between the wall clock and the true time.
 type modelStep struct {
 	at    time.Time
 	ahead time.Duration
@@ -55,8 +54,8 @@ func newModelMachine(seed uint64, q *sqstest.Queue) *modelMachine {
 	return m
 }
 
-// now returns the true time: the time outside of the machine, for example in SQS. It
-// includes the machine's suspensions and does not depend on its wall clock.
+// now returns the true time: the time outside of the machine, for example in SQS. The true
+// time includes the machine's suspensions and does not depend on its wall clock.
 func (m *modelMachine) now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,10 +72,9 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// holdsAtTrueTime reports whether f holds for the true time of a reading of the wall
-// clock. A process read the time shown, between the true times from and to. If the clock
-// was set in this period, several true times are possible, and f must hold for at least
-// one.
+// holdsAtTrueTime reports whether f holds for the true time of the reading shown. A process
+// read the wall clock between from and to. If several true times are possible, one
+// suffices.
 func (m *modelMachine) holdsAtTrueTime(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

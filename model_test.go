@@ -21,15 +21,9 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs in virtual time. A program submits the same events
-// repeatedly: several copies at once, resends before and after ResendBefore, and
-// replays at the end of the deduplication interval. Outages last several minutes. In
-// some programs modelMachine suspends the machine, sets its clock, restarts processes,
-// or lets the client answer up to ten minutes late.
-//
-// modelWorld records what really happened, and the function check compares the outcomes
-// with these facts. A failure prints the history of the event. Two runs with the same
-// seed are nearly equal; goroutines and the jitter of retries differ.
+// TestModel runs random programs in virtual time. The function check compares the outcomes
+// with the facts that modelWorld recorded. Two runs with one seed are nearly equal:
+// goroutines and jitter differ.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
@@ -46,8 +40,8 @@ func (s *modelTotals) String() string {
 		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
 }
 
-// modelEvent is an event. Tag, the number of its submission, travels outside the body in
-// the message attribute "baggage", which the producer ignores when comparing events.
+// modelEvent is an event. Tag is the number of its submission. It travels in the message
+// attribute "baggage", which the producer ignores when comparing events.
 type modelEvent struct {
 	Key   string `json:"key"`
 	Group string `json:"group"`
@@ -134,8 +128,8 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	return m
 }
 
-// begin starts a simulated process and returns its number. If two is true, the process has
-// two producers on one shared queue.
+// begin starts a simulated process and returns its number. If the parameter two is true,
+// the process has two producers on one shared queue.
 func (m *modelRun) begin(two bool) (process int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,9 +30,9 @@ type modelWorld struct {
 	// event of a group.
 	strict bool
 
-	// sabotage makes the network break its promises, to test the checks of the model:
+	// sabotage makes the network break its promises, to test the checks of the model.
 	// "late" delivers requests after the interval, "lie" answers with a throttle for stored
-	// messages, "invent" answers with invented IDs.
+	// messages, and "invent" answers with invented IDs.
 	sabotage string
 
 	mu       sync.Mutex
@@ -91,9 +91,8 @@ type modelPlan struct {
 // "late".
 const modelDelivery = 19900 * time.Millisecond
 
-// modelPeriod is a period of the test. Its kind is a fault from modelLongFaults, which
-// hits at least half of the period's requests, or "fair" for a period without such a
-// fault.
+// modelPeriod is a period of the test. Its kind is "fair", or a fault from modelLongFaults
+// that hits at least half of the period's requests.
 type modelPeriod struct {
 	until time.Time
 	kind  string
@@ -146,9 +145,9 @@ var modelFaults = []string{
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// faultOf returns the fault of one request, or "" for none. If the current period has a
-// fault, most requests get this fault. Each other request gets a random element of
-// modelFaults, with the probabilities in the map odds, or none.
+// faultOf returns the fault of one request, or "" for none. Usually this is the fault of
+// the current period, otherwise a random one of modelFaults with the probabilities in the
+// map odds.
 func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.periods {
 		if now.Before(d.until) {
@@ -170,10 +169,9 @@ func (w *modelWorld) faultOf(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides whether and when a request arrives at SQS, and what the client then
-// returns. The decision depends only on the seed, the time, the body of the request's
-// first event, and the number of earlier requests with this body. The order of concurrent
-// requests has no influence, so two runs with one seed are nearly equal.
+// plan decides whether and when a request arrives at SQS, and the result of the client. The
+// order of concurrent requests has no influence, so two runs with one seed are nearly
+// equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

@@ -81,8 +81,6 @@ type inspector struct {
 
 // askAgain is the shortest time between two requests for the queue's attributes. A queue
 // that accepts messages but hides its attributes would otherwise slow down each send.
-// Between two requests, sends fail if the last answer showed an unusable queue, and
-// continue if the last request returned no attributes.
 const askAgain = 10 * time.Second
 
 // describeFor is the longest time for which a send waits for the queue's attributes.
@@ -96,9 +94,9 @@ func (i *inspector) maxSize() int {
 	return maxMessageBytes
 }
 
-// check returns a [*QueueError] if the queue cannot take the messages. It returns nil if
-// the queue can take them, or if the attributes are unknown. The first caller requests
-// the attributes; concurrent callers wait for the first answer, or for the end of ctx.
+// check returns a [*QueueError] if the queue cannot take the messages. If the attributes
+// are unknown, it returns nil. Until a request has failed, callers wait for the request in
+// flight or the end of ctx.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil

@@ -237,9 +237,8 @@ func TestSendsWaitForTheQueuesAttributes(t *testing.T) {
 	})
 }
 
-// If the request for the queue's attributes fails, sends are not slowed down: the producer
-// repeats the request at most every ten seconds, and after the first failure no send waits
-// for the answer.
+// If the request for the queue's attributes fails, sends are not slowed down. The producer
+// repeats the request at most every ten seconds, and no send waits for a repeated request.
 func TestQueueThatTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

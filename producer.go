@@ -11,16 +11,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Producer sends events of type T to one FIFO queue. It is safe for concurrent use.
-// The [Queue] runs all goroutines.
+// Producer sends events of type T to one FIFO queue. It is safe for concurrent use. The
+// [Queue] runs all goroutines.
 //
-// Each submitted event ends with exactly one [Receipt] or error. [FateOf] reports the
-// fate of the event after an error. The producer identifies an event by its dedupe key,
-// body and message group, so the outcome also reflects other calls with the same event.
+// Each submitted event ends with exactly one [Receipt] or error. [FateOf] returns the fate
+// of the event after an error.
 //
-// SQS stores the events of a message group in the order of the calls, even after
-// retries and failures: a group has at most one request in flight, and no event
-// overtakes an event in doubt (see [Delivery]). Concurrent calls have no order.
+// The producer identifies an event by its dedupe key, body and message group. The outcome
+// therefore also reflects other calls with the same event.
+//
+// SQS stores the events of a message group in the order of the calls, even after retries
+// and failures. A group has at most one request in flight, and no event overtakes an event
+// in doubt (see [Delivery]). Concurrent calls have no order.
 type Producer[T any] struct {
 	config Config[T]
 	rules  ruleset
@@ -45,10 +47,12 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	return newProducer(queue, config, ""), nil
 }
 
-// NewProducerOn returns a producer on a shared queue: several event types then have one
-// order in each message group, one buffer and one memory of sent events. QueueURL,
-// Deduplication, Delivery, Store and Telemetry must be empty, because the queue has its
-// own. The errors are those of [NewProducer].
+// NewProducerOn returns a producer on a shared [Queue]. Several event types then have one
+// order in each message group, one buffer and one memory of sent events. The errors are
+// those of [NewProducer].
+//
+// QueueURL, Deduplication, Delivery, Store and Telemetry must be empty, because the [Queue]
+// has its own.
 func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
 	err := errors.Join(config.checkShared(), config.validate())
 	if queue == nil {
@@ -93,10 +97,11 @@ func (p *Producer[T]) ResumeAll() int { return p.queue.ResumeAll() }
 // Stats calls [Queue.Stats].
 func (p *Producer[T]) Stats() Stats { return p.queue.Stats() }
 
-// Build returns the message of an event, byte for byte as Send would send it. Build is a
-// pure function of the event: it makes no request, reads no clock and returns the same
-// bytes on every machine and every day. The error is a [*ViolationError] or an
-// [*IdentifyError].
+// Build returns the message of an event, byte for byte as Send would send it. The error is
+// a [*ViolationError] or an [*IdentifyError].
+//
+// Build is a pure function of the event: it makes no request, reads no clock and returns
+// the same bytes on every machine and every day.
 func (p *Producer[T]) Build(event T) (*Message, error) {
 	msg, err := p.compose(event)
 	if err != nil {
@@ -112,8 +117,8 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 }
 
 // compose builds an event's message without checking the message. If Identify fails, the
-// message is nil. After any other error, the message has at least its message group, so the
-// failed event can wait for its turn in the group.
+// message is nil. After any other error, the message has at least its group, where the
+// failed event waits for its turn.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {

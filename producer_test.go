@@ -27,7 +27,8 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// on returns a new producer of scenes for an existing queue, as another process would make.
+// on returns a new producer of scenes for an existing queue, like a producer in another
+// process.
 func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[Scene])) *sqsfifo.Producer[Scene] {
 	t.Helper()
 	c := config()
@@ -163,8 +164,8 @@ func assertOrder(t *testing.T, q *sqstest.Queue) {
 	}
 }
 
-// After a refused event, SendBatch does not send later events of the group: they would
-// overtake it.
+// After a refused event, SendBatch does not send later events of the group, because they
+// would overtake the refused event.
 func TestSendBatchPausesTheGroupOfAnEventThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

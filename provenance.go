@@ -35,10 +35,12 @@ type ProvenanceRecord struct {
 	// Attempts is the number of requests with the event.
 	Attempts int `json:"attempts,omitempty"`
 
-	// DuplicateDetected is Receipt.Duplicate. ReplayTriggered is true if at least one of
-	// three things shows that the event was sent again: this producer sent the event
-	// earlier within the deduplication interval, Config.Store already knew the event, or
-	// the message has the [ReplayAttribute].
+	// DuplicateDetected is Receipt.Duplicate. ReplayTriggered is true in each of these
+	// cases:
+	//
+	//   - this producer sent the event earlier within the deduplication interval
+	//   - Config.Store already knew the event
+	//   - the message has the [ReplayAttribute]
 	DuplicateDetected bool `json:"duplicate_detected"`
 	ReplayTriggered   bool `json:"replay_triggered"`
 
@@ -63,14 +65,16 @@ const (
 )
 
 // ProvenanceSink receives the records of a producer one at a time, in the order of the
-// reported outcomes. A slow sink delays no send, because the calls run on a separate
-// goroutine. If the sink returns an error, panics or ends its goroutine, the record is
-// lost and counted.
+// reported outcomes. The calls run on a separate goroutine, so a slow sink delays no send.
+//
+// If the sink returns an error, panics or ends its goroutine, the record is lost and
+// counted.
 type ProvenanceSink func(ProvenanceRecord) error
 
-// ProvenanceWriter returns a sink that writes each record as one line of JSON with one
-// call of w.Write. Several producers may share one sink. If a write fails in the middle
-// of a line, the next record starts on a new line.
+// ProvenanceWriter returns a sink that writes each record as one line of JSON with one call
+// of w.Write. Several producers may share one sink.
+//
+// If a write fails in the middle of a line, the next record starts on a new line.
 func ProvenanceWriter(w io.Writer) ProvenanceSink {
 	var mu sync.Mutex
 	torn := false

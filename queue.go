@@ -20,16 +20,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Queue is this process's sender to one FIFO queue: message groups, buffer, pacing,
-// memory and telemetry. Producers of several event types for one queue share one Queue
-// (see [NewProducerOn]). Sharing keeps the order of a message group across producers and
-// detects a dedupe key that two producers use.
+// Queue is this process's sender to one FIFO queue, with message groups, buffer, pacing,
+// memory and telemetry. A Queue is safe for concurrent use.
 //
-// A Queue is safe for concurrent use. It runs goroutines only while it has events: at
-// most Delivery.InFlight goroutines make requests, and one goroutine reports outcomes.
-// While callbacks block, each message group with unreported outcomes may have one more
-// reporting goroutine, at most Delivery.BufferEvents in all. [Queue.Close] waits for all
-// goroutines.
+// Producers of several event types for one queue share one Queue (see [NewProducerOn]).
+// Sharing keeps the order of a message group across producers and detects a dedupe key that
+// two producers use.
+//
+// A Queue runs goroutines only while it has events, and [Queue.Close] waits for them:
+//
+//   - at most Delivery.InFlight goroutines that make requests
+//   - one goroutine that reports outcomes
+//   - while callbacks block, at most one more reporting goroutine for each message group
+//     with unreported outcomes, and at most Delivery.BufferEvents in all
 type Queue struct {
 	sender     *sender
 	showKeys   bool // Telemetry.ShowDedupeKeys
@@ -54,8 +57,8 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue sets the memory options that follow from the configuration; remember has all
-// others, for example a test's clock.
+// newQueue sets the memory options that follow from the configuration. The parameter
+// remember has all other options, for example a test's clock.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &sender{
@@ -127,21 +130,21 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 // mostRecords is the number of records that may wait for a provenance sink.
 const mostRecords = 10_000
 
-// Preflight reads the queue's attributes and checks the queue: FIFO, and deduplication
-// as Config.Deduplication expects. From then on MaximumMessageSize limits each message.
-// The error is a [*QueueError] with all problems, or the client's error. Notes of the
-// report are advice about a usable queue.
+// Preflight reads the queue's attributes and checks the queue: FIFO, and deduplication as
+// Config.Deduplication expects. After success, MaximumMessageSize limits each message.
+// Notes of the report are advice about a usable queue. The error is a [*QueueError] with
+// all problems, or the client's error.
 //
 // The first send runs the same check. If the credentials permit sending but not reading
-// attributes, sends continue without the check, and SQS itself refuses unsuitable
-// messages. After a problem or an error, the next check runs at least ten seconds later.
+// attributes, sends continue without the check, and SQS itself refuses unsuitable messages.
+// After a problem or an error, the next check runs at least ten seconds later.
 func (q *Queue) Preflight(ctx context.Context) (QueueReport, error) {
 	return q.sender.inspector.ask(ctx)
 }
 
-// Flush sends lingering events and waits for the outcomes of all events submitted
-// earlier. If ctx ends first, Flush returns the context's error and the events continue.
-// An [*UnreportedError] reports failed events without a callback.
+// Flush sends the events that wait for Delivery.Linger, and waits for the outcomes of all
+// events submitted earlier. If ctx ends first, Flush returns the context's error and the
+// events continue. An [*UnreportedError] reports failed events without a callback.
 func (q *Queue) Flush(ctx context.Context) error {
 	if err := q.dispatcher.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: events still under way: %w", err)
@@ -149,19 +152,23 @@ func (q *Queue) Flush(ctx context.Context) error {
 	return q.sender.takeUnreported()
 }
 
-// Close refuses new events with [ErrClosed] and waits for the submitted events. After a
-// nil error every event has its outcome and all goroutines of the queue have ended.
+// Close refuses new events with [ErrClosed] and waits for the submitted events. After a nil
+// error every event has its outcome and all goroutines of the queue have ended. Close may
+// be called more than once.
 //
-// When ctx ends first, Close withdraws the remaining events: each event gets a
-// [*NotStoredError] or an [*InDoubtError], and then Close returns the context's error.
-// Close waits at most one more second for blocked callbacks; the error contains the
-// number of unreported outcomes.
+// If ctx ends first, Close withdraws the remaining events and returns the context's error.
+// Each of these events gets a [*NotStoredError] or an [*InDoubtError]. Close waits at most
+// one more second for blocked callbacks; the error contains the number of unreported
+// outcomes.
 //
-// Close also returns an [*UnreportedError] if events without a callback failed, a
-// [*ProvenanceError] if records are missing from Telemetry.Provenance, and an
-// [*UnrecordedError] if results are missing from the store. For the store, Close waits at
-// most ten seconds, plus one second for a store that ignores its context. Close may be
-// called more than once.
+// Close also returns these errors:
+//
+//   - an [*UnreportedError], if events without a callback failed
+//   - a [*ProvenanceError], if records are missing from Telemetry.Provenance
+//   - an [*UnrecordedError], if results are missing from the store
+//
+// For the store, Close waits at most ten seconds, plus one second for a store that ignores
+// its context.
 func (q *Queue) Close(ctx context.Context) error {
 	blocked, err := q.dispatcher.Close(ctx, q.sender.abort)
 	switch {
@@ -209,8 +216,9 @@ type Pause struct {
 	// Code is the error code of SQS, or "" without a code.
 	Code string
 
-	// Since is the time of the failure. For an event in doubt, the pause ends at Until.
-	// Otherwise Until is zero: only Resume or a resend ends the pause.
+	// Since is the time of the failure. With PauseInDoubt, the pause ends at Until at the
+	// latest. With PauseOnFailure, Until is zero: only Resume or a stored resend ends the
+	// pause.
 	Since, Until time.Time
 }
 
@@ -227,14 +235,17 @@ func (q *Queue) Paused() map[string]Pause {
 	return groups
 }
 
-// Resume ends the pause of a message group. Delivery.OnGroupFailure decides which failures
-// pause a group.
+// Resume ends the pause of a message group, even if the failed event is never sent again.
+// Delivery.OnGroupFailure decides which failures pause a group.
 //
-// During the pause only the failed event, identified by its dedupe key, may be sent. If
-// that event is sent again and stored, the pause ends and the order of the group is kept.
-// Resume ends the pause even if the failed event is never sent again. If the failed event
-// is in doubt, the pause also ends automatically when the doubt ends. Events queued after
-// the failed event have already failed with ErrGroupPaused; Resume does not send them.
+// During the pause only the failed event, identified by its dedupe key, may be sent. The
+// pause ends without Resume in two cases:
+//
+//   - The failed event is sent again and stored. The order of the group is then kept.
+//   - With PauseInDoubt, the doubt ends.
+//
+// Events queued after the failed event have already failed with [ErrGroupPaused]. Resume
+// does not send them.
 func (q *Queue) Resume(group string) { q.dispatcher.Resume(group) }
 
 // ResumeAll ends the pauses of all message groups and returns the number of pauses.

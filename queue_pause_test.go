@@ -97,9 +97,8 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With the order Runs, a request has several events of one group. If SQS stores a later
-// event and not an earlier one, the earlier event is overtaken. The producer does not
-// resend the overtaken event, and reports an error that wraps ErrOvertaken.
+// With Runs, SQS stores a later event of a request and not an earlier one. The producer
+// does not resend the earlier event, and its error wraps ErrOvertaken.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -134,10 +133,9 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// With the order Runs, SQS stores the first and the third event of a request, and the
-// answer is lost. The retry stores the second event. The sequence numbers in its answer
-// show that the third event was stored before the second, so the receipt of the second
-// event has Overtaken set.
+// SQS stores the first and the third event of a request, and the answer is lost. The
+// retry's sequence number shows that the third event was stored before the second: the
+// second receipt has Overtaken set.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -165,9 +163,8 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// The next request contains event 3, which fails and is retried, and event 1
-			// again, which gets a success. Event 3 does not count as overtaken by event
-			// 1, because SQS stored event 1 long ago.
+			// The next request contains event 3, which fails, and event 1 again. Event 3
+			// does not count as overtaken, because SQS stored event 1 long ago.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())
@@ -195,8 +192,8 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// A SendBatch refuses an event with the key of another event, and the later events of its
-// group; other groups continue. With SkipEvent it refuses no other event.
+// SendBatch refuses an event with the key of another event, and the later events of that
+// group. Other groups continue. With SkipEvent, SendBatch refuses no other event.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

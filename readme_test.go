@@ -14,9 +14,7 @@ import (
 )
 
 // Each Go snippet of a Markdown document appears, line for line, in a compiled test or
-// example. All make targets and linked files exist, and all JSON texts are valid. Other
-// tests run the documented commands (cmd/sqsfifo) and the snippets in Python and
-// JavaScript (sqstest).
+// example. All make targets and linked files exist, and all JSON texts are valid.
 func TestReadmeIsTrue(t *testing.T) {
 	compiled, documents := map[string]string{}, map[string]string{}
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

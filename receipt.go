@@ -9,20 +9,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Receipt confirms that SQS stored the event. The proof is SQS's answer to this call.
-// If Duplicate is set and MessageID is empty, the proof is SQS's answer to an earlier
-// call of this producer.
+// Receipt confirms that SQS stored the event. The proof is SQS's answer to this call, or to
+// another call with the same event.
 type Receipt struct {
-	// Duplicate is true if SQS already had the event and suppressed this message.
-	// Duplicate is never true by mistake.
+	// Duplicate is true if SQS already had the event and suppressed this message. Duplicate
+	// is never true by mistake.
 	//
-	// Duplicate may be false for a duplicate if another process sent the original,
-	// because SQS answers a duplicate like an original. The producer recognises
-	// duplicates of its own events of the last five minutes, and some others by sequence
-	// numbers (F-001 and F-009 in sqstest/FACTS.md). After a restart the memory is empty,
-	// and a replay of earlier events looks new unless Memory.DetectForeignDuplicates is
-	// set. With Config.Store, Duplicate is true for every event that a producer with the
-	// same store sent within the TTL.
+	// SQS answers a duplicate like an original, so Duplicate may be false if another
+	// process sent the original. The producer recognises duplicates of:
+	//
+	//   - events that it sent within the last five minutes; after a restart it has none
+	//   - some other events, by sequence numbers (F-001 and F-009 in sqstest/FACTS.md)
+	//   - with Memory.DetectForeignDuplicates, also events of other processes and from
+	//     before a restart
+	//   - with Config.Store, every event that a producer with the same store sent within
+	//     the TTL
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
@@ -36,13 +37,12 @@ type Receipt struct {
 	// BodyHash is the deduplication ID, see [BodyHash].
 	BodyHash string
 
-	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are those of
-	// the original message. A sequence number is a decimal number of up to 128 bits.
+	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are those of the
+	// original message. A sequence number is a decimal number of up to 128 bits.
 	//
-	// Both are empty for a duplicate without a request: the producer knew that SQS has
-	// the event, and another attempt might have failed or arrived after the deduplication
-	// interval. For a duplicate known from Config.Store they are set, and EventID, Group
-	// and BodyHash describe the stored message.
+	// Both are empty for a duplicate without a request, unless the producer knows the event
+	// from Config.Store. In that case EventID, Group and BodyHash describe the stored
+	// message.
 	MessageID      string
 	SequenceNumber string
 
@@ -51,12 +51,15 @@ type Receipt struct {
 	// or another message group.
 	Findings []lint.Finding
 
-	// Unrecorded is true for an event stored by SQS but not yet in Config.Store: the
-	// store did not answer within Store.Timeout, or the event was sent without a claim.
-	// The producer tries to record the event for an hour, or until Close. If that fails,
-	// a resend after five minutes is unresolved (see [UnresolvedPolicy]). Duplicates of
-	// an unrecorded event also have Unrecorded set; for this, the producer remembers at
-	// least the last 16,384 unrecorded events.
+	// Unrecorded is true for an event that SQS stored and Config.Store does not have yet.
+	// Either the store did not answer within Store.Timeout, or the event was sent without a
+	// claim (see FailOpen).
+	//
+	// The producer tries to record a claimed event for an hour, or until Close. If that
+	// fails, a resend after five minutes is unresolved (see [UnresolvedPolicy]).
+	//
+	// Duplicates of an unrecorded event also have Unrecorded set. For this, the producer
+	// remembers at least the last 16,384 unrecorded events.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

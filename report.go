@@ -9,9 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude decides and returns the fate of an event without a successful answer. The
-// memory of sent events may know more than this submission's answers: the result is
-// Stored, for example, if another submission of the event was stored.
+// Conclude decides and returns the fate of an event without a successful answer. The fate
+// may be Stored, for example if another submission of the event was stored.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -108,9 +107,9 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to its outcome, or 0 for an event
-// refused immediately. Without a store, the answer of the last request ends this time, if
-// that request stored the event. In all other cases the time ends now.
+// took returns the time from an event's submission to now, or 0 for an event refused
+// immediately. Without a store, the time ends with the last answer, if this answer
+// confirmed the event.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

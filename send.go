@@ -9,14 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Send builds the event's message, sends it and waits for the outcome. Retries end
-// after Delivery.RetryFor or with ctx.
+// Send builds the event's message, sends it and waits for the outcome. Retries end after
+// Delivery.RetryFor or with ctx.
 //
-// A nil error means that SQS stored the event. With Receipt.Duplicate set, SQS already
-// had the event, which is a success. A [*ViolationError], [*IdentifyError],
-// [*ConflictError], [*QueueError] or [*NotStoredError] means that the event is not
-// stored. After an [*InDoubtError] the event may be stored. After an [*AlteredError]
-// SQS stored another message in place of the event.
+// A nil error means that SQS has the event. Receipt.Duplicate is true if SQS already had
+// the event, which is a success. The other outcomes are:
+//
+//   - a [*ViolationError], [*IdentifyError], [*ConflictError], [*QueueError] or
+//     [*NotStoredError]: the event is not stored
+//   - an [*InDoubtError]: the event may be stored
+//   - an [*AlteredError]: SQS stored another message in place of the event
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 	return p.one(ctx, func(s *submission) (err error) {
 		s.msg, err = p.compose(event)
@@ -36,20 +38,20 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 	return r.Receipt, r.Err
 }
 
-// SendBatch sends events in as few requests as the order allows and waits for all
-// outcomes: results[i] is the result of events[i].
+// SendBatch sends events in as few requests as the order allows and waits for all outcomes:
+// results[i] is the result of events[i]. The errors are those of [Producer.Send].
 //
-// The events of one group are sent in the order of the slice. If an event fails, the
-// later events of its group in the slice are not sent, because they would overtake the
-// failed event; their errors wrap [ErrGroupPaused]. Other groups continue. Later calls
-// continue too, unless the failure pauses the group, see [Producer.Resume]. With
-// Delivery.OnGroupFailure set to SkipEvent, a failure affects no other event. The errors
-// are those of [Producer.Send].
+// The events of one group are sent in the order of the slice. If an event fails, the later
+// events of its group in the slice are not sent, because they would overtake it. Their
+// errors wrap [ErrGroupPaused].
 //
-// SendBatch submits an event when the buffer has room for it, so a long slice does not
-// need memory for all of its messages at once. To decide whether SQS still remembers an
-// earlier send of an event, the producer uses the time of the event's submission, not of
-// the call.
+// Other groups continue. Later calls continue too, unless the failure pauses the group, see
+// [Producer.Resume]. With Delivery.OnGroupFailure set to SkipEvent, a failure affects no
+// other event.
+//
+// SendBatch submits an event when the buffer has room for it. A long slice therefore does
+// not need memory for all of its messages at once. The time of this submission, not of the
+// call, decides whether SQS still remembers an earlier send of the event.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])
@@ -57,22 +59,27 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	})
 }
 
-// SendAsync submits an event and calls done exactly once with the results of Send.
-// Consecutive events of one group are sent in the order of the calls, and their callbacks
-// run in that order. done may be nil: then Flush and Close report failures as an
-// [*UnreportedError].
+// SendAsync submits an event and calls done exactly once with the results of Send. done may
+// be nil: then Flush and Close report failures as an [*UnreportedError].
 //
-// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes) and until
-// the first answer to GetQueueAttributes. With Config.Store it also blocks for one lookup
-// in the store, for at most Store.Timeout. When ctx ends, the event gets its outcome
-// immediately. In this case alone its callback may run before the callbacks of earlier
-// events of its group, if those have other contexts.
+// Consecutive events of one group are sent in the order of the calls, and their callbacks
+// run in that order. There is one exception: when ctx ends, the event gets its outcome
+// immediately. Its callback may then run before the callbacks of earlier events with other
+// contexts.
+//
+// SendAsync blocks:
+//
+//   - while the buffer is full (Delivery.BufferEvents, BufferBytes)
+//   - until the first answer to GetQueueAttributes
+//   - with Config.Store, for one lookup in the store, at most Store.Timeout
 //
 // SendAsync calls done before it returns if the event cannot be submitted: the event has no
-// message group, ctx has ended or the producer is closed. Otherwise done runs on a
-// goroutine of the producer. A running callback delays the other callbacks of its group and
-// nothing else. done may call every method of the producer, but a method that waits for
-// events of the same group would wait forever.
+// message group, the queue is unusable, ctx has ended or the producer is closed. Otherwise
+// done runs on a goroutine of the producer.
+//
+// A running callback delays only the other callbacks of its group. done may call every
+// method of the producer, but a method that waits for events of the same group would wait
+// forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
 	it := p.newItem(ctx, done)
 	_ = p.submit(ctx, it, p.composeInto(it, event), true)
@@ -86,10 +93,12 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 	_ = p.submit(ctx, it, it.Message.take(msg), true)
 }
 
-// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
-// called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
-// never called. TrySend does not look the event up in Config.Store; its first store call
-// is the claim before the first attempt.
+// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is called
+// exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is never
+// called.
+//
+// TrySend does not look the event up in Config.Store. Its first store call is the claim
+// before the first attempt.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)
@@ -156,10 +165,9 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// stays reports whether to submit an event to its message group, and otherwise the
-// reason. An event refused for its content is submitted too, if it has a group: its
-// outcome follows the outcomes of earlier events. wrong is the error of an unusable SQS
-// queue, or nil.
+// stays reports whether to submit an event to its message group, and the reason if not. A
+// refused event is submitted too, so that its outcome follows those of earlier events. The
+// parameter wrong is the error of inspector.check.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -191,15 +199,13 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.sender.Conclude(it)
 }
 
-// full sets the outcome of an event for which the buffer has no room. It returns the
-// event's error directly to the caller of TrySend, without a call of done. If the event is
-// already known to be stored, the full buffer does not matter: full returns nil, and done
-// gets the receipt.
+// full ends an event for which the buffer has no room. It returns the event's error to the
+// caller of TrySend, without a call of done. If the event is known to be stored, done gets
+// the receipt.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
-	// The event may already be refused, for example because it breaks a rule. Drop this
-	// error and report ErrBufferFull. If the caller submits the event again, the next
-	// submission finds the same error.
+	// Drop an earlier refusal, for example for a broken rule, and report ErrBufferFull. A
+	// later submission of the event finds the same refusal.
 	s.refuse(nil)
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
@@ -241,7 +247,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	q.sender.keys.learn(ctx)
 
 	// Events are submitted in batches of up to 64. Single submissions would start a first
-	// request with only one event; one submission would need buffer room for all.
+	// request with only one event. One submission of all events would need buffer room for
+	// all.
 	const few = 64
 	ready := make([]*item, 0, min(few, n))
 	submit := func() {
@@ -312,10 +319,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	return c.results
 }
 
-// reserve takes room in the buffer for an event of a call and reports whether to submit
-// the event. If it returns false, reserve has already reported the outcome. If the
-// buffer is full, reserve first submits the earlier events of the call, so that their
-// room becomes free.
+// reserve takes room in the buffer for an event of a call. If it returns false, it has
+// already reported the outcome. If the buffer is full, it first submits the call's earlier
+// events.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	// check may wait for the queue's attributes. The event was looked up in the memory
 	// before, so this wait does not change its submission time.

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// When the context of an event ends, the event gets its outcome immediately: not stored if
-// it was waiting, in doubt if a request contains it. The producer still remembers the
+// When the context of an event ends, the event gets its outcome immediately. A waiting
+// event is not stored, an event in a request is in doubt. The producer still remembers the
 // later answer.
 func TestContextOfAnEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
@@ -151,9 +151,9 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// Identify calls Close, with an ended context, in the middle of a SendBatch. Each event
-// still has an outcome: events submitted before Close fail because of Close's context,
-// and all later events with ErrClosed.
+// Identify calls Close, with an ended context, in the middle of a SendBatch. Events
+// submitted before Close fail because of Close's context, and all later events with
+// ErrClosed.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -214,8 +214,8 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	})
 }
 
-// If Identify panics and the caller recovers, the results of the call are lost, but its
-// room in the buffer is free again.
+// If Identify panics and the caller recovers, the results of the call are lost, but the
+// room of its events in the buffer is free again.
 func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

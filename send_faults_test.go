@@ -216,10 +216,9 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// The first request stores ten events of one group. The producer refuses the group's
-// eleventh event. A copy of the first event must then wait for the second request, which
-// has events of other groups. Its answer takes ten minutes, longer than the deduplication
-// interval. The copy was submitted within the interval, so it ends as a duplicate.
+// A copy of an event is submitted within the deduplication interval, and waits in its group
+// after a refused event. A request of ten minutes delays the copy, which still ends as a
+// duplicate.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

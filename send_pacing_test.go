@@ -45,9 +45,8 @@ func (c *quotaClient) count(err error) {
 	time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond))
 }
 
-// If SQS limits the rate of calls, the producer lowers its rate to the limit and stays
-// near it: the producer uses most of the limit, SQS throttles few calls, and no event
-// fails.
+// If SQS limits the rate of calls, the producer lowers its rate to the limit. The producer
+// uses most of the limit, SQS throttles few calls, and no event fails.
 func TestPacingAgainstAQuota(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends a hundred thousand events")

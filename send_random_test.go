@@ -20,9 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// randomProgram is a random program: several goroutines submit events to one producer by
-// every method, each goroutine with its own group, while the queue fails in every way.
-// The method check compares the outcomes with the messages in the queue.
+// randomProgram is a random program. Its goroutines submit events to one producer by every
+// method, each goroutine with another group, while the queue fails in every way.
 type randomProgram struct {
 	t        *testing.T
 	rng      *rand.Rand

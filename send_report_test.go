@@ -133,8 +133,8 @@ func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	})
 }
 
-// Outcomes of a group are reported in order. While the callback of an earlier event
-// blocks, Send waits for the report of its event, but returns when its context ends.
+// Outcomes of a group are reported in order. While the callback of an earlier event blocks,
+// Send waits for the report of its event, at most until ctx ends.
 func TestSendWaitsForNobodysCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -36,9 +36,8 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// Calls of Send get no answer, so the event is in doubt. SQS may have stored it at the
-// first attempt of the first call, so its deduplication interval begins there. No attempt
-// of a later call starts when it might arrive after the end of this interval.
+// SQS may have stored an event at the first attempt of the first call. No attempt of a
+// later call starts if it might arrive after the deduplication interval of that attempt.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -72,9 +71,8 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// An event is in doubt after several attempts, and SQS may have stored the last
-// attempt. For a full deduplication interval after this attempt, another event with the
-// same dedupe key is therefore a conflict.
+// SQS may have stored the last of several attempts of an event. For a full deduplication
+// interval after that attempt, another event with the same dedupe key is a conflict.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

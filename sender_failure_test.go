@@ -57,9 +57,9 @@ func TestRetriesUntilItIsStored(t *testing.T) {
 	}
 }
 
-// Retries end at the end of RetryFor, before the deduplication interval ends. If SQS
-// refused each attempt, the error proves that the event is not stored. If an attempt has
-// no clear answer, the event is in doubt.
+// Retries end after RetryFor, before the deduplication interval ends. If SQS refused each
+// attempt, the event is not stored. If an attempt has no clear answer, the event is in
+// doubt.
 func TestRetriesEndInsideTheInterval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault     sqstest.Fault
@@ -172,8 +172,7 @@ func TestContextEndsTheRetries(t *testing.T) {
 }
 
 // While an event is in doubt, another event with its dedupe key is a conflict. After SQS
-// has certainly forgotten all attempts of the first event, the other event may use the
-// key, even if the first was stored.
+// has certainly forgotten the first event, the other event may use the key.
 func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

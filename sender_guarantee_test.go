@@ -85,11 +85,9 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// The first copy of an event ends in doubt. A second copy waits ten minutes in its group.
-// By then SQS has forgotten the first copy, so a request could store the event twice: the
-// second copy must end in doubt without a request. The producer's memory forgets the
-// first copy after about five minutes, but the producer looks up each waiting event once
-// a minute.
+// The first copy of an event ends in doubt, and a second copy waits ten minutes in its
+// group. By then SQS has forgotten the first copy, so the second must end in doubt without
+// a request.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

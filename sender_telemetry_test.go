@@ -42,9 +42,8 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics reads all metrics. The map values has the total of each counter and the count
-// of each histogram, by instrument name, unit, rule, action, outcome and error type. The
-// slice attributes has the values of all attributes.
+// metrics reads all metrics. The map values has the total of each counter and the count of
+// each histogram. The slice attributes has the values of all attributes.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -130,8 +129,8 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		require.NoError(t, send(scenes(4, 2)[3])) // two attempts with the same body; the first is throttled
 
 		values, attributes := o.metrics(t)
-		// Keep only the instruments that this test checks. An instrument with the value 0
-		// counted nothing. TestStats checks most of the instruments sqs_fifo.producer.*.
+		// Keep only the instruments that this test checks. TestStats checks most of the
+		// instruments sqs_fifo.producer.*.
 		for name, value := range values {
 			if value == 0 {
 				delete(values, name)
@@ -274,8 +273,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	return out
 }
 
-// Each send has a new trace context. It travels in a message attribute, and neither the body
-// nor the hash of the body changes.
+// Each send has a new trace context. The trace context travels in a message attribute, and
+// neither the body nor the hash of the body changes.
 func TestTraceContextTravelsInAnAttribute(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed

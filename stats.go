@@ -10,8 +10,8 @@ import (
 // Stats is a snapshot of a queue, with its counts since the queue was made. The instruments
 // sqs_fifo.producer.* report the same numbers.
 type Stats struct {
-	// Events is the number of submitted events without a reported outcome, Bytes the size
-	// of these events as SQS counts it, and Requests the number of requests in flight.
+	// Events is the number of submitted events without a reported outcome. Bytes is the
+	// size of these events as SQS counts it. Requests is the number of requests in flight.
 	Events, Bytes, Requests int
 
 	// OldestAge is the time since the oldest of the Events was submitted; 0 without
@@ -44,12 +44,14 @@ type Stats struct {
 // made.
 type StoreStats struct {
 	// New, Renewed and Reclaimed count granted claims. Each attempt of an event needs a
-	// claim. New counts the first claim of an event, Renewed the claims of later attempts,
-	// and Reclaimed the claims of events whose earlier claimant ended without a result.
+	// claim.
+	//
+	//   - New: the first claim of an event
+	//   - Renewed: the claims of later attempts
+	//   - Reclaimed: the claims of events whose earlier claimant ended without a result
 	New, Renewed, Reclaimed int64
 
-	// Duplicates, Conflicts, Waits, Unresolved, Full and OverQuota count refused claims by
-	// their reason:
+	// Duplicates, Conflicts, Waits, Unresolved, Full and OverQuota count refused claims:
 	//
 	//   - Duplicates: the store already has the event.
 	//   - Conflicts: the store has the dedupe key with another payload.
@@ -68,9 +70,9 @@ type StoreStats struct {
 	// claimant had taken over the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of results and releases of claims still to be written to
-	// the store. Lost counts those never written: the producer stopped trying after an
-	// hour or at Close, or more than 10,000 were waiting for the store.
+	// Recording is the number of results and releases of claims still to be written to the
+	// store. Lost counts those never written. The producer stops trying after an hour, at
+	// Close, or if more than 10,000 wait for the store.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts with Receipt.Unrecorded: SQS stored the event, and the
@@ -95,7 +97,6 @@ type counts struct {
 	retries, throttles atomic.Int64
 }
 
-// outcomeOf returns the outcome of an event.
 func outcomeOf(r Receipt, err error) observe.Outcome {
 	switch FateOf(err) {
 	case Stored:

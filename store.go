@@ -13,47 +13,46 @@ import (
 )
 
 // StoreConfig gives a producer a store, to remember events for longer than SQS's five
-// minutes, even after the producer ends. The zero value means no store.
+// minutes and across restarts. The zero value means no store.
 //
 // With a store, the producer claims an event durably before it sends a request with the
-// event: one write claims all events of the request. While few groups have events, the
-// producer also claims the next events of the groups, at most 64 in all, during the
-// requests. The results are recorded afterwards. Then:
+// event. One write claims all events of the request. While few groups have events, the
+// producer claims the next events of these groups in advance, at most 64 in all. It records
+// the results afterwards. Then:
 //
-//   - An event sent within the TTL by any producer of the store is a duplicate: its receipt
-//     has the original's MessageID and SequenceNumber, and no request is made.
+//   - An event that any producer of the store sent within the TTL is a duplicate. Its
+//     receipt has the original's MessageID and SequenceNumber, and no request is made.
 //   - An event whose attempt has no known outcome, for example after a crash, is sent again
-//     while SQS still recognises the message: with the bytes and the message group of its
-//     first attempt, whatever Identify and the encoder now return. A claimed event counts
-//     as attempted after a crash, even if its request had not started. After that time the
-//     producer refuses the event: its error is an [*InDoubtError] until an operator
+//     while SQS still recognises the message. It is sent with the bytes and the message
+//     group of its first attempt, whatever Identify and the encoder now return. After that
+//     time, the producer refuses the event with an [*InDoubtError], until an operator
 //     resolves the record in the store.
+//   - After a crash, a claimed event counts as attempted, even if its request had not
+//     started.
 //   - A dedupe key used again with another payload within the TTL is refused with a
 //     [*ConflictError]. With another event_time, event_id or message group, the key still
-//     means the same event, and the producer reports the difference like a finding of Warn.
-//   - While the store does not answer, the producer sends nothing: events wait until their
+//     means the same event. The producer reports this difference like a finding of Warn.
+//   - While the store does not answer, the producer sends nothing. Events wait until their
 //     context ends or Delivery.RetryFor is over.
 //
-// The dedupe key, the queue's ARN, the event_source and Client identify an event. The
-// producer's own memory of the last five minutes stays in use. The store has no attributes,
-// so only this memory notices an event that is sent again with other attributes.
+// The dedupe key, the queue's ARN, the event_source and Client identify an event. The store
+// has no attributes. Only the producer's own memory of the last five minutes notices an
+// event that is sent again with other attributes.
 //
-// The outcome of an event also depends on the store. The producer reports "not stored" only
-// after the store has answered, and not if, by the store's last answer, another producer
-// may be sending the same event. That answer may be out of date: while an event waits in
-// this producer without a claim, another producer may store the event. If the context then
-// ends, this producer reports "not stored". A resend is safe, because the store knows the
-// event. Only [Producer.TrySend] with a full buffer reports "not stored" without an answer
-// of the store.
+// The producer reports "not stored" only after an answer of the store that no other
+// producer may be sending the event. This answer may be out of date: while an event waits
+// without a claim, another producer may store the event. A resend is still safe, because
+// the store knows the event. Only [Producer.TrySend] with a full buffer reports "not
+// stored" without an answer of the store.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
 //   - by a process stopped for more than five minutes between its last check of a claim and
-//     the network,
-//   - by hardware that loses confirmed writes,
+//     the network
+//   - by hardware that loses confirmed writes
 //   - with a store whose clock was set back without notice (see the limits of the store's
-//     package), or
-//   - with FailOpen.
+//     package)
+//   - with FailOpen
 type StoreConfig struct {
 	// Store keeps the records. Several producers and processes may share a store. The
 	// store must outlive the producer.
@@ -63,30 +62,32 @@ type StoreConfig struct {
 	// if all else is equal. The empty string is a client like any other.
 	Client string
 
-	// Queue names the queue in the store's keys. Empty means the queue's ARN: the
-	// producer derives the ARN from an AWS URL. For any other URL it asks the queue for
-	// the ARN. Set Queue if the queue has such a URL and does not report its ARN.
+	// Queue names the queue in the store's keys. Empty means the queue's ARN. The producer
+	// derives the ARN from an AWS URL, and asks the queue otherwise. Set Queue if the URL
+	// is not an AWS URL and the queue does not report its ARN.
 	Queue string
 
 	// Owner names this process across restarts, for example "exporter-3" or the name of a
 	// StatefulSet's pod. A restarted process does not wait for the claims of an earlier
 	// process with the same owner: if it needs such an event, the earlier claim ends.
-	// Without an Owner, a restarted process waits for the leases of the earlier claims,
-	// about 30 seconds.
+	// Without an Owner, it waits for the leases of these claims, about 30 seconds.
 	//
-	// At most one process of an owner may run at a time. If two processes run, the process
-	// that started later takes over events from the other, and both may send an event. SQS
-	// recognises the second message for five minutes, and the store accepts only the result
-	// of the process that took over. The clocks at the two starts decide which process is
-	// the later one. If the clock was set back between the starts, Owner has no effect.
+	// At most one process of an owner may run at a time. If two run, the process that
+	// started later takes over events from the other, and both may send an event. SQS
+	// recognises the second message for five minutes. The store accepts only the result of
+	// the process that took over.
+	//
+	// The clocks at the two starts decide which process started later. If the clock was set
+	// back between the starts, Owner has no effect.
 	Owner string
 
 	// TTL is the time for which an event is remembered, from the claim for its first
-	// attempt. A suspension of the machine between the claim and the request counts as
-	// part of this time. TTL must be at least Delivery.RetryFor plus 25 seconds for the
-	// last request and for differences between clocks. TTL should be longer than the
-	// delay of any retrying caller, replay or redrive. Zero means 7 days; with
-	// [idempotency.Forever] events are never forgotten.
+	// attempt. Zero means 7 days. With [idempotency.Forever] events are never forgotten.
+	//
+	// TTL must be at least Delivery.RetryFor plus 25 seconds for the last request and for
+	// differences between clocks. It should be longer than the delay of any retrying
+	// caller, replay or redrive. A suspension of the machine between the claim and the
+	// request counts as part of TTL.
 	TTL time.Duration
 
 	// Timeout limits each call of the store. Zero means 5 seconds.
@@ -96,10 +97,11 @@ type StoreConfig struct {
 	// the event, and SQS may have forgotten the attempt.
 	Unresolved UnresolvedPolicy
 
-	// FailOpen sends events without a claim while the store does not answer. These events
-	// are never recorded in the store, so only SQS deduplicates them, for five minutes: a
-	// later resend, by this or another producer, is stored again. Stats and
-	// sqs_fifo.producer.store.unclaimed count the unclaimed attempts.
+	// FailOpen sends events without a claim while the store does not answer. Stats and
+	// sqs_fifo.producer.store.unclaimed count these attempts.
+	//
+	// These events are never recorded in the store, so only SQS deduplicates them, for five
+	// minutes. A later resend, by this or another producer, is stored again.
 	FailOpen bool
 }
 
@@ -144,8 +146,8 @@ func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
 
-// policy returns the store's policy. It returns an error if the store's times, for
-// example the TTL, do not fit retryFor.
+// policy returns the idempotency policy of the store. It returns an error if the store's
+// times, for example the TTL, do not fit the parameter retryFor.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
 	return idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL: cmp.Or(c.TTL, usualTTL), Retry: cmp.Or(retryFor, c.retryFor()), Network: window.Request, Clock: window.Slack,
@@ -190,7 +192,6 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 	}
 }
 
-// split returns the errors joined in err.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()

@@ -16,10 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient calls before() when a request is about to leave, and after() on its
-// arrival at the queue. It ignores the request options with which a producer could
-// observe that a request never left. After a failed hook, the producer therefore assumes
-// that the request may have left.
+// hookedClient calls before() when a request is about to leave, and after() on its arrival
+// at the queue. It ignores the options by which a producer observes that a request never
+// left.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -45,9 +44,8 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-// hooked calls before(), then the queue, then after(). If a hook fails, hooked returns its
-// error. Like a request on a real network, the call of the queue continues even if ctx
-// ends.
+// hooked calls before(), then the queue, then after(). If a hook fails, hooked returns the
+// hook's error. As on a real network, the call of the queue continues even if ctx ends.
 func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
@@ -148,8 +146,8 @@ var (
 )
 
 // A producer crashes while it sends an event. Another producer with the same store sends
-// the event again while SQS remembers the message. After that the queue has exactly one
-// message of the event, whatever the moment of the crash.
+// the event again while SQS remembers the message. The queue then has one message of the
+// event.
 func TestCrashInsideTheWindow(t *testing.T) {
 	for _, c := range crashes {
 		for _, wait := range []time.Duration{0, 4 * time.Minute} {
@@ -293,9 +291,8 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// Producer a sends an event for ten seconds. The same event in producer b waits for the
-// end of that send. After two seconds b's context ends: the event is in doubt for b,
-// without an attempt. After a has stored the event, a resend by b is a duplicate.
+// Producer a sends an event for ten seconds. Producer b waits with the same event until its
+// context ends: the event is in doubt without an attempt. A later resend is a duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -321,10 +318,8 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// Producer a asks the store about an event, which is unknown. The event then waits in a
-// without a claim, and meanwhile producer b stores the event. When the context of a's
-// call ends, a reports "not stored", as of the store's last answer. This is safe: a
-// resend by a is a duplicate, because the store knows b's result.
+// An event waits in producer a without a claim, and producer b stores it. When the context
+// ends, a reports "not stored", by the store's last answer. A resend by a is a duplicate.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -351,8 +346,8 @@ func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	})
 }
 
-// A request takes longer than the lease of its claim. Another producer takes the event
-// over. The store then refuses the first producer's late result, and SQS suppresses its
+// A request takes longer than the lease of its claim, and another producer takes the event
+// over. The store then refuses the first producer's late result, and SQS suppresses the
 // late message.
 func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 }
 
 // running writes a record as a crashed process leaves it: with a claim and without a
-// result. Its body and fingerprint may come from another encoder.
+// result. The record's body and fingerprint may come from another encoder.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -117,9 +117,8 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// An event with the key and payload of a stored event is a duplicate. The time, group and
-// spelling of the payload (1e3 for 1000) may differ. The receipt has the IDs and hash of
-// the stored event. With a different payload, the event is a conflict.
+// An event with the key and payload of a stored event is a duplicate, even with another
+// time, group or spelling of the payload (1e3 for 1000). Another payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -146,10 +145,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look an event up in the store. The process remembers the same key and
-// payload with another time and group. By this memory alone, one event was built in two
-// ways. Before the first attempt the store answers that the event is stored. This answer
-// counts: the event is a duplicate.
+// TrySend does not look an event up in the store. The process remembers the key with
+// another time and group. The store's answer before the first attempt counts: the event is
+// a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -196,9 +194,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not record attributes, but the producer remembers them for five minutes.
-// Within this time the producer refuses a resend of a stored event with other attributes.
-// Without this memory, the resend would be a duplicate.
+// The store has no attributes, but the producer remembers them for five minutes. Within
+// this time the producer refuses a resend of a stored event with other attributes.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -103,10 +103,8 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// The quota permits one unfinished event in the store. A producer crashes with one
-// claimed event. A new producer's claim of another event is then over the quota. The
-// claimed event already counts and may be claimed again. After its send, the other event
-// may be sent too.
+// The quota permits one unfinished event in the store, and a crashed producer has claimed
+// one. Only this event may be sent. After its send, another event may be sent too.
 func TestStoreOverQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
@@ -221,9 +219,8 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// A process crashes before the answer to its request. A second process sends the event,
-// and SQS refuses that request. The refusal proves nothing about the first request: the
-// event is in doubt.
+// A process crashes before the answer to its request. SQS refuses the request of a second
+// process. This refusal proves nothing about the first request: the event is in doubt.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -260,9 +257,8 @@ func TestNothingLeft(t *testing.T) {
 	})
 }
 
-// The store's answer to a claim arrives 12 seconds late. The lease might then end before a
-// request reaches SQS. The producer therefore makes no request with this claim, and claims
-// the event again.
+// The store's answer to a claim arrives 12 seconds late. The lease might end before a
+// request reaches SQS, so the producer makes no request and claims the event again.
 func TestAClaimThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -551,9 +547,9 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	})
 }
 
-// A client answers after its context and after the lease have ended. Meanwhile another
-// process has claimed the event, so the store refuses the late result. A later duplicate
-// has Unrecorded set, unless the other process has recorded the event by then.
+// A client answers after its context and the lease have ended, and another process has
+// claimed the event. The store refuses the late result. A later duplicate has Unrecorded
+// set, unless the event is recorded by then.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 
 // storeClient is the SQS client of one process, and simulates its network. A request
 // arrives at SQS within modelDelivery or never. A crash of the process does not stop a
-// request that has left. If the client reports that SQS refused a request, this request
-// stored nothing.
+// request that has left.
 type storeClient struct{ p *storeProcess }
 
 func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
@@ -163,10 +162,8 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// checkTwice checks that SQS accepts no event twice before the store's record of the
-// event expires. The TTL starts at the event's first claim, possibly long before SQS
-// accepts the event. With FailOpen or UnresolvedResend (storeWorld.open), SQS may accept
-// an event twice, so there is no check.
+// checkTwice checks that SQS accepts no event twice before the store's record expires. With
+// FailOpen or UnresolvedResend (storeWorld.open), SQS may accept an event twice.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {

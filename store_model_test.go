@@ -25,15 +25,9 @@ var (
 	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
 )
 
-// TestStoreModel runs random programs of several processes with one store, in virtual
-// time. Events are sent repeatedly, also with other bytes and groups. Processes crash at
-// any step and restart. Answers of SQS are lost or late. Store calls are slow, or fail
-// before or after their effect. Pauses are longer than the deduplication interval, or
-// longer than the TTL of the store's records. Some programs use modelMachine to suspend
-// the machine, to set its clock, or to delay an answer by up to ten minutes. The function
-// check has the rules.
-//
-// Two runs of a seed are nearly equal: goroutines and jitter differ.
+// TestStoreModel runs random programs of several processes with one store, in virtual time.
+// The function check has the rules. Two runs with one seed are nearly equal: goroutines and
+// jitter differ.
 func TestStoreModel(t *testing.T) {
 	var sum storeTotals
 	n := storeSeeds.Run(t, 300, 60, func(t *testing.T, seed uint64) { newStoreWorld(t, seed).run(&sum) })
@@ -51,9 +45,9 @@ func (s *storeTotals) String() string {
 		s.notStored.Load(), s.conflicts.Load(), s.minutes.Load()/60)
 }
 
-// storeEvent is an event. Group and time may change between two submissions, because
-// they are not in the payload. Tag identifies the submission; it travels in an
-// attribute, which SQS and the producer ignore.
+// storeEvent is an event. Group and time may change between two submissions, because the
+// payload does not contain them. Tag identifies the submission, in an attribute that the
+// producer ignores.
 type storeEvent struct {
 	Key   string `json:"key"`
 	Value int    `json:"value"`

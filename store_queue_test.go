@@ -38,9 +38,8 @@ func (e elsewhere) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ 
 	return e.Queue.SendMessage(ctx, in)
 }
 
-// An event sent by one producer is a duplicate for a producer with another URL of the
-// same queue, for each method of submission. If the queue does not report its name, the
-// producer sends nothing.
+// An event of one producer is a duplicate for a producer with another URL of the same
+// queue. If the queue does not report its ARN, the producer sends nothing.
 func TestOneQueueByTwoURLs(t *testing.T) {
 	for _, try := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,10 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Clients retry against a slow command API, through producers with a store: 80 commands
-// per second for ten minutes. 6 percent are sent twice, immediately or up to ten minutes
-// later, by another goroutine, another process or after a restart. SQS receives none of
-// the 2,880 repeated commands, and the producers count each repetition as a duplicate.
+// Clients send 80 commands per second for ten minutes. 6 percent are repeated up to ten
+// minutes later, by any process. SQS receives no repeated command, and each is counted as a
+// duplicate.
 func TestStoreRetryStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("48,000 commands")

@@ -157,8 +157,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// An event is sent again, before and after a producer's restart. While the store
-// remembers the first send, the receipt is a duplicate with its IDs.
+// An event is sent again, before and after a producer's restart. While the store remembers
+// the first send, the resend is a duplicate with the IDs of the first message.
 func TestStoreRemembers(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		store := new(idempotency.Memory)

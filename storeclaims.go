@@ -40,9 +40,8 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares an event's claim after the submission, if the queue's ARN, a part of
-// the claim's key, was unknown before. If the ARN is still unknown, wait is true, and the
-// event has to wait.
+// claimLate prepares an event's claim if the queue's ARN was unknown at the submission. The
+// ARN is part of the claim's key. While the ARN is unknown, wait is true.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -87,8 +86,8 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 }
 
 // claim prepares the claim of a message. If plain is true, the message broke no rule of
-// package lint. Its body is then canonical JSON, so claim cuts the source and the payload
-// out of the text without decoding it.
+// package lint, and claim cuts source and payload out of the canonical body without
+// decoding.
 func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
 	source, payload := "", m.Body
 	if plain {

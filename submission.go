@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// submission is a submitted event until the report of its outcome. The event's worker
-// owns the fields about the request, and the dispatcher's lock guards the fields about
-// the outcome; the other fields do not change after submission.
+// submission is a submitted event until the report of its outcome. The event's worker owns
+// the fields of the request. The dispatcher's lock guards the fields of the outcome. The
+// other fields do not change after submission.
 type submission struct {
 	ctx  context.Context // the caller's context, with the event's span
 	span trace.Span
@@ -48,9 +48,9 @@ type submission struct {
 	admitted memory.Instant
 	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
-	// waitsFor is the service, SQS or the store, that failed in the last attempt, or nil.
-	// It is atomic: after the event's context ends, a report may read it while a worker
-	// still admits or sends the event.
+	// waitsFor is the service that failed in the last attempt, SQS or the store, or nil. It
+	// is atomic: after the event's context ends, a report and a worker may use it
+	// concurrently.
 	waitsFor   atomic.Pointer[health]
 	sentBefore bool // this producer sent the event in an earlier submission
 	duplicate  bool
@@ -94,9 +94,8 @@ func (s *submission) refusal() error {
 
 type item = dispatch.Item[submission]
 
-// receipt returns the receipt of a stored event. The message ID and the sequence number
-// come from the answer to a request of this submission. Without such a request they come
-// from the store's record, and without such a record they are empty.
+// receipt returns the receipt of a stored event. The message ID and the sequence number are
+// from a request of this submission, otherwise from the store's record, otherwise empty.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 	if o.Fate != attempt.Stored {
 		return Receipt{}
@@ -120,8 +119,8 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// An event with the reason Known ended before an attempt. No worker has the event
-	// then, so s.rare may be read. For other reasons, a worker may still write s.rare.
+	// With the reason Known, no worker has the event. With other reasons, a worker may
+	// still write s.rare.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -139,8 +138,8 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	return s.unproven(o, m)
 }
 
-// unproven returns the error of an event without proof that SQS stored it. If an earlier
-// submission of the event may have stored it, for example, the error is an InDoubtError.
+// unproven returns the error of an event without proof that SQS stored it. The error is an
+// InDoubtError if, for example, an earlier submission may have stored the event.
 func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
@@ -238,7 +237,6 @@ func (s *submission) describe() observe.Event {
 	return e
 }
 
-// record returns the provenance record of the outcome.
 func (s *submission) record(now time.Time, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
 	r := ProvenanceRecord{
 		Time:              now.UTC(),

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// onMachine returns a producer, like the function on, and the machine of its process,
-// which the test can suspend.
+// onMachine returns a producer, like the function on, and the simulated machine of the
+// producer's process. The test can suspend the machine.
 func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.Producer[Scene], *modelMachine) {
 	t.Helper()
 	machine := newModelMachine(0, q)
@@ -26,9 +26,9 @@ func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.
 	return p, machine
 }
 
-// The machine is suspended for four minutes while the SDK fetches credentials for a
-// request. The request is not sent: the attempt's time limit has passed. Before the next
-// request, the producer checks again whether the event may be sent.
+// The machine is suspended for four minutes while the SDK fetches credentials. The request
+// is not sent. Before the next request, the producer checks again whether the event may be
+// sent.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -65,10 +65,9 @@ func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return c.Client.SendMessage(ctx, in, o...)
 }
 
-// A copy of an event is submitted before SQS stores the event, and waits in its group.
-// The machine is then suspended for an hour, longer than the deduplication interval. The
-// copy still ends as a duplicate: its submission time counts. A copy submitted after the
-// suspension is not a duplicate: SQS has forgotten the event.
+// A copy of an event waits in its group while the machine is suspended for an hour. The
+// copy was submitted before the suspension, so it ends as a duplicate. A later copy is
+// stored.
 func TestSuspensionWhileADuplicateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -60,9 +60,8 @@ func seriesOf(t *testing.T, reader metric.Reader) (series, lines int) {
 	return series, lines
 }
 
-// A queue has at most 120 metric series, even if every instrument is in use. This test
-// causes each outcome, each kind of collision, violations of rules and four kinds of
-// errors, with a store.
+// A queue has at most 120 metric series. This test causes each outcome, each kind of
+// collision, violations of rules and four kinds of errors, with a store.
 func TestCardinality(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

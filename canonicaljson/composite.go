@@ -82,8 +82,7 @@ func arrayEncoder(t reflect.Type, with traits) encodeFunc {
 		if n == 0 {
 			out = append(out, '[')
 		}
-		// The loop writes a comma before each element. The first of these commas is
-		// then overwritten with the opening bracket.
+		// The opening bracket later overwrites the comma before the first element.
 		first := len(out)
 		for i := range n {
 			var err *Error
@@ -125,8 +124,8 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.isOmitted(fv) {
 				continue
 			}
-			// The comma at the start of the first member's label is later overwritten
-			// with the opening bracket.
+			// The label begins with a comma. The opening bracket later overwrites the first
+			// one.
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

@@ -21,11 +21,10 @@ type traits uint8
 const (
 	// noTraits describes a value without any of the traits below.
 	noTraits traits = 0
-	// addressable describes a value with an address (reflect.Value.CanAddr). For such a
-	// value, marshal methods with a pointer receiver, such as (*T).MarshalJSON, are used
-	// too. The target of a pointer and an element of a slice are addressable, and so are
-	// the fields and array elements of an addressable value. Values in maps and
-	// interfaces are not addressable.
+	// addressable describes a value with an address (reflect.Value.CanAddr). The encoder
+	// then also uses marshal methods with a pointer receiver, such as (*T).MarshalJSON. The
+	// targets of pointers and the elements of slices have an address; values in maps do
+	// not.
 	addressable traits = 1 << 0
 	// inQuotes describes the value of a field with the tag option "string".
 	inQuotes traits = 1 << 1
@@ -33,8 +32,8 @@ const (
 	traitSets = 4
 )
 
-// compiled caches the encoders, with one map for each set of traits, because an encoder
-// depends on type and traits. Keys are of type reflect.Type, values of type encodeFunc.
+// compiled caches the encoders (encodeFunc) by reflect.Type. It has one map for each set of
+// traits, because an encoder depends on the type and the traits.
 var compiled [traitSets]sync.Map
 
 var (
@@ -51,8 +50,8 @@ func encoderOf(t reflect.Type, with traits) encodeFunc {
 	if f, ok := cache.Load(t); ok {
 		return f.(encodeFunc)
 	}
-	// Store the entry before compiling: if t contains itself, the compilation of t
-	// looks up t and finds this entry.
+	// Store the entry before compiling, because a recursive type t looks up t while it is
+	// compiled.
 	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, with) })
 	if f, loaded := cache.LoadOrStore(t, encodeFunc(func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return compile()(e, out, v)
@@ -123,8 +122,8 @@ func newEncoder(t reflect.Type, with traits) encodeFunc {
 	return encodeUnsupported
 }
 
-// usesPointerMethods reports whether the encoder may call marshal methods with receiver
-// *t for a value of type t. The value must have an address, and t must not be a pointer.
+// usesPointerMethods reports whether the encoder of t may call marshal methods with the
+// receiver *t. Each value must then have an address, and t must not be a pointer.
 func usesPointerMethods(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
@@ -182,10 +181,9 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that distinguish the value from all other
-// floats of the same size, 32 or 64 bits. If signed is true, negative zero is written as
-// -0. Fields with the tag option "string" need this: encoding/json writes the string
-// "-0", and canonicalisation does not change strings.
+// floatEncoder writes the shortest digits that distinguish a float from all others with the
+// same number of bits, 32 or 64. If signed is true, it writes negative zero as -0, as
+// encoding/json does for the tag option "string".
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()
@@ -212,9 +210,9 @@ func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
-// encodeQuotedString writes a string with the tag option "string". The JSON text of the
-// string becomes the content of a second JSON string. The inner text also escapes <, >,
-// &, U+2028 and U+2029, as in encoding/json.
+// encodeQuotedString writes a string with the tag option "string": a JSON string that
+// contains the JSON text of v. As in encoding/json, the inner text escapes <, >, &, U+2028
+// and U+2029.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	s := v.String()
 	if at := invalidUTF8(s); at >= 0 {

@@ -42,9 +42,11 @@ var (
 	ErrNumberRange = errors.New("number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)")
 
 	// ErrInexactInteger: an integer outside ±(2^53-1), the range in which a double holds
-	// every integer. A Go integer outside this range is always refused. In a text, only
-	// the strict functions refuse the integer, and only if its canonical form would
-	// denote another integer. The tag option "string" of encoding/json avoids the error.
+	// every integer.
+	//
+	// A Go integer outside this range is always refused, except in a field with the tag
+	// option "string". An integer in a text is refused only by functions with the rules of
+	// [AppendStrict], and only if its canonical form would denote another integer.
 	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
 	// ErrDepth: more than [MaxDepth] nested arrays and objects, or a Go value that
@@ -54,26 +56,34 @@ var (
 	// ErrTooLong: the text is longer than [MaxLength].
 	ErrTooLong = errors.New("text too long: the limit is " + strconv.Itoa(MaxLength) + " bytes")
 
-	// ErrUnsupportedType: JSON has no form for the Go type: a channel, a function, a
-	// complex number, or a map with keys other than strings, integers and text
-	// marshalers. Leave the field out with the tag json:"-", or give its type a
-	// MarshalJSON method.
+	// ErrUnsupportedType: JSON has no form for the Go type. Leave the field out with the
+	// tag json:"-", or give its type a MarshalJSON method. The types are:
+	//
+	//   - channels, functions and complex numbers;
+	//   - maps with keys other than strings, integers and text marshalers;
+	//   - some embedded structs of an unexported type (see [AppendValue]).
 	ErrUnsupportedType = errors.New(`no JSON form for the type: tag the field json:"-" or implement json.Marshaler`)
 )
 
-// Error is the only error type of this package. An Error reports the position of the
-// fault and the broken rule. [errors.Is] finds the rule (such as ErrDuplicateName) or,
-// after a failed MarshalJSON or MarshalText method, the error that the method returned.
+// Error is the only error type of this package. It has the broken rule and the position of
+// the fault.
 //
-// A text is read from front to back, and the first broken rule is reported. Duplicate
-// names are an exception: most are found only at the end of the object, where its members
-// are sorted, so another fault inside the object is reported first. A duplicate directly
+// [errors.Is] finds the rule, such as [ErrDuplicateName]. After a failed MarshalJSON or
+// MarshalText method, it finds the error of the method.
+//
+// A text is read from front to back, and the first broken rule is reported. Duplicate names
+// are an exception: most are found only at the end of the object, when its members are
+// sorted. Another fault inside the object is then reported first. A duplicate directly
 // after the equal name is reported immediately if the names so far are in sorted (UTF-16)
 // order.
 type Error struct {
-	// Offset is the position of the fault in the text, in bytes: the opening quote of a
-	// duplicate name, the first byte of a number, the backslash of an escape, the
-	// first bracket beyond the limit. Offset is -1 for a Go value.
+	// Offset is the position of the fault in the text, in bytes, or -1 for a Go value. It
+	// is the offset of:
+	//
+	//   - the opening quote of a duplicate name;
+	//   - the first byte of a number;
+	//   - the backslash of an escape;
+	//   - the first bracket beyond the depth limit.
 	Offset int64
 
 	// Pointer is the RFC 6901 JSON pointer of the value; "" is the whole document.
@@ -130,16 +140,14 @@ func excerpt[T []byte | string](s T, limit int) string {
 	return strconv.Quote(string(s[:cut])) + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// fault is the first broken rule that a scan found: err is the rule, and at is its
-// offset in the text. For ErrSyntax, want describes the expected bytes. newTextError
-// later makes an [Error] from a fault.
+// fault is the first broken rule in a text. newTextError makes an [Error] from it. The
+// field at is an offset in the text. For ErrSyntax, want describes the expected bytes.
 type fault struct {
 	at   int
 	err  error
 	want string
 }
 
-// newTextError returns the Error for a fault in src.
 func newTextError(src []byte, f fault) *Error {
 	e := &Error{Offset: int64(f.at), Err: f.err}
 	if f.err != ErrTooLong { // a text that is too long was not read

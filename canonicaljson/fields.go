@@ -30,10 +30,8 @@ type field struct {
 	encode  encodeFunc
 }
 
-// compile completes f, a member of the struct type t. It sets f.direct, f.mayOmit and
-// f.encode. If f is sealed, reflection cannot call its methods. If one of these methods
-// decides the JSON form, f.encode is encodeSealed, which refuses the value, and compile
-// clears f.omitZero and f.isZero, so that IsZero is not called.
+// compile sets f.direct, f.mayOmit and f.encode for f, a member of the struct type t. If f
+// is sealed and one of its methods decides the JSON form, the encoder refuses the value.
 func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
@@ -53,6 +51,7 @@ func (f *field) compile(t reflect.Type, with traits) {
 	}
 	f.encode = encoderOf(f.typ, with)
 	if f.sealed && (f.isZero != nil || hasMarshalMethod(f.typ, with)) {
+		// IsZero cannot be called either.
 		f.omitZero, f.isZero = false, nil
 		f.mayOmit = f.omitEmpty
 		f.encode = encodeSealed
@@ -69,10 +68,9 @@ func hasMarshalMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses an embedded field with an unexported name and a method that decides
-// its JSON form: MarshalJSON, MarshalText or, with the tag option "omitzero", IsZero.
-// Reflection cannot call methods through an unexported name; encoding/json panics in this
-// case. A nil pointer is written as null, because it needs no call.
+// encodeSealed refuses the value of a sealed field, because a method decides its JSON form
+// and cannot be called. encoding/json panics for such a field. A nil pointer needs no call
+// and is written as null.
 func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return append(out, "null"...), nil
@@ -127,10 +125,8 @@ type embedded struct {
 	twice bool // embedded twice at this depth: in encoding/json such fields hide each other
 }
 
-// fieldsOf returns the members of the struct type t in the order of their names, by the
-// rules of encoding/json. Among fields with one name the least nested field wins, and
-// among equally nested fields the tagged field. If several fields win, none of the
-// fields with this name is a member.
+// fieldsOf returns the members of the struct type t, sorted by name. It has the rules of
+// encoding/json for embedded structs and for fields with equal names (see dominantField).
 func fieldsOf(t reflect.Type) []field {
 	byName := map[string][]field{}
 	visited := map[reflect.Type]bool{}
@@ -172,10 +168,9 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField decides how the field sf of a struct appears in JSON. For a member it returns
-// a *field. For an embedded struct without a name in its tag it returns the struct's
-// type, because the members of the embedded struct take the place of sf. If JSON leaves
-// sf out, both results are nil.
+// newField returns the member for the field sf of a struct. The members of an embedded
+// struct without a name in its tag replace sf; newField then returns the struct's type
+// instead. If JSON leaves sf out, both results are nil.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -220,9 +215,9 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominantField returns the field that becomes the member, among fields with the same
-// name, sorted by depth. If several fields have equal precedence, none of them is a
-// member, and dominantField returns false.
+// dominantField returns the member among fields with the same name, sorted by depth: the
+// only tagged field of the lowest depth, or else the only field there. If several fields
+// compete, it returns false.
 func dominantField(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field
@@ -259,9 +254,8 @@ func mayBeQuoted(k reflect.Kind) bool {
 
 type zeroer interface{ IsZero() bool }
 
-// zeroMethod returns a function that reports whether a value is zero, by the method
-// IsZero of t or *t. The function treats a nil value as zero. If neither t nor *t has
-// the method, zeroMethod returns nil.
+// zeroMethod returns a function that calls the method IsZero of t or *t; for a nil value it
+// reports true. If neither t nor *t has the method, zeroMethod returns nil.
 func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	zeroerType := reflect.TypeFor[zeroer]()
 	isZero := func(v reflect.Value) bool {

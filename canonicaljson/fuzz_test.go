@@ -72,9 +72,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkError checks an error of the package for the text src. The error is an
-// [canonicaljson.Error] with a broken rule, no Go type, an offset inside the text and a
-// message of limited length.
+// checkError checks that an error for the text src is a [canonicaljson.Error] with a broken
+// rule, no Go type, an offset inside the text and a message of limited length.
 func checkError(t *testing.T, src []byte, err error) {
 	t.Helper()
 	var e *canonicaljson.Error

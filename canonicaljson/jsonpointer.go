@@ -2,19 +2,14 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the value that starts at src[at], or
-// of the innermost value around src[at] if no value starts there. If isName is true,
-// src[at] is the opening quote of a duplicate name, and pointerAt returns the pointer of
-// the member with this name. The bytes src[:at] must be well formed; the scanner has
-// checked them.
-//
-// pointerAt runs only for errors, so the scanner need not track the current path.
+// pointerAt returns the JSON pointer (RFC 6901) of the innermost value at or around
+// src[at]. If isName is true, src[at] is the opening quote of a duplicate name, and the
+// pointer is that of its member. The bytes src[:at] must be well formed.
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
 		object bool
-		// For an array, at is the index of the current element. For an object, at is the
-		// offset of the current member's name, or 0 before the first name and after a
-		// comma.
+		// at is the index of the current element of an array, or the offset of the current
+		// name in an object. The offset is 0 before the first name and after a comma.
 		at int
 	}
 	var (

@@ -42,8 +42,8 @@ func newMapEncoding(t reflect.Type) *mapEncoding {
 	return m
 }
 
-// mapBuffer has a slice for copies of a map's values while the map is encoded. The encoder
-// uses the slice again for later maps of the same type.
+// mapBuffer has a slice for copies of a map's values. Later maps of the same type use the
+// slice again.
 type mapBuffer struct {
 	values reflect.Value
 	key    reflect.Value
@@ -74,8 +74,7 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 		b.values = reflect.MakeSlice(b.values.Type(), n, n)
 	}
 	values := b.values.Slice(0, n)
-	// e.entries is a stack. Maps inside this map push their entries above the entries
-	// of this map.
+	// e.entries is a stack: maps inside this map push their entries above.
 	base := len(e.entries)
 	i := 0
 	for iter := v.MapRange(); i < n && iter.Next(); i++ {

@@ -10,9 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// AppendNumber appends the canonical form of f to dst: the shortest digits that denote
-// f and no other double, in ECMAScript's layout (RFC 8785 section 3.2.2.3). Both zeros
-// are "0".
+// AppendNumber appends the canonical form of f to dst (RFC 8785 section 3.2.2.3): the
+// shortest digits that denote no other double, in ECMAScript's layout. Both zeros are "0".
 //
 // The only error is [ErrNumberRange], for a NaN or an infinity; dst is then returned
 // unchanged.
@@ -40,12 +39,11 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 }
 
 // appendFloat32 writes a nonzero float32 with the shortest digits, at most nine, that
-// distinguish it from all other float32 values. The text is also canonical for a reader
-// that parses it as a float64: a decimal of up to 15 digits survives conversion to
-// float64 and back.
+// distinguish it from all other float32 values. The text is also canonical for a reader of
+// float64, because up to 15 digits survive the conversion to float64 and back.
 func appendFloat32(dst []byte, f float64) []byte {
-	// Compare as float32: the float32 nearest to 1e-6 is slightly less than 1e-6, but its
-	// text is 0.000001, without an exponent.
+	// Compare as float32: the float32 nearest to 1e-6 is less than 1e-6 but written without
+	// an exponent.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
@@ -69,13 +67,11 @@ type literal struct {
 }
 
 // maxPower stands for every exponent of 1e9 or more. No text has enough digits to
-// compensate for such an exponent. The sum of maxPower and the number of digits fits
-// into 32 bits.
+// compensate for it. The sum of maxPower and the number of digits fits into 32 bits.
 const maxPower = 1_600_000_000
 
-// read reads the number at start by the grammar of RFC 8259 section 6. For a well-formed
-// number it returns -1, otherwise the offset of the fault and a description of the
-// expected bytes.
+// read reads the number at src[start] by the grammar of RFC 8259 section 6. It returns -1,
+// or the offset of a fault and a description of the expected bytes.
 func (l *literal) read(src []byte, start int) (int, string) {
 	i := start
 	if src[i] == '-' {
@@ -128,9 +124,8 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	return -1, ""
 }
 
-// readDigits reads the decimal digits from the offset i on and appends them to the
-// decimal number w, modulo 2^64. It returns the offset of the first byte other than a
-// digit, and the number.
+// readDigits appends the decimal digits from src[i] on to the number w, modulo 2^64. It
+// returns the offset of the first byte other than a digit, and the number.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
 		values, others := word.Others(word.Load64(src, i))
@@ -190,9 +185,8 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// Different decimals of at most 15 digits never round to the same double. The digits
-	// of the literal are thus the shortest for its double, after zeros at the end of the
-	// fraction are dropped.
+	// Different decimals of at most 15 digits never round to the same double. The literal's
+	// digits are thus the shortest, without the zeros at the end of the fraction.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))
@@ -256,9 +250,7 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
-	// The literal is an integer or has an exponent. If strict is set, refuse an integer
-	// whose value the conversion has changed. Otherwise replace the literal by its
-	// canonical text, unless the two are equal already.
+	// The literal is an integer or has an exponent, so its canonical text may differ.
 	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")

@@ -140,8 +140,7 @@ func TestNumberTies(t *testing.T) {
 		places, _ := middle.FloatPrec()
 		text := middle.FloatString(places)
 		literals := []string{text, text + point(text) + "0001"}
-		// Short literals: an odd integer of 54 bits, alone or times a small power of
-		// ten.
+		// Short literals: an odd integer of 54 bits, also times a small power of ten.
 		odd := (1<<53 + r.Uint64N(1<<53)) | 1
 		literals = append(literals, fmt.Sprint(odd), fmt.Sprint(odd, ".0"), fmt.Sprint(odd, "e0"), fmt.Sprint(odd, "e", 1+r.IntN(3)), fmt.Sprintf("%d.%de1", odd/10, odd%10), fmt.Sprintf("%d.5", odd/4))
 		for _, literal := range literals {
@@ -256,18 +255,15 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// A decimal rounds to f = m*2^e if it is between (2m-1)/2 and (2m+1)/2 times 2^e.
-	// If m is a power of two, the lower bound is only half as far from f. The bounds
-	// themselves round to f only if m is even. All values are scaled to quarters of
-	// 2^e.
+	// A decimal rounds to f = m*2^e between low and high, or at these bounds if m is even.
+	// The unit is a quarter of 2^e. Below a power of two, low is only half as far from f.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
 	if m == 1<<52 && e > -1074 {
 		low.Add(low, big.NewInt(1))
 	}
-	// Scale all values to integers for exact comparisons. The text is d*10^exponent,
-	// and value, low and high are multiples of 2^(e-2).
+	// Scale the decimal, d*10^exponent, and value, low and high to integers.
 	unit, scale := big.NewInt(1), big.NewInt(1)
 	if exponent >= 0 {
 		unit = j.ten(exponent)
@@ -301,7 +297,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 		return "fewer digits denote it too"
 	}
 	for _, other := range []int64{d - 1, d + 1} {
-		// Skip a neighbour of d with more or fewer digits, for example 10 if d is 9.
+		// Skip a neighbour with more or fewer digits, for example 10 if d is 9.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}
@@ -327,15 +323,14 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout returns the digits and the exponent of a number in the layout of ECMA-262;
-// the number is digits times 10^exponent. For a text in another layout, why names the
-// deviation. The layout depends on the number of digits and on magnitude, the position of
-// the decimal point: 123.4 is 0.1234 times 10^3 and has magnitude 3.
+// readLayout returns the digits and the exponent of a number in the layout of ECMA-262: the
+// number is digits times 10^exponent. For another layout, why names the deviation.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")
 	all := whole + places
 	digits = strings.TrimLeft(all, "0")
+	// magnitude is the position of the decimal point: 3 for 123.4.
 	magnitude := len(whole) - (len(all) - len(digits))
 	if whole == "" || strings.Trim(all, "0123456789") != "" || digits == "" || fraction && (places == "" || strings.HasSuffix(places, "0")) {
 		return "", 0, "not in the form of a number"

@@ -14,8 +14,7 @@ type member struct {
 	prefix uint64
 	quote  uint32 // offset in scanner.src of the opening quote of the name
 	// length is the length of the name in scanner.src, without quotes. For a name with
-	// escapes, the bit decodedName is set, and the other bits are an index in
-	// scanner.decoded.
+	// escapes it is decodedName plus an index in scanner.decoded.
 	length uint32
 	at     uint32 // offset of the member in the normalised text
 	first  uint32 // scanner.unsorted[first] is the first object to sort in the value, if any
@@ -24,9 +23,9 @@ type member struct {
 // decodedName is a bit in member.length. It is set if the name has escapes.
 const decodedName = 1 << 31
 
-// span is a part of the normalised text. The normalised text is canonical, except that
-// members may still be in the wrong order. The objects inside the span that must be
-// sorted are scanner.unsorted[first:last].
+// span is a part of the normalised text: canonical text, but with members possibly in the
+// wrong order. The objects inside the span that must be sorted are
+// scanner.unsorted[first:last].
 type span struct {
 	start, end  uint32
 	first, last uint32
@@ -40,10 +39,9 @@ type object struct {
 	first      uint32 // scanner.unsorted[first] is the first object to sort inside this object, if any
 }
 
-// scanName reads a name from i on. The caller has already read the plain ASCII bytes
-// before i. scanName handles names with other bytes or close to the end of the text. It
-// sets length and prefix of m, and returns the offset of the closing quote, or -1 after a
-// fault.
+// scanName reads the rest of a name from src[i] on, if it has other bytes than plain ASCII
+// or is close to the end of the text. It sets m.length and m.prefix, and returns the offset
+// of the closing quote, or -1 after a fault.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -72,13 +70,8 @@ func (s *scanner) name(m *member) []byte {
 	return s.src[m.quote+1 : m.quote+1+m.length]
 }
 
-// prefixOf returns the first eight bytes of a name as a number. If the numbers of two
-// names differ, the name with the smaller number comes first in the order of UTF-16 code
-// units.
-//
-// The bytes of UTF-8 give the same order with one exception: in UTF-16, U+E000 to U+FFFF
-// (lead bytes EE and EF) sort after all higher characters (lead bytes F0 to F4). prefixOf
-// therefore raises EE and EF above F0 to F4.
+// prefixOf returns the first eight bytes of a name as a number. If the numbers of two names
+// differ, they have the order of the names in UTF-16 code units (see utf16Rank).
 func prefixOf(name []byte) uint64 {
 	var p uint64
 	if len(name) >= 8 {
@@ -96,8 +89,9 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// utf16Rank maps a byte of UTF-8 to a number. Names compared by these numbers have the
-// order of their UTF-16 code units.
+// utf16Rank maps a byte of UTF-8 to a number with the order of UTF-16 code units. In
+// UTF-16, U+E000 to U+FFFF (lead bytes EE and EF) sort after all higher characters (F0 to
+// F4).
 func utf16Rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -143,8 +137,7 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// A member's span ends before the comma to the next member, or before the object's
-	// closing brace.
+	// A span ends before the comma to the next member, or before the closing brace.
 	s.sortedMembers = slices.Grow(s.sortedMembers, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.sortedMembers[from+i]
@@ -166,9 +159,8 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 // All larger objects share one slice.
 const maxCached = 64
 
-// orderCache remembers, for each number of members, how the last object with this number
-// of members was sorted. Texts often have many objects of one shape, and it is faster to
-// check that an order fits than to sort.
+// orderCache has the last sorted order for each number of members. Texts often have many
+// objects of one shape, and a check of the last order is faster than sorting.
 type orderCache struct {
 	small [maxCached + 1][]uint32
 	large []uint32
@@ -187,9 +179,9 @@ func (c *orderCache) lastOrder(n int) []uint32 {
 	return c.small[n]
 }
 
-// sort returns the order of the members by name, as indices that stay valid until the
-// next call. If two members have the same name, sort returns no order and the second of
-// the two.
+// sort returns the indices of the members in the order of the names. The indices are valid
+// until the next call. For a duplicate name, sort returns no order and the second of the
+// two members.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
 	order := s.orders.lastOrder(len(members))
 	if s.isSortedBy(members, order) {
@@ -225,7 +217,7 @@ func (s *scanner) sort(members []member) ([]uint32, *member) {
 }
 
 // isSortedBy reports whether the names of the members ascend strictly in the given order.
-// The order may have indices out of range; isSortedBy then reports false.
+// It reports false for an order with an index out of range.
 func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	if order[0] >= uint32(len(members)) {
 		return false
@@ -244,11 +236,9 @@ func (s *scanner) isSortedBy(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a span of the normalised text that writeSorted still has to write. writeSorted
-// fills its output from the end to the front. If the field open is true, writeSorted is
-// writing the object that comes directly after the span: its members, from the last to
-// the first. It writes the span afterwards. The fields members, count and left describe
-// the object.
+// job is a span of the normalised text that writeSorted still has to write. If open is
+// true, the object directly after the span comes first, from its last member to its first.
+// members, count and left describe that object.
 type job struct {
 	span
 	members uint32 // index in scanner.sortedMembers of the object's first member
@@ -257,9 +247,8 @@ type job struct {
 	open    bool
 }
 
-// pushJob adds a job for the span m. It copies the fields one by one, because they were
-// written one by one just before. A processor stalls if one wide load reads several
-// recent narrow stores.
+// pushJob adds a job for the span m. It copies each field separately: a processor stalls if
+// one wide load reads several recent narrow stores.
 func (s *scanner) pushJob(m *span) {
 	n := len(s.jobs)
 	if n == cap(s.jobs) {
@@ -275,9 +264,7 @@ func (s *scanner) pushJob(m *span) {
 }
 
 // writeSorted fills dst with the normalised text, with the members of each object sorted.
-// It writes each byte once, at any depth. It works from the end of the text to the front.
-// In s.unsorted an object comes after all objects inside it, so the last object in a span
-// is never inside another object of the span.
+// It works from the end to the front and writes each byte once, at any depth.
 func (s *scanner) writeSorted(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]
@@ -292,9 +279,9 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// o is the last object to sort in the span. Write the text after o first,
-			// then the closing brace of o. The loop below writes the members of o, from
-			// the last to the first.
+			// o ends last in the span, so no other object contains it. Write the text after
+			// o and the brace of o. The loop below writes the members, from the last to the
+			// first.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

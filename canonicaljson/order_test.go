@@ -148,14 +148,9 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	return leaf[0], leaf[1]
 }
 
-// TestTimeIsLinear measures each shape of input in two sizes, one 16 times the other.
-// Linear work takes 16 times as long for the large size, and quadratic work 256 times.
-// The bound is between these numbers. It leaves room for other programs, and for a
-// processor cache that holds only the small input. The test uses the shortest processor
-// time of several tries, with the garbage collector off.
-//
-// The test also compares the time for a byte of each shape with the time for a byte of
-// ordinary events, because linear work can be too slow as well.
+// TestTimeIsLinear measures the processor time for each shape of input in two sizes, one 16
+// times the other. The bound is between linear work (16 times) and quadratic work (256
+// times). It also compares the time for a byte with that for ordinary events.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")
@@ -224,8 +219,8 @@ func TestTimeIsLinear(t *testing.T) {
 			small, large, events := []byte(shape.make(n)), []byte(shape.make(16*n)), []byte(list(ordinary)(n))
 			var dst []byte
 			work := func(text []byte, times int) time.Duration {
-				// Collect garbage first, so that the work reuses memory. The first use of
-				// a fresh page takes longer than writing its bytes.
+				// Collect garbage first: the first use of a fresh page takes longer than
+				// its bytes.
 				runtime.GC()
 				start := processTime()
 				for range times {
@@ -233,8 +228,8 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// enough returns a number of repetitions that take at least two milliseconds. In
-			// this time the clock's resolution and other programs hardly matter.
+			// enough returns a number of repetitions that take at least two milliseconds,
+			// far above the clock's resolution.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {

@@ -29,9 +29,8 @@ type badText string
 
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
-// Tests embed several of these structs in one outer struct, by unexported names. At least
-// two of them have MarshalJSON, and at least two have MarshalText. Go promotes no method
-// that two embedded structs have, so the outer struct has neither method.
+// Tests embed several of these structs in one struct. At least two have MarshalJSON and two
+// have MarshalText, so Go promotes neither method to the outer struct.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

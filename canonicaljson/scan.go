@@ -9,16 +9,12 @@ import (
 
 // scanner canonicalises one text in one pass, without a tree.
 //
-// A producer's text is close to canonical, so the scanner copies nothing before the first
-// difference. The bytes src[pending:i], where i is the current position, are called pending:
-// they are equal to their canonical form and not yet copied to out. If the scanner finds
-// white space, or an escape or a number with another canonical form, it copies the
-// pending bytes to out, adds the canonical form, and sets pending to the next byte. The
-// normalised text is out followed by the pending bytes.
+// The bytes src[pending:i], with i as the current position, are pending: they equal their
+// canonical form, but are not in out yet. Before each difference, the scanner copies the
+// pending bytes to out. The normalised text is out followed by the pending bytes. A
+// canonical text is thus not copied.
 //
-// Members stay in place during the scan. The list unsorted has the objects whose members
-// are in the wrong order, and a final pass (writeSorted) writes every byte once, in the
-// right order.
+// Members stay in place during the scan. writeSorted then sorts the objects in unsorted.
 type scanner struct {
 	src     []byte
 	out     []byte // the canonical copy of src[:pending], with members in the order of src
@@ -42,17 +38,16 @@ type scanner struct {
 	strict bool // refuse integers that rounding would change
 	verify bool // stop at the first difference
 	differ bool // a difference was found
-	// levels is the number of arrays and objects around the text. It is 0 unless the text
-	// is inside a Go value, such as a json.RawMessage in a struct.
+	// levels is the number of arrays and objects around the text: 0, or more for a text
+	// inside a Go value, such as a json.RawMessage.
 	levels int
 	fault  fault // the broken rule
 
 	escapes int // number of escapes read
 }
 
-// frame is an open array or object. The variables base and kind of the function scan
-// describe the innermost frame. An opening bracket saves both values in the new frame,
-// and the closing bracket restores them.
+// frame is an open array or object. An opening bracket saves the variables base and kind of
+// the function scan in a new frame, and the closing bracket restores them.
 type frame struct {
 	at    uint32 // offset of the array or object in the normalised text
 	first uint32 // scanner.unsorted[first] is the first object to sort inside the frame, if any
@@ -67,11 +62,11 @@ const (
 	inUnsorted // in an object whose names are not in sorted order
 )
 
-// scan reads the whole text and leaves the normalised form in s. At the first broken
-// rule scan sets s.fault and reports false.
+// scan reads the whole text and leaves the normalised form in s. At the first broken rule
+// it sets s.fault and returns false.
 //
-// scan is one function and repeats the loops over plain bytes of names and strings,
-// because calls for each token would take most of the time.
+// scan is one function, with two copies of the loop over plain bytes, because a call for
+// each token would take most of the time.
 func (s *scanner) scan(src []byte) bool {
 	s.src = src
 	if len(src) > MaxLength {
@@ -112,9 +107,8 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// Set the fields through a pointer. For a composite literal, the compiler
-			// would write narrow fields on the stack and read several at once, which
-			// stalls the processor.
+			// Set the fields through a pointer. A composite literal would be copied from
+			// the stack by wide loads of recent narrow stores, which stall the processor.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))
@@ -299,8 +293,7 @@ func (s *scanner) copyPending(at, next int) {
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
-			// Make room for the rest of the text. The canonical form is seldom longer
-			// than the source.
+			// The canonical form is seldom longer than the source.
 			s.out = slices.Grow(s.out, len(s.src)-s.pending+64)
 		}
 		s.out = append(s.out, s.src[s.pending:at]...)
@@ -344,8 +337,8 @@ func skipSpace(src []byte, i int) int {
 }
 
 // markSpecials sets the highest bit of each quote, backslash, control character and
-// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable,
-// because the subtractions borrow from the byte above a match.
+// non-ASCII byte of w, and clears all other bits. Only the lowest mark is reliable, because
+// a subtraction borrows from the byte above.
 func markSpecials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }

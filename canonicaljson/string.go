@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// AppendString appends the canonical form of the string s to dst: in quotes, with
-// escapes only for the quote, the backslash and the control characters below U+0020
-// (RFC 8785 section 3.2.2.2). No Unicode normalisation takes place.
+// AppendString appends the canonical form of the string s to dst, in quotes. It escapes
+// only the quote, the backslash and the control characters below U+0020 (RFC 8785 section
+// 3.2.2.2). It does not normalise Unicode.
 //
 // The only error is [ErrInvalidUTF8]; dst is then returned unchanged.
 func AppendString(dst []byte, s string) ([]byte, error) {
@@ -27,8 +27,7 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	n := len(dst)
 	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
 	dst[n] = '"'
-	// Read and write eight bytes at once. The last eight overlap the previous ones if
-	// the length is not a multiple of eight.
+	// Copy eight bytes at once. The last eight may overlap the previous ones.
 	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
@@ -200,9 +199,8 @@ func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// w begins with a three-byte sequence, the first byte lowest. Bit 0x20 of the
-			// second byte must be set after a first byte E0 (otherwise the sequence is
-			// overlong) and clear after ED (otherwise it is a surrogate).
+			// w begins with a three-byte sequence, the first byte lowest. A second byte
+			// below A0 after E0 is overlong, and one above 9F after ED is a surrogate.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}
@@ -228,8 +226,8 @@ func skipSequences(src []byte, i int) int {
 	return i
 }
 
-// scanEscape reads the escape at i, with the second half of a surrogate pair, and makes
-// it canonical. It returns the offset after the escape, or -1 after a fault.
+// scanEscape makes the escape at i canonical. A surrogate pair is one escape. scanEscape
+// returns the offset after the escape, or -1 after a fault.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {

@@ -11,30 +11,34 @@ import (
 const MaxDepth = 10_000
 
 // MaxLength is the length in bytes of the longest accepted text. A longer text is refused
-// with [ErrTooLong]. The reason for the limit is that offsets in canonical text have 32
-// bits, and canonical text can be four and a half times as long as its source: 1e20
-// becomes 21 digits.
+// with [ErrTooLong].
+//
+// Offsets in canonical text have 32 bits, and canonical text can be four and a half times
+// as long as its source: 1e20 becomes 21 digits.
 const MaxLength = 512 << 20
 
-// Append appends the canonical form of the JSON text src to dst and returns the
-// extended slice. Append follows RFC 8785 to the letter and rounds each number to the
-// nearest double: 9007199254740993 becomes 9007199254740992, so two texts with
-// different numbers may become one. Use [AppendStrict] if such numbers matter.
+// Append appends the canonical form of the JSON text src to dst and returns the extended
+// slice. It accepts a value of any kind and drops white space around the value.
 //
-// Append drops white space around the value and accepts a value of any kind. After an
-// error, always an [*Error], dst is returned unchanged. src is only read and must not
-// overlap the spare capacity of dst. Append may be called from several goroutines at
-// once. Append does not allocate if dst is large enough and earlier calls had texts of
-// similar size.
+// Append follows RFC 8785 to the letter and rounds each number to the nearest double:
+// 9007199254740993 becomes 9007199254740992. Two texts with different numbers may thus get
+// the same form. Use [AppendStrict] if such numbers matter.
+//
+// After an error, always an [*Error], dst is returned unchanged.
+//
+// Append only reads src, which must not overlap the spare capacity of dst. Several
+// goroutines may call Append at once. Append does not allocate if dst is large enough and
+// earlier calls had texts of similar size.
 func Append(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, false)
 }
 
-// AppendStrict is [Append], but refuses with [ErrInexactInteger] each integer literal
-// (without fraction or exponent) that rounding would change. It refuses 9007199254740993.
-// It accepts 295147905179352830000, because the canonical text of the nearest double has
-// the same digits. AppendStrict accepts every result of Append. Literals with a fraction
-// or an exponent are read as doubles and rounded.
+// AppendStrict is [Append], but refuses an integer that rounding would change, with
+// [ErrInexactInteger]. It accepts every result of Append.
+//
+// It refuses 9007199254740993. It accepts 295147905179352830000, because the canonical text
+// of the nearest double has the same digits. A literal with a fraction or an exponent does
+// not count as an integer: it is rounded to a double.
 func AppendStrict(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, true)
 }
@@ -80,7 +84,6 @@ func canonicalize(src []byte, strict bool) ([]byte, error) {
 	return s.appendResult(make([]byte, 0, s.resultLen())), nil
 }
 
-// resultLen returns the length of the canonical form.
 func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.pending }
 
 func (s *scanner) appendResult(dst []byte) []byte {
@@ -109,8 +112,8 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 const maxKeptBytes = 4 << 20
 
 // smallText is the longest text in bytes for which the method free does not compute the
-// size of the buffers. Each byte of text needs at most 40 bytes of buffers, so the sum is
-// far below maxKeptBytes.
+// size of the buffers. They take at most 40 bytes for each byte of text, far less than
+// maxKeptBytes.
 const smallText = 16 << 10
 
 func newScanner() *scanner {
@@ -124,8 +127,8 @@ func (s *scanner) free() {
 		scanners.Put(s)
 		return
 	}
-	// Reset each field separately. To assign a whole struct would take a fifth of the
-	// time that the scanner needs for a short text.
+	// Reset each field separately. Assigning the whole struct would take a fifth of the
+	// time of a short text.
 	s.src = nil
 	s.out = s.out[:0]
 	s.frames = s.frames[:0]

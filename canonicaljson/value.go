@@ -20,12 +20,14 @@ func Marshal(v any) ([]byte, error) {
 	return append(make([]byte, 0, len(out)), out...), nil
 }
 
-// AppendValue appends the canonical form of the Go value v to dst and returns the
-// extended slice. Fields, tags, embedding and methods have the meaning of
-// [encoding/json]: if both accept v, the result equals
-// CanonicalizeStrict(json.Marshal(v)). The package documentation names the version of
-// encoding/json. Nil slices, maps and pointers are null. AppendValue never escapes
-// characters for HTML.
+// AppendValue appends the canonical form of the Go value v to dst and returns the extended
+// slice.
+//
+// Fields, tags, embedding and methods have the meaning of [encoding/json]: if both accept
+// v, the result equals CanonicalizeStrict(json.Marshal(v)). The package documentation names
+// the version of encoding/json. Nil slices, maps and pointers are null. AppendValue never
+// escapes characters for HTML. It reads the results of MarshalJSON methods, json.RawMessage
+// and json.Number by the rules of [AppendStrict].
 //
 // AppendValue refuses values that encoding/json alters silently or cannot write:
 //
@@ -39,14 +41,13 @@ func Marshal(v any) ([]byte, error) {
 //   - embedded structs of an unexported type, if the tag gives them a name and a method
 //     such as MarshalJSON determines their form ([ErrUnsupportedType]).
 //
-// The results of MarshalJSON methods, json.RawMessage and json.Number are read by the
-// rules of [AppendStrict].
+// After an error, always an [*Error], dst is returned unchanged. Panics of methods of v are
+// passed on.
 //
-// After an error, always an [*Error], dst is returned unchanged. The encoder of a type is
-// compiled once and shared; AppendValue may be called from several goroutines at once. The
-// caller must not change v meanwhile. Panics of methods of v are passed on. If dst has room
-// for the result and 64 more bytes, AppendValue allocates only for maps, interfaces and
-// methods.
+// Several goroutines may call AppendValue at once. The caller must not change v meanwhile.
+//
+// The encoder of a type is compiled once and shared. If dst has room for the result and 64
+// more bytes, AppendValue allocates only for maps, interfaces and methods.
 func AppendValue(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()
@@ -61,9 +62,8 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 type encoder struct {
 	levels       int // number of arrays and objects around the current value
 	indirections int // number of pointers and interfaces followed to the current value
-	// inside has the pointers, slices and maps that contain the current value, without
-	// those at a depth below uncheckedDepth. With it the encoder finds a value that
-	// contains itself.
+	// inside has the pointers, slices and maps around the current value, without those at a
+	// depth below uncheckedDepth.
 	inside map[reference]struct{}
 	// path has the tokens of Error.Pointer after an error, the innermost first.
 	path    []string
@@ -79,11 +79,9 @@ type encoder struct {
 // limits only arrays and objects.
 const maxIndirections = 4 * MaxDepth
 
-// uncheckedDepth is the depth at which the encoder begins to search for values that
-// contain themselves. The depth of a value is the number of arrays, objects, pointers and
-// interfaces around it. From this depth on, the encoder compares each pointer, slice and
-// map with those around it. It thus refuses a value that contains itself long before the
-// text fills the memory, and values of ordinary depth cost no search.
+// uncheckedDepth is the depth from which the encoder refuses values that contain
+// themselves. The depth is the number of arrays, objects, pointers and interfaces around a
+// value. Values of ordinary depth thus need no search.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
@@ -99,8 +97,8 @@ const containsItself = "the value contains itself"
 // checksCycles reports whether the encoder is so deep that it must search for cycles.
 func (e *encoder) checksCycles() bool { return e.levels+e.indirections >= uncheckedDepth }
 
-// enter records that the encoder is inside the target of r. It returns false if the
-// encoder was inside this target before the call, so the value contains itself.
+// enter records that the encoder is inside the target of r. It returns false if the target
+// already contains the current value: the value contains itself.
 func (e *encoder) enter(r reference) bool {
 	if _, found := e.inside[r]; found {
 		return false

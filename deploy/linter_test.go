@@ -40,9 +40,8 @@ type model struct {
 }
 
 // lintDashboard returns the faults of a dashboard, by the rules of Grafana's
-// dashboard-linter for Prometheus. The metrics of CloudWatch have no job or instance
-// label, so the linter's rules target-job-rule and target-instance-rule do not apply to
-// them.
+// dashboard-linter for Prometheus. The rules target-job-rule and target-instance-rule do
+// not apply to metrics of CloudWatch, which have no job or instance label.
 func lintDashboard(t *testing.T, text []byte) (faults []string) {
 	t.Helper()
 	var d model

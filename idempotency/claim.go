@@ -21,9 +21,11 @@ const Forever time.Duration = math.MaxInt64
 // [Store].
 const MaxBatch = 64
 
-// Token identifies a claimant of one operation. A claimant that repeats a claim with the
-// same token, for example after a lost answer, gets the same claim again ([Renewed]). Use
-// a new token for each operation, never one token for a whole process.
+// Token identifies a claimant of one operation. Use a new token for each operation, never
+// one token for a whole process.
+//
+// A claimant that repeats a claim with the same token, for example after a lost answer,
+// gets the same claim again ([Renewed]).
 type Token [16]byte
 
 // NewToken returns a random token.
@@ -32,22 +34,27 @@ func NewToken() (t Token) {
 	return t
 }
 
-// These positions divide a token of NewTokenOf into three parts. The bytes before ownerEnd
-// are the first bytes of the SHA-256 of the owner. The bytes from ownerEnd to sessionEnd
-// are the start time of the process in milliseconds. [Token.Succeeds] compares these two
-// parts. The remaining bytes are random.
+// A token of NewTokenOf has three parts:
+//
+//   - the bytes before ownerEnd: the start of the SHA-256 of the owner
+//   - the bytes from ownerEnd to sessionEnd: the start time of the process in
+//     milliseconds
+//   - the other bytes: random
 const (
 	ownerEnd   = 6
 	sessionEnd = 12
 )
 
 // NewTokenOf returns a random token that also identifies an owner and one process of this
-// owner. The owner is a process name that survives restarts, for example a host name;
-// began is the start time of the process. After a restart, the new process need not wait
-// for the leases of its predecessor: if it claims a key that an earlier process of the
-// same owner had claimed, that lease counts as ended, because the earlier process cannot
-// run any more. See [Token.Succeeds]. Two tokens of one process differ, so two claimants
-// in one process never share a claim.
+// owner. Two tokens of one process differ, so two claimants in one process never share a
+// claim.
+//
+// The parameter owner is a process name that survives restarts, for example a host name.
+// The parameter began is the start time of the process.
+//
+// After a restart, the new process need not wait for the leases of its predecessor. A
+// store treats the lease of an earlier process of the same owner as ended, because the
+// earlier process cannot run any more. See [Token.Succeeds].
 func NewTokenOf(owner string, began time.Time) Token {
 	t := NewToken()
 	name := sha256.Sum256([]byte(owner))
@@ -58,9 +65,10 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t and the token in the parameter earlier belong to the same
-// owner (see [NewTokenOf]), and the process of t started later. When t claims a key, a
-// store then treats a lease of the earlier token as ended.
+// Succeeds reports whether t and the token in the parameter earlier have the same owner,
+// and the process of t started later. See [NewTokenOf].
+//
+// When t claims a key, a store then treats a lease of the earlier token as ended.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
@@ -79,11 +87,12 @@ type Terms struct {
 	// [Forever] never expires.
 	TTL time.Duration
 
-	// ResendFor is a duration, counted from the first attempt. Until it has passed, the
-	// operation may run again although the outcome of an earlier attempt is unknown,
-	// because the operation's target recognises the repetition. 0 means never, [Forever]
-	// means always. The store keeps ResendFor with the record; a later claimant with
-	// other terms does not change it.
+	// ResendFor is the time, counted from the first attempt, in which a second run is
+	// safe although the outcome of an earlier attempt is unknown. The operation's target
+	// then recognises the repetition. 0 means never, [Forever] means always.
+	//
+	// The store keeps ResendFor with the record. A later claimant with other terms does
+	// not change it.
 	ResendFor time.Duration
 }
 
@@ -107,25 +116,26 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Body and Group are the request, for SQS the message body and message group. If set,
-	// the store keeps them with the record. Group holds at most [MaxGroup] bytes, Body at
-	// most [MaxBody].
+	// Body and Group are the request: for SQS, the message body and the message group. If
+	// set, the store keeps them with the record. Group holds at most [MaxGroup] bytes,
+	// Body at most [MaxBody].
+	//
+	// Run the operation with Body and Group of the returned record, not of the claim: an
+	// earlier attempt may have used the recorded bytes.
 	//
 	// Seal, the hash of Body and Group (see [SealOf]), is optional. The store reports a
 	// difference from the record's seal as [Outcome.Drift].
-	//
-	// A claimant must run the operation with Body and Group of the returned record
-	// instead of its own: an earlier attempt may have used the recorded bytes.
 	Seal  Seal
 	Group string
 	Body  []byte
 
 	Terms Terms
 
-	// Resend asks for a grant even if the outcome of an earlier attempt is unknown and
-	// repeating the operation is not safe. Without Resend the decision is then
-	// [Unresolved]. Set Resend after a person's decision, or for a policy that prefers a
-	// second run to no run.
+	// Resend asks for a grant even if the outcome of an earlier attempt is unknown and a
+	// second run is not safe. Without Resend the decision is then [Unresolved].
+	//
+	// Set Resend after a person's decision, or for a policy that prefers a second run to
+	// no run.
 	Resend bool
 
 	Dataset Dataset

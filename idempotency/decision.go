@@ -15,8 +15,8 @@ const (
 	// New: the claim was granted; the operation has not taken effect under this key.
 	New
 
-	// Renewed: the claimant, identified by its token, already had the claim, and the
-	// lease begins again. An earlier attempt of this claimant may have taken effect.
+	// Renewed: the claimant already had the claim, as its token shows. The lease begins
+	// again. An earlier attempt of this claimant may have taken effect.
 	Renewed
 
 	// Reclaimed: the claim was granted after another claimant's lease had ended. The
@@ -39,12 +39,12 @@ const (
 	// [Resolve], or repeat the operation with [Claim.Resend].
 	Unresolved
 
-	// Unjudged: the fingerprint in the record and the fingerprint in the claim have
-	// different values of [Fingerprint].Spec. They were computed by different methods, so
-	// comparing them says nothing. To find out whether the requests are equal, compute
-	// the fingerprint of the record's Body by the claim's method. If it equals the
-	// claim's fingerprint, the requests are equal: claim again, with the record's
-	// fingerprint instead, and the store will accept it. [ClaimAcross] does all this.
+	// Unjudged: the fingerprints in the record and in the claim have different values of
+	// [Fingerprint].Spec. They were computed by different methods and cannot be compared.
+	//
+	// To find out whether the requests are equal, compute the fingerprint of the record's
+	// Body by the claim's method. If it equals the claim's fingerprint, claim again with
+	// the record's fingerprint. [ClaimAcross] does this.
 	Unjudged
 
 	// Full: the store has no room for another key. Stores never evict a key.
@@ -71,11 +71,12 @@ func (d Decision) String() string {
 func (d Decision) Granted() bool { return d == New || d == Renewed || d == Reclaimed }
 
 // Decide returns the decision on the claim c at the time now. The parameter found is the
-// store's record, or the zero Record if the store has no record. Decide is the only
-// definition of the rules for claims: every store decides like Decide. Decide is pure,
-// and never returns [Full] or [OverQuota].
+// store's record, or the zero Record if the store has no record.
 //
-// All end times are exclusive: at LeaseUntil the lease is over. A lease is over earlier
+// Decide is pure. It is the only definition of the rules for claims: every store decides
+// like Decide. Decide never returns [Full] or [OverQuota].
+//
+// All end times are exclusive: at LeaseUntil the lease is over. The lease is over earlier
 // if c comes from a later process of the lease's owner: see [NewTokenOf].
 func Decide(found Record, c Claim, now time.Time) Decision {
 	switch {
@@ -100,10 +101,11 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 	}
 }
 
-// Grant returns the record after a granted claim. The decision d is the result of
-// [Decide] and must be [New], [Renewed] or [Reclaimed]; otherwise Grant panics. A renewed
-// claim keeps its fence; other claims get the given fence. Grant is pure. The Body of the
-// returned record shares memory with the Body of c or found.
+// Grant returns the record after a granted claim. It panics unless the decision d, the
+// result of [Decide], is [New], [Renewed] or [Reclaimed].
+//
+// A renewed claim keeps its fence; other claims get the parameter fence. Grant is pure.
+// The Body of the returned record shares memory with the Body of c or found.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -128,8 +130,7 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		// The record is absent but has a generation, so its last claim was released. That
-		// claim has already increased Generation.
+		// The last claim was released. That claim has already increased Generation.
 		case found.Status == Absent && found.Generation > 0:
 		default:
 			r.Generation++
@@ -168,10 +169,12 @@ func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() 
 type Outcome struct {
 	Decision Decision
 
-	// Drift reports that the request was encoded differently than in the key's record:
-	// the two fingerprints are equal, but the record's Seal (the hash of its Body and
-	// Group) differs from the claim's Seal. Use the Body and Group of the record. Drift
-	// may accompany any decision except New and Conflict.
+	// Drift reports that the record and the claim have different Seals (hashes of Body
+	// and Group): usually the same request in another encoding. Use the Body and Group of
+	// the record.
+	//
+	// Drift may accompany any decision except New and Conflict. It is false if one of the
+	// Seals is zero.
 	Drift bool
 
 	// Record is the record after a granted claim, or as found without a grant. It is zero
@@ -183,9 +186,8 @@ type Outcome struct {
 	Quota int64
 }
 
-// NewOutcome returns the outcome of the claim c, with the record r and the decision d. It
-// sets [Outcome.Drift] if c and r have different nonzero Seals (hashes of Body and
-// Group), except if the decision is New or Conflict.
+// NewOutcome returns the outcome of the claim c with the decision d and the record r. It
+// sets [Outcome.Drift] from the Seals of c and r.
 func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	drift := d != New && d != Conflict && r.Seal != (Seal{}) && c.Seal != (Seal{}) && r.Seal != c.Seal
 	return Outcome{Decision: d, Drift: drift, Record: r}
@@ -195,9 +197,11 @@ func NewOutcome(d Decision, r Record, c Claim) Outcome {
 func (o Outcome) Ref() Ref { return Ref{Key: o.Record.Key, Fence: o.Record.Fence} }
 
 // RetryAfter returns the remaining lease of the other claimant if the decision is
-// [InProgress], and 0 otherwise. RetryAfter is the difference of two readings of the
-// store's clock, so callers can wait with any clock. If the record does not show a running
-// lease, because another call was writing the record, RetryAfter returns 100 ms.
+// [InProgress], and 0 otherwise. If the record does not show a running lease, because
+// another call was writing the record, RetryAfter returns 100 ms.
+//
+// The remaining lease is the difference of two readings of the store's clock, so callers
+// can wait with any clock.
 func (o Outcome) RetryAfter() time.Duration {
 	const busy = 100 * time.Millisecond
 	if o.Decision != InProgress {

@@ -66,11 +66,9 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// The test makes random claims and random calls of Finish, and checks these rules after
-// each call. A running operation, or an operation with an unknown outcome, never begins
-// again as New. Fences grow; only a renewed claim keeps its fence. A later claim does not
-// change the body in the record. If an attempt took effect, the record keeps an unknown
-// outcome until a call of Finish reports the effect.
+// After each random claim and each random call of Finish: fences have grown, except after
+// a renewal; a later claim of an operation has not changed its body; no operation in
+// doubt has begun again as New.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -42,9 +42,11 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s in scope %q (key %.8s)", p.Operation, p.Scope, p.ID)
 }
 
-// InvalidError reports invalid input of a caller: an argument, a configuration field, a
-// database setting or a member of a message. All packages of this module report invalid
-// input with InvalidError, often joined with other errors. The failed call did nothing.
+// InvalidError reports invalid input: an argument, a configuration field, a database
+// setting or a member of a message. The failed call did nothing.
+//
+// All packages of this module report invalid input with InvalidError, often joined with
+// other errors.
 type InvalidError struct {
 	// Field is the path of the field, for example "claims[3].Key.Scope" or
 	// "Config.Capacity", or the name of the setting, for example "synchronous".

@@ -19,10 +19,9 @@ type tile struct {
 	Tile string `json:"tile"`
 }
 
-// consumer handles each event of a queue once, even if SQS delivers the event several
-// times. A dead-letter redrive delivers an event under another deduplication ID; after a
-// lost deletion, SQS delivers an event again at the end of the visibility timeout. All
-// deliveries of an event share its dedupe_key.
+// consumer handles each event of a queue once. SQS may deliver an event again after a
+// lost deletion, or under another deduplication ID after a redrive. The dedupe_key stays
+// the same.
 type consumer struct {
 	queue  *sqs.Client
 	url    string

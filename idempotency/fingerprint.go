@@ -10,10 +10,11 @@ import (
 // MaxSpec is the largest length of [Fingerprint.Spec], in bytes.
 const MaxSpec = 64
 
-// Fingerprint is a hash of a request's content. Two requests with one key and one
-// fingerprint are duplicates; two requests with one key and different fingerprints are a
-// conflict. The hash must cover all input with an influence on the effect, but no input
-// that changes between retries. A Fingerprint is comparable.
+// Fingerprint is a hash of a request's content. It is comparable.
+//
+// Two requests with one key are duplicates if their fingerprints are equal, and a
+// conflict otherwise. The hash must cover all input with an influence on the effect, but
+// no input that changes between retries.
 type Fingerprint struct {
 	// Spec names the computation of Sum: 1 to [MaxSpec] printable ASCII characters
 	// without a space. Change Spec whenever the computation changes. Sums under different
@@ -51,10 +52,12 @@ func (f Fingerprint) check() error {
 	return nil
 }
 
-// Seal is a hash of a request's exact body and group: see [SealOf]. A request with the
-// same key, an equal [Fingerprint] and another seal is the same request in another
-// encoding, reported by stores as [Outcome.Drift]. The zero Seal means no seal, and is
-// never reported as drift.
+// Seal is a hash of a request's exact body and group: see [SealOf]. The zero Seal means
+// no seal.
+//
+// A request with the key and the [Fingerprint] of a record, but another seal, is the same
+// request in another encoding. Stores report such a request as [Outcome.Drift]. They
+// never report the zero Seal as drift.
 type Seal [sha256.Size]byte
 
 // SealOf returns the SHA-256 of body and group, each preceded by its length as eight

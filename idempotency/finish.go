@@ -5,9 +5,11 @@ import (
 	"time"
 )
 
-// Ref identifies a granted claim. Fence alone identifies the grant: a store never uses a
-// fence twice, and a later grant of a key has a greater fence. Pass the fence to the
-// target of a side effect if the target can check fences.
+// Ref identifies a granted claim. Pass the fence to the target of a side effect if the
+// target can check fences.
+//
+// Fence alone identifies the claim: a store never uses a fence for two claims. Each later
+// grant of the key has a greater fence, except a renewal of the claim.
 type Ref struct {
 	Key   Key
 	Fence int64
@@ -86,10 +88,11 @@ func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
 // operation.
 func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
 
-// Released takes back a claim whose operation did not begin. The record's status becomes
-// what it was before the claim, or [Absent] if the record had expired before the claim.
-// If the status becomes [Failed], Created and Expires also become what they were. Fence
-// and Attempts are not restored. The lease ends.
+// Released takes back a claim whose operation did not begin. The lease ends.
+//
+// The record's status becomes what it was before the claim, or [Absent] if the record had
+// expired before the claim. If the status becomes [Failed], Created and Expires also
+// become what they were. Fence and Attempts are not restored.
 func Released() Ending { return Ending{kind: released} }
 
 // Extended continues a claim: its lease ends no earlier than the given time from now.
@@ -130,17 +133,18 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the new length of the lease and true if t was made by [Extended].
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish ends or extends a claim: it applies the ending t to the claim ref at the time
-// now, and returns the resulting record. The parameter found is the record in the store,
-// or the zero Record if the store has none. Finish is the only definition of the rules
-// for endings, as [Decide] is for claims.
+// Finish applies the ending t to the claim ref at the time now, and returns the resulting
+// record. The parameter found is the record in the store, or the zero Record if the store
+// has none. Finish is the only definition of the rules for endings, as [Decide] is for
+// claims.
+//
+// A claim can be ended or extended even after its lease, until another claimant is
+// granted a claim of the key.
 //
 // Finish returns a [*StaleClaimError] if the store has granted a later claim of the key,
 // or if the claim already has another ending. Finish returns nil if the claim already has
-// the ending t, for example because the caller did not get the answer and repeats the
-// call. In these cases the returned record differs from found only in ReadAt.
-//
-// A claim can be ended after its lease, too, until another claimant is granted a claim.
+// the ending t, for example when the caller repeats a call after a lost answer. In these
+// cases the returned record differs from found only in ReadAt.
 func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	now = micros(now)
 	r := found
@@ -195,7 +199,7 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 }
 
 // madeBefore reports whether an earlier call of [Finish] with the ending t may have
-// produced the record found. The caller has checked that the last claim of this record
+// produced the record in found. The caller has checked that the last claim of this record
 // has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {

@@ -14,11 +14,13 @@ type GuardConfig struct {
 	Store  Store
 	Policy Policy
 
-	// FailOpen, if set, allows runs without a claim if the store does not answer. The
-	// guard calls FailOpen before each such run. FailOpen must record the request durably,
-	// so that its key can be added to the store later. If FailOpen returns an error, the
-	// operation does not run. Runs without a claim are not protected against duplicates at
-	// all. By default (nil) the guard fails closed: each run needs a durable claim.
+	// FailOpen, if set, allows runs without a claim if the store does not answer. Such
+	// runs are not protected against duplicates at all. By default (nil) the guard fails
+	// closed: each run needs a durable claim.
+	//
+	// The guard calls FailOpen before each run without a claim. FailOpen must record the
+	// request durably, so that its key can be added to the store later. If FailOpen
+	// returns an error, the operation does not run.
 	FailOpen func(ctx context.Context, r Request, storeErr error) error
 }
 
@@ -93,9 +95,8 @@ type Answer struct {
 // outcome unknown. NotDone returns nil for a nil error.
 //
 // The marker is valid for one operation: Do removes the marker from the returned error.
-// An outer operation may call Do for an inner operation and return the error of the inner
-// operation. If the outer operation had no effect either, it must wrap this error with
-// NotDone again.
+// An outer operation may call Do for an inner operation and return its error. If the
+// outer operation had no effect either, it must wrap this error with NotDone again.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -138,36 +139,41 @@ func (e *unmarkedError) As(target any) bool {
 func (e *notDoneError) Error() string { return "no effect: " + e.err.Error() }
 func (e *notDoneError) Unwrap() error { return e.err }
 
-// Do runs f and returns its result. If the operation has already run, Do returns the
-// stored result instead.
+// Do runs f and returns its result. If the operation has already succeeded, Do returns
+// the stored result instead.
 //
-// Do first claims the key, and f begins only after the claim is durable. The context of f
-// ends when the lease ends. The lease counts from a time before the claim, and time in
-// which the machine is suspended counts as well. f does not begin after the end of the
-// lease. If the lease ends during a suspension while f runs, the context of f ends within
-// a second after the suspension. The error of f determines the outcome:
+// f begins only after the claim of the key is durable, and before the lease ends. f runs
+// without a claim only with [GuardConfig.FailOpen].
+//
+// The context of f ends when the lease ends. The lease counts from a time before the
+// claim, and includes time in which the machine is suspended. If the lease ends during a
+// suspension, the context ends within a second after the suspension.
+//
+// The error of f determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
-//     [Result.Check]), the outcome is unknown;
-//   - an error wrapped by [NotDone]: the operation failed and may run again;
-//   - another error, or a panic: the outcome is unknown. The lease ends, and the next
+//     [Result.Check]), the outcome is unknown.
+//   - An error wrapped by [NotDone]: the operation failed and may run again.
+//   - Another error, or a panic: the outcome is unknown. The lease ends, and the next
 //     call runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
-// f gets the outcome of the claim as the argument claimed. If its decision is
-// [Reclaimed], f must use the body in the record, and an earlier run may have taken
-// effect. If its decision is [Renewed], the store did not confirm the claim at first, and
-// Do repeated it. This call of Do has not run f before, but an earlier call may have:
-// again, f must use the body in the record.
+// The argument claimed of f is the outcome of the claim. After these decisions an earlier
+// run may have taken effect, and f must use the body in the record:
+//
+//   - [Reclaimed]: the lease of an earlier claimant had ended.
+//   - [Renewed]: the store did not confirm the claim at first, and Do repeated it. This
+//     call of Do has not run f before, but an earlier call may have.
 //
 // If f did not run, Do returns a [*ConflictError], [*InProgressError],
 // [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError] or
 // [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
-// and returns the context's error. If the store does not confirm the claim, Do repeats
-// the claim once, even after ctx has ended; the repetition takes up to the policy's
-// StoreTimeout.
+// and returns the context's error.
+//
+// If the store does not confirm the claim, Do repeats the claim once, even after ctx has
+// ended. The repetition takes up to the policy's StoreTimeout.
 //
 // After f ran, Do returns the error of f, the store's error, or both joined. A store
-// error alone means that f succeeded, but its result may not be recorded; [ErrStaleClaim]
+// error alone means that f succeeded, but its result may not be recorded. [ErrStaleClaim]
 // means that another claimant took the operation over while f ran.
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
 	policy := g.config.Policy.config
@@ -201,10 +207,8 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 }
 
 // claim claims the key. If the store does not confirm the claim, claim repeats it once
-// with the same token, even if the caller's context has ended. Without this repetition
-// the store might have granted a claim that no caller uses: other callers would wait
-// until its lease ends, and would then find an unknown outcome, although the operation
-// never began. If the context has ended, [Guard.run] releases the claim.
+// with the same token, even after ctx has ended. Otherwise an unused claim might keep the
+// key until its lease ends.
 func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {

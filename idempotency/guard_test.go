@@ -367,9 +367,9 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A new release of a program changes its method for fingerprints from "pay/1" to "pay/2".
-// The store has a record by "pay/1". Recompute returns the fingerprint of the recorded
-// request by "pay/2", so the guard recognises an equal request as a duplicate.
+// The record's fingerprint was computed by the method "pay/1", and a new release of the
+// program uses "pay/2". With Recompute, the guard recognises an equal request as a
+// duplicate.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)
@@ -443,9 +443,8 @@ func TestErrorsKeepSecrets(t *testing.T) {
 	}
 }
 
-// The inner operation returns a NotDone error. The outer operation has had an effect, and
-// returns the error of the inner Do. This error must not mark the outer operation as not
-// done: its outcome is unknown.
+// The outer operation had an effect, and returns the NotDone error of an inner operation.
+// This error must not mark the outer operation as not done.
 func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	refused := errors.New("refused")
 	failing := &brokenClaims{new(idempotency.Memory)}
@@ -476,7 +475,6 @@ func TestNotDoneOfAnInnerGuard(t *testing.T) {
 	}
 }
 
-// brokenClaims is a store with a failing Claim method.
 type brokenClaims struct{ *idempotency.Memory }
 
 func (brokenClaims) Claim(context.Context, idempotency.Claim) (idempotency.Outcome, error) {

@@ -19,10 +19,11 @@ const (
 // operation or a conflict; requests with different keys never affect each other. A Key is
 // comparable.
 type Key struct {
-	// Scope is the tenant, client or queue of the key. Equal values in different scopes
-	// are different keys. Scope holds 1 to [MaxScope] bytes, any bytes. Use [JoinScope]
-	// for a scope of several parts. Take the scope from an authenticated identity, never
-	// from the request itself.
+	// Scope is the tenant, client or queue of the key: 1 to [MaxScope] bytes, any bytes.
+	// Equal values in different scopes are different keys.
+	//
+	// Take the scope from an authenticated identity, never from the request itself. Use
+	// [JoinScope] for a scope of several parts.
 	Scope string
 
 	// Operation names the kind of operation, for example "payments.create". It holds 1 to
@@ -77,8 +78,8 @@ func (k Key) Check() error {
 }
 
 // JoinScope joins several parts into one scope with ":". A ":" or "%" within a part is
-// percent-encoded, so different parts never give the same scope: ("a:b", "c") and ("a",
-// "b:c") differ. An empty part is kept.
+// percent-encoded, so different parts never give the same scope. For example, ("a:b",
+// "c") and ("a", "b:c") give different scopes. An empty part is kept.
 func JoinScope(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {

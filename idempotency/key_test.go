@@ -18,8 +18,7 @@ func ExampleJoinScope() {
 }
 
 // A key's ID must never change, because it is the primary key of stored records. The
-// expected value was computed without this package, from the definition: printf wrote the
-// three lengths and parts, and sha256sum hashed them.
+// expected value was computed without this package, with printf and sha256sum.
 func TestKeyIDIsStable(t *testing.T) {
 	k := idempotency.Key{Scope: "tenant", Operation: "pay", Value: "1"}
 	const want = "3a05779206aff79b09e8ed36459ad8a61ea3f7f1ccd98b2328db238aea979429"

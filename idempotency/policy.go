@@ -21,21 +21,26 @@ type PolicyConfig struct {
 	TTL time.Duration
 
 	// Caller, Retry, Network and Clock bound the time in which a retry of an operation
-	// can still arrive. Caller is the caller's deadline. Retry is the time from the first
-	// attempt to the latest start of the last attempt. Network is the largest delay of a
-	// request. Clock is the largest difference between the clocks of two machines
-	// involved, for example of the caller and of the store.
+	// can still arrive:
+	//
+	//   - Caller is the caller's deadline.
+	//   - Retry is the time from the first attempt to the latest start of the last
+	//     attempt.
+	//   - Network is the largest delay of a request.
+	//   - Clock is the largest difference between the clocks of two machines involved,
+	//     for example of the caller and of the store.
 	Caller, Retry, Network, Clock time.Duration
 
 	// Lease is the maximum duration of one run of the operation, including store calls.
 	Lease time.Duration
 
-	// Window is the time during which the operation's target recognises a repetition: 5
-	// minutes for a send to SQS, 0 for a target without deduplication, [Forever] for an
-	// operation that may be repeated at any time. Within the window, an operation with an
-	// unknown outcome runs again. A window above 0 must be at least Retry + Lease +
-	// Clock. Otherwise the last retry could reach the target after the target has
-	// forgotten the first attempt.
+	// Window is the time during which the operation's target recognises a repetition.
+	// Within the window, an operation with an unknown outcome runs again. Use 5 minutes
+	// for a send to SQS, 0 for a target without deduplication, and [Forever] for an
+	// operation that may be repeated at any time.
+	//
+	// A window above 0 must be at least Retry + Lease + Clock. Otherwise the last retry
+	// could reach the target after the target has forgotten the first attempt.
 	Window time.Duration
 
 	// Resend repeats an operation with an unknown outcome even outside its window. By
@@ -105,10 +110,12 @@ func NewPolicy(c PolicyConfig) (Policy, error) {
 	return Policy{config: c}, nil
 }
 
-// Terms returns the durations for a claim under the policy. ResendFor is Window - Lease -
-// Clock, at least 0. An attempt that begins within ResendFor therefore ends within
-// Window, before the target forgets the first attempt. If Window is 0 or [Forever], so is
-// ResendFor.
+// Terms returns the durations for a claim under the policy. If Window is 0 or [Forever],
+// ResendFor equals Window.
+//
+// Otherwise ResendFor is Window - Lease - Clock, at least 0. An attempt that begins
+// within ResendFor therefore ends within Window, before the target forgets the first
+// attempt.
 func (p Policy) Terms() Terms {
 	c := p.config
 	resend := c.Window

@@ -3,11 +3,11 @@ package idempotency
 // leastQuota is the smallest default quota.
 const leastQuota = 64
 
-// DefaultQuota returns the quota of a store with the given capacity, for stores without a
-// configured quota: a sixth of the capacity, and at least 64.
+// DefaultQuota returns the quota of a store without a configured quota: a sixth of the
+// capacity, and at least 64.
 //
-// A quota limits the unfinished operations of one scope: operations in progress, including
-// operations whose lease ended without an outcome. Unfinished operations never expire. A
-// quota therefore prevents one scope, for example one tenant with failing requests, from
-// filling the store for all scopes.
+// A quota limits the unfinished operations of one scope: operations in progress,
+// including operations whose lease ended without an outcome. Unfinished operations never
+// expire. Without a quota, one tenant with failing requests could fill the store for all
+// scopes.
 func DefaultQuota(capacity int64) int64 { return max(leastQuota, capacity/6) }

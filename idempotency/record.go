@@ -160,10 +160,9 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// ResendUntil is the time until which a claimant may run the operation again although
-	// an earlier attempt may have taken effect: until then the operation's target
-	// recognises the repetition. See [Terms.ResendFor]. The zero time means that a second
-	// run is never safe.
+	// ResendUntil is the time until which a second run is safe although an earlier
+	// attempt may have taken effect. See [Terms.ResendFor]. The zero time means that a
+	// second run is never safe.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].
@@ -179,9 +178,8 @@ type Record struct {
 
 	Dataset Dataset
 
-	// Prior keeps what the last New or Reclaimed claim replaced in this record: the
-	// status and, for a failed record, the times. An ending with [Released] restores
-	// them.
+	// Prior is the state that the last New or Reclaimed claim replaced. An ending with
+	// [Released] restores it.
 	Prior Prior
 
 	// ReadAt is the time of the store's read or write of the record.

@@ -8,8 +8,8 @@ import (
 )
 
 // Resolution is an operator's answer about an operation whose outcome is unknown. Package
-// outbox, package replay and the command sqsfifo accept the three answers below. A store
-// accepts only the first two, in the form of an [Ending]: see [Resolve].
+// outbox, package replay and the command sqsfifo accept all three answers. [Resolve]
+// accepts only the first two answers, in the form of an [Ending].
 type Resolution string
 
 const (
@@ -35,21 +35,24 @@ func (r Resolution) Check() error {
 	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
 }
 
-// Resolve records the outcome of an unresolved operation. It takes three steps:
+// Resolve records the outcome of an unresolved operation. The ending t is [Completed], or
+// [FailedWith] with [ProvenForAll]. No other claimant runs the operation meanwhile.
+//
+// Before the call:
 //
 //   - Read the operation's record with [Store.Lookup]. This record is the argument found.
 //   - Find out whether the operation took effect: an operator does this, or a program
-//     that asks the operation's target. Make sure that no attempt is still under way,
-//     because a late request might take effect after the call of Resolve.
-//   - Call Resolve with the ending t: [Completed], or [FailedWith] with [ProvenForAll].
+//     that asks the operation's target.
+//   - Make sure that no attempt is still under way. A late request might take effect
+//     after the call.
 //
-// Resolve claims the operation, so that no other claimant runs it meanwhile, and ends the
-// claim with the ending t. If another caller claimed or ended the operation after the
-// record was read, Resolve changes nothing and returns a [*StaleClaimError], or an
-// [*InProgressError] during the other claimant's lease. After a crash, or an error
-// wrapping [ErrAmbiguous], the operation is unchanged, claimed for at most a minute, or
-// ended with t. Look the record up, and call Resolve again if the operation is still in
-// progress.
+// If another caller claimed or ended the operation after the record was read, Resolve
+// changes nothing. It returns a [*StaleClaimError], or an [*InProgressError] during the
+// other claimant's lease.
+//
+// After a crash, or an error wrapping [ErrAmbiguous], the operation is unchanged, claimed
+// for at most a minute, or ended with t. Look the record up, and call Resolve again if
+// the operation is still in progress.
 func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	if err := t.Check(); err != nil {
 		return err

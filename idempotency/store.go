@@ -9,15 +9,15 @@ import (
 
 // Store remembers claims. Every implementation promises:
 //
-//   - Claims and endings have the results of the functions [Decide], [Grant] and [Finish]
-//     of this package: a store calls these functions, or implements the same rules.
-//   - Each call of Claim, Finish and Extend is atomic; all calls are linearizable.
+//   - Claims and endings have the results of the functions [Decide], [Grant] and
+//     [Finish].
+//   - Each call of Claim, Finish and Extend is atomic. All calls are linearizable.
 //   - A change is durable before the call returns nil.
 //   - Time is the store's time, not the caller's, unless the store documents another
 //     clock.
-//   - A fence is more than 0, never used twice, not even after a rollback, and greater
-//     than all earlier fences of its key.
-//   - Arguments are checked first; after an [*InvalidError] the store is unchanged.
+//   - A fence is more than 0 and greater than all earlier fences of its key. It is never
+//     used twice, not even after a rollback.
+//   - Arguments are checked first. After an [*InvalidError] the store is unchanged.
 //   - Arguments are not retained. Returned records share no memory with the store, with
 //     arguments or with each other.
 //   - Any bytes in Key.Scope, Key.Value, Group, Body and Response come back identical.
@@ -31,29 +31,37 @@ type Store interface {
 	// Claim asks for the right to run an operation.
 	Claim(ctx context.Context, c Claim) (Outcome, error)
 
-	// ClaimBatch makes up to [MaxBatch] claims with one durable write, if the store
-	// supports batches. The outcomes are in the order of the claims. The claims behave
-	// like successive claims: if two have the same key, the second sees the first. After
-	// an error, no outcome is known.
+	// ClaimBatch makes up to [MaxBatch] claims, with one durable write if the store
+	// supports batches. The outcomes are in the order of the claims. After an error, no
+	// outcome is known.
+	//
+	// The claims behave like successive claims: if two have the same key, the second sees
+	// the first.
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 
 	// Finish ends a granted claim with [Completed], [FailedWith] or [Released]. The
 	// record changes as the package's function [Finish] defines. Repeating the call is
-	// harmless. If another claimant took the claim over, or the claim ended in another
-	// way, Finish returns [ErrStaleClaim].
+	// harmless.
+	//
+	// If another claimant took the claim over, or the claim ended in another way, Finish
+	// returns [ErrStaleClaim].
 	Finish(ctx context.Context, ref Ref, e Ending) error
 
-	// Extend makes the lease of a granted claim longer: afterwards the lease ends no
-	// earlier than the time of the call plus the argument lease, which must be at least a
-	// millisecond. Extend never shortens a lease and does not count as an attempt. It
-	// succeeds even after the lease has ended. If the claim was ended, or a later claim
-	// of the key was granted, Extend returns [ErrStaleClaim]. The caller should count the
-	// lease from a time before the call.
+	// Extend makes the lease of a granted claim longer: it then ends no earlier than the
+	// time of the call plus the argument lease. This argument must be at least a
+	// millisecond.
+	//
+	// Extend never shortens a lease and does not count as an attempt. It succeeds even
+	// after the lease has ended. If the claim was ended, or a later claim of the key was
+	// granted, Extend returns [ErrStaleClaim].
+	//
+	// The caller should count the lease from a time before the call.
 	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
 	// Lookup returns the records of the keys, in the order of the keys, without a claim.
-	// For a key without a record, Lookup returns a Record with only Key and ReadAt. An
-	// expired record is returned as long as the store has it: see [Record.Expired].
+	// For a key without a record, the returned Record has only Key and ReadAt.
+	//
+	// An expired record is returned as long as the store has it: see [Record.Expired].
 	Lookup(ctx context.Context, keys ...Key) ([]Record, error)
 
 	// Scan yields the records selected by the filter, in the order of their key IDs. Scan
@@ -65,13 +73,14 @@ type Store interface {
 // Writer is an optional interface of a [Store]. It ends claims and makes new claims with
 // one durable write.
 //
-// A type that embeds a store and changes Finish or ClaimBatch must change Write as well,
-// or hide Write by embedding the interface Store.
+// A type that embeds a store and changes Finish or ClaimBatch must also change Write, or
+// hide it by embedding the interface Store.
 type Writer interface {
 	// Write does the work of one call of Finish per element of endings, and of one call
 	// of ClaimBatch. Each slice holds at most [MaxBatch] elements. Endings and claims are
-	// independent of each other, like concurrent calls. failures[i] is the error of
-	// endings[i]; err is the claims' error.
+	// independent of each other, like concurrent calls.
+	//
+	// failures[i] is the error of endings[i]. err is the claims' error.
 	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
 }
 
@@ -109,12 +118,15 @@ func (f Filter) Match(r Record) bool {
 }
 
 // ClaimAcross is like s.Claim, for programs that have changed the method of computing
-// fingerprints and its name, [Fingerprint].Spec. If the record has another spec than the
-// claim, ClaimAcross calls recompute, which must return the fingerprint of the recorded
-// request by the claim's method, usually from the record's Body. If this fingerprint
-// equals the claim's, ClaimAcross claims again with the record's fingerprint; otherwise
-// the outcome is [Conflict]. An error of recompute is returned with the Unjudged outcome.
-// If recompute is nil, ClaimAcross returns [Unjudged] outcomes unchanged.
+// fingerprints and its name, [Fingerprint].Spec.
+//
+// If the record has another Spec than the claim, ClaimAcross calls recompute. This
+// function must return the fingerprint of the recorded request by the claim's method,
+// usually from the record's Body. If this fingerprint equals the claim's, ClaimAcross
+// claims again with the record's fingerprint. Otherwise the outcome is [Conflict].
+//
+// An error of recompute is returned with the [Unjudged] outcome. If recompute is nil,
+// Unjudged outcomes are returned unchanged.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
 	// A concurrent claim may write another record with another Fingerprint.Spec. Three

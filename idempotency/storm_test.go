@@ -12,10 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The test simulates the retry storm of a degraded command API: clients send 48,000
-// commands, 80 a second for ten minutes. For 6 percent of the commands another goroutine
-// sends the same command again, possibly during the first try. None of these 2,880
-// repetitions has an effect.
+// Clients of a degraded command API send 48,000 commands. For 6 percent of the commands
+// another goroutine sends the command again, possibly during the first try. No repetition
+// has an effect.
 func TestRetryStorm(t *testing.T) {
 	const commands, repeated = 48000, 2880
 	store := new(idempotency.Memory)

@@ -28,10 +28,12 @@ type ValidatorConfig struct {
 	Formula func(Dataset) (string, error)
 }
 
-// Validator decides whether a pipeline run proceeds or is a no-op. As the key
-// specification v10.3.1 of the Kansas Frontier Matrix (KFM) requires, the validator
-// recomputes the dataset's key, compares it with the event's key, and looks the key up.
-// Validator is safe for concurrent use.
+// Validator decides whether a pipeline run proceeds or is a no-op. It is safe for
+// concurrent use.
+//
+// The validator recomputes the dataset's key, compares it with the event's key, and looks
+// the key up. The key specification v10.3.1 of the Kansas Frontier Matrix (KFM) requires
+// this.
 type Validator struct {
 	config ValidatorConfig
 	guard  *Guard
@@ -104,10 +106,9 @@ func keyRule(key string) string {
 // Judgement is a [Validator]'s answer: whether a dataset's pipeline run may start. The
 // other fields are for telemetry.
 type Judgement struct {
-	// Proceed reports that the run may start. If both Proceed and DuplicateDetected are
-	// false, the run must wait: see the errors of [Validator.Check]. If DuplicateDetected
-	// is true, a run for this dataset has already succeeded and the new run has nothing
-	// to do.
+	// Proceed reports that the run may start. If DuplicateDetected is true, a run for
+	// this dataset has already succeeded. If both fields are false, the run must wait:
+	// see the errors of [Validator.Check].
 	Proceed bool
 
 	IdempotencyKey    string
@@ -125,13 +126,17 @@ type Judgement struct {
 
 // Check verifies the supplied key and looks it up without a claim, for gates and reports.
 // Judgement.Proceed allows a run only at the time of the call: another caller may start
-// it next. Use [Validator.Run] to run. The error is a [*KeyViolationError], an
-// [*InvalidError], an error of Formula or a [*StoreError].
+// it next. Use [Validator.Run] to run.
 //
-// For a claimed key without a recorded outcome, the error is an [*InProgressError] during
-// the lease. After the lease, Proceed is true if the policy permits a second run: before
-// Record.ResendUntil, or at any time with PolicyConfig.Resend. Otherwise the error is an
-// [*UnresolvedError].
+// The error is a [*KeyViolationError], an [*InvalidError], an error of Formula or a
+// [*StoreError].
+//
+// For a claimed key without a recorded outcome:
+//
+//   - During the lease, the error is an [*InProgressError].
+//   - After the lease, Proceed is true if the policy permits a second run: before
+//     Record.ResendUntil, or at any time with PolicyConfig.Resend.
+//   - Otherwise the error is an [*UnresolvedError].
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

@@ -111,9 +111,9 @@ func checkCharacters(b body) []Finding {
 	return nil
 }
 
-// firstRefused returns the offset of the first character that SQS refuses, such as a
-// control character, and the character, or the offset -1 if SQS refuses none. SQS also
-// refuses surrogates, but a Go string cannot contain them.
+// firstRefused finds the first character that SQS refuses, such as a control character. The
+// offset is -1 if there is none. SQS also refuses surrogates, but a Go string cannot
+// contain them.
 func firstRefused(text string) (int, rune) {
 	for at, c := range text {
 		switch {

@@ -11,7 +11,8 @@ const KFM = "kfm"
 // Contract is the KFM contract of one organization. The zero value is the contract of
 // the Kansas Frontier Matrix.
 type Contract struct {
-	// Organization is the first label of each event_source. Empty means [KFM].
+	// Organization is the first label of each event_source, the text before the first dot.
+	// Empty means [KFM].
 	Organization string
 }
 
@@ -45,9 +46,9 @@ func (c Contract) checkBody(text string) (body, []Finding) {
 	return b, append(append(fs, checkCharacters(b)...), c.checkEnvelope(b)...)
 }
 
-// CheckSource checks an event source before an event exists. It returns nil if source is
-// valid for event_source, otherwise the findings of rule SF043 (event-source) that
-// [Check] has for a message with this source.
+// CheckSource checks an event source before an event exists. It returns nil for a valid
+// source. Otherwise it returns the findings of rule SF043 (event-source) that [Check] has
+// for a message with this source.
 func (c Contract) CheckSource(source string) []Finding {
 	if fault := c.sourceFault(source); fault != "" {
 		return []Finding{found(invalidEventSource, "event_source", fault)}
@@ -72,8 +73,9 @@ func (c Contract) sourceFault(source string) string {
 	return ""
 }
 
-// labelFault describes the fault of a label, for example ", which is empty". The text
-// follows the quoted label in an error. It is "" for a valid label.
+// labelFault describes the fault of a label, a part of an event source between dots. The
+// text follows the quoted label in an error, for example ", which is empty". It is "" for a
+// valid label.
 func labelFault(label string) string {
 	for _, c := range label {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {

@@ -138,8 +138,8 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember returns a check for a member. The check requires a string for which fault
-// returns "".
+// stringMember returns a check for a member. The check requires a string for which the
+// function fault returns "".
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]
@@ -168,9 +168,10 @@ func checkPayload(_ Contract, m member, text string) []Finding {
 		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
 }
 
-// CheckDedupeKey checks a dedupe key before the key is put into an envelope. It returns
-// nil for a valid key, otherwise findings of rule SF045 (dedupe-key). Invalid UTF-8 is
-// also SF045 here; [Check] reports invalid UTF-8 in a body as SF030 (invalid-json).
+// CheckDedupeKey checks a dedupe key before the key is put into an envelope. It returns nil
+// for a valid key, otherwise findings of rule SF045 (dedupe-key).
+//
+// Invalid UTF-8 is SF045 here. In a body, [Check] reports it as SF030 (invalid-json).
 func CheckDedupeKey(key string) []Finding {
 	if fault := dedupeKeyFault(key); fault != "" {
 		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}

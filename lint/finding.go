@@ -19,11 +19,13 @@ type Finding struct {
 	// with another severity.
 	Severity Severity `json:"severity"`
 
-	// Field is the part of the message, under its name in the SQS API: "MessageBody",
-	// "MessageGroupId", "MessageDeduplicationId", "DelaySeconds", "MessageAttributes" or,
-	// with the name in Go quotes, `MessageAttributes["unique_key"]`. In findings of
-	// [Contract.CheckSource] and [CheckDedupeKey], which check a value without a message,
-	// Field is the name of the envelope's member.
+	// Field is the part of the message, under its name in the SQS API. It is one of:
+	//
+	//   - MessageBody, MessageGroupId, MessageDeduplicationId, DelaySeconds
+	//   - MessageAttributes, or MessageAttributes["unique_key"] with the name in Go quotes
+	//   - the name of an envelope member, in findings of [Contract.CheckSource] and
+	//     [CheckDedupeKey]
+	//   - organization, in findings of [Contract.CheckOrganization]
 	Field string `json:"field"`
 
 	// Pointer is the RFC 6901 pointer to the value in the body, of any length. It is
@@ -41,8 +43,8 @@ type Finding struct {
 	Fix string `json:"fix,omitempty"`
 }
 
-// String returns the finding in one line: rule, severity, place, message, fix. A long
-// pointer is shortened.
+// String returns the finding in one line: rule, severity, field, position, message, fix. A
+// long pointer is shortened.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(f.Rule + " " + f.Severity.String() + ": " + f.Field)
@@ -59,13 +61,12 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// found returns a finding of the rule, with the severity and the fix from the rule table.
 func found(rule, field, message string) Finding {
 	r, _ := Lookup(rule)
 	return Finding{Rule: rule, Severity: r.Severity, Field: field, Offset: -1, Message: message, Fix: r.Fix}
 }
 
-// inBody returns a finding with a place in the body.
+// inBody returns a finding with a pointer and an offset in the body.
 func inBody(rule, pointer string, offset int, message string) Finding {
 	f := found(rule, "MessageBody", message)
 	f.Pointer, f.Offset = pointer, offset

@@ -13,11 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// Benign reports whether an attribute of this name never identifies an event. Such an
-// attribute has the trace context (traceparent, tracestate, baggage, b3, AWSTraceHeader,
-// X-Amzn-*), describes the format (Content-Type, *Version, *SchemaId), or names the
-// replay that sent the message (sqsfifo-replay-run). Case does not count. Two messages
-// that differ only in such attributes are the same event: a retry may change them.
+// Benign reports whether an attribute of this name never identifies an event. A retry may
+// change such an attribute: the event stays the same. Upper and lower case are equal.
+//
+// The names are:
+//
+//   - trace context: traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*
+//   - descriptions of the format: Content-Type, *Version, *SchemaId
+//   - the replay that sent the message: sqsfifo-replay-run
 func Benign(name string) bool { return attrname.Benign(name) }
 
 // checkIdentity reports each attribute with the name of an ID, such as event_id, if its
@@ -74,8 +77,7 @@ func lostIdentity(m Message, name, value string) Finding {
 }
 
 // bodyHash returns the deduplication ID that SQS computes from a body with content-based
-// deduplication. SQS also compares this ID with explicit IDs: a message with the hash as
-// its explicit ID is a duplicate.
+// deduplication. SQS also compares this ID with explicit IDs.
 func bodyHash(text string) string {
 	sum := sha256.Sum256(textview.Bytes(text))
 	return hex.EncodeToString(sum[:])

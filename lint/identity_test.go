@@ -50,9 +50,9 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// The example message of KFM v11.2.3, section 6, has an attribute unique_key. Its value is
-// also in the body, as dedupe_key, so Check reports no lost identity (SF001). The example
-// is not a complete envelope, so Check reports rule SF040.
+// The example message of KFM v11.2.3, section 6, has the value of the attribute unique_key
+// also in the body, so Check reports no lost identity (SF001). It is not a complete
+// envelope, so Check reports SF040.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}
@@ -67,9 +67,8 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// Check reports SF001 for an identity that is only in an attribute. Without an explicit
-// deduplication ID, SF001 is an error, because SQS hashes only the body. With an explicit
-// ID, it is an info, unless the ID equals the hash of the body.
+// An identity that is only in an attribute is an error, because SQS hashes only the body.
+// With an explicit deduplication ID other than this hash, it is an info.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {

@@ -33,7 +33,8 @@ type Message struct {
 	// 1,048,576, the maximum of SQS.
 	MaxSize int
 
-	// Organization is the first label of event_source. Empty means [KFM].
+	// Organization is the first label of event_source, the text before the first dot. Empty
+	// means [KFM].
 	Organization string
 }
 
@@ -59,10 +60,10 @@ const (
 )
 
 // Check checks a message against every rule about single messages (see [OnMessage]). It
-// returns nil for a message without violations. The findings are sorted by rule, field
-// and offset, so that equal messages have equal findings.
+// returns nil for a message without violations. The findings are sorted by rule, field and
+// offset.
 //
-// Check accepts any message. Check does not change the message or keep any part. Check is
+// Check accepts any message. It does not change the message or keep a part of it. Check is
 // safe for concurrent use while no goroutine writes to the message.
 func Check(m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
@@ -87,8 +88,8 @@ func checkAround(m Message, b body) []Finding {
 // Frontier Matrix.
 func CheckBody(body string) []Finding { return Contract{}.CheckBody(body) }
 
-// Size returns the size of a message by SQS's count for limits (F-073): the bytes of
-// the body in UTF-8, and of each attribute the name, the data type and the value.
+// Size returns the number of bytes of a message by SQS's count for limits (F-073). It
+// counts the body in UTF-8, and the name, the data type and the value of each attribute.
 // [Check] compares Size with MaxSize.
 func Size(m Message) int {
 	n := len(m.Body)
@@ -179,8 +180,7 @@ func CheckAttribute(name string, a Attribute) (fs []Finding) {
 }
 
 // nameFault describes the fault of an attribute's name. It accepts letters and digits of
-// any script, because SQS accepts letters outside of ASCII by a rule that is unknown. If
-// SQS refuses a name, the error of SQS says so.
+// any script, because the rule of SQS for letters outside of ASCII is unknown.
 func nameFault(name string) string {
 	lower := strings.ToLower(name)
 	switch {

@@ -93,12 +93,12 @@ type Rule struct {
 	// Since is the first version of this module with the rule, such as "0.1.0".
 	Since string
 
-	// Bad breaks the rule, Good keeps it: a few lines each, in Go or, for a body, in
-	// JSON.
+	// Bad is an example that breaks the rule, and Good is one that keeps the rule. Each has
+	// a few lines of Go or, for a body, of JSON.
 	Bad, Good string
 }
 
-// Passes is a set of passes that check a rule.
+// Passes is the set of checks that apply a rule: [OnMessage], [OnStream] and [OnSource].
 type Passes uint8
 
 const (

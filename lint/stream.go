@@ -14,15 +14,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Stream checks the messages of one queue, in the order of their sends. It applies the
-// rules on single messages, and rules SF060 to SF064, which compare a message with
-// earlier messages. Like SQS, a Stream remembers a message for five minutes; an equal
-// message does not extend this time. An unchanged message may be sent again any number of
-// times without breaking rules SF060 to SF064.
+// Stream checks the messages of one queue, in the order of their sends. Create a Stream
+// with [NewStream].
 //
-// A Stream is safe for concurrent use; the order is the order of the calls. A Stream
-// stores about 250 bytes for each message, and none of the message's text. Create a
-// Stream with [NewStream].
+// A Stream applies the rules about single messages, and the rules SF060 to SF064, which
+// compare a message with earlier messages. It remembers a message for five minutes, like
+// SQS; an equal message does not extend this time. An unchanged message may be sent again
+// without a finding of SF060 to SF064.
+//
+// A Stream is safe for concurrent use; the order is the order of the calls. It stores about
+// 250 bytes for each message, and none of the message's text.
 type Stream struct {
 	mu     sync.Mutex
 	n      int // messages so far
@@ -48,10 +49,11 @@ func NewStream() *Stream {
 	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
-// Check returns the findings of the function [Check], and the findings SF060 to SF064,
-// which compare m with earlier messages and name the earlier message by its time and its
-// number, counted from 1. The parameter at is the time of the send; it must not be
-// earlier than in the previous call.
+// Check returns the findings of the function [Check], and findings of the rules SF060 to
+// SF064. The latter name the earlier message by its time and its number, counted from 1.
+//
+// The parameter at is the time of the send. It must not be earlier than in the previous
+// call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
@@ -103,9 +105,9 @@ func (s *Stream) Unseen() int {
 	return s.unseen
 }
 
-// earlier looks up id (a deduplication ID, dedupe key or event ID) in the window w. It
-// returns the earlier message with this ID and the time of its send. If w has no such
-// message, earlier stores the new message, is, in w.
+// earlier returns the earlier message with this id in the window w, and the time of its
+// send. Without such a message, earlier stores the new message, is, in w. The caller holds
+// s.mu.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {

@@ -20,8 +20,11 @@ type archive struct {
 // messages that left the outbox while its Config.Sent was ArchiveSent. Messages still in
 // the outbox are omitted, because the relay sends them.
 //
-// A sent message has StatusDelivered. A message that an operator resolved without SQS's
-// confirmation has StatusInDoubt. A discarded message has StatusDiscarded.
+// The Status of a message depends on how it left the outbox:
+//
+//   - sent: StatusDelivered
+//   - resolved by an operator without SQS's confirmation: StatusInDoubt
+//   - discarded: StatusDiscarded
 func NewArchive(name string, box *outbox.Outbox) Source { return &archive{name, box} }
 
 // Name implements [Source].

@@ -135,10 +135,9 @@ func (r *runner) load(ctx context.Context, attempts []*attempt, now time.Time) (
 	return kept, nil
 }
 
-// recheck decides again if the source now knows more about the item's delivery, for
-// example a confirmation by SQS. Parameter f is the item as just read from the source.
-// The plan's decision stays if an attempt is in doubt, or after ResolutionNoEffect of an
-// operator. recheck returns the attempt to make, or nil.
+// recheck decides again about an item if the source is now more certain of the item's
+// delivery. The parameter f is the item as just read from the source. recheck returns the
+// attempt to make, or nil.
 func (r *runner) recheck(t *attempt, item *PlannedItem, f *Item, now time.Time) *attempt {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubtSince.IsZero() {
@@ -227,7 +226,6 @@ func (r *runner) submit(t *attempt, m *sqsfifo.Message) {
 
 var errTooLate = errors.New("replay: SQS may not recognise another attempt")
 
-// handleAnswer handles the sender's answer to an attempt.
 func (r *runner) handleAnswer(a answer) {
 	if a.cancel != nil {
 		a.cancel()
@@ -261,7 +259,6 @@ func (r *runner) handleAnswer(a answer) {
 	r.record(a.queue, m)
 }
 
-// outcomeOf returns the outcome of a send.
 func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	var conflict *sqsfifo.ConflictError
 	switch fate := sqsfifo.FateOf(err); {

@@ -35,15 +35,17 @@ type Config struct {
 	// MessagesPerSecond limits the messages; 0 means no limit.
 	MessagesPerSecond float64
 
-	// CallsPerSecond limits the average rate of requests to SQS; retries may exceed the
-	// limit for a short time. 0 means no limit. Calls returns the number of requests so
-	// far, and is required with a limit; see [CountCalls].
+	// CallsPerSecond limits the average rate of requests to SQS; 0 means no limit. Retries
+	// may exceed the limit for a short time. With a limit, Calls is required: it returns
+	// the number of requests so far (see [CountCalls]).
 	CallsPerSecond float64
 	Calls          func() int64
 
 	// InFlight is the largest number of messages in flight; zero means 256. Each message
-	// group has at most one message in flight. BytesInFlight bounds the total bytes of their
-	// bodies; zero means 64 MiB. A message with a body above BytesInFlight is sent alone.
+	// group has at most one message in flight.
+	//
+	// BytesInFlight bounds the total bytes of the bodies in flight; zero means 64 MiB. A
+	// message with a larger body is sent alone.
 	InFlight      int
 	BytesInFlight int
 
@@ -54,8 +56,10 @@ type Config struct {
 
 	// Ledger, unless nil, receives entries about the run. It must return nil only when
 	// the entries are durable. An error ends the run, because each send must be in the
-	// ledger. Run calls Ledger before it writes the journal, so a run after a crash may
-	// repeat entries.
+	// ledger.
+	//
+	// Run calls Ledger before it writes the journal, so a run after a crash may repeat
+	// entries.
 	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
 	// Logger records the start and end of the run, and each stopped group with the number

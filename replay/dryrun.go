@@ -54,9 +54,11 @@ type Step struct {
 	Resend bool
 }
 
-// DryRun returns the steps of a run at the given time: the items to send, in plan order,
-// each group up to and including the item that stops it. It makes no request and does not
-// read the source. The journal may be nil before the first run.
+// DryRun returns the steps of a run at the given time, in plan order. The steps of a
+// group end with the item that stops the group. Skipped items have no step.
+//
+// DryRun makes no request and does not read the source. The journal may be nil before the
+// first run.
 //
 // A later run may give other labels. Items skipped by the plan are still not sent.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {

@@ -161,7 +161,6 @@ func start(ctx context.Context, plan *replay.Plan, c replay.Config) (replay.Repo
 	return replay.Run(ctx, plan, c)
 }
 
-// run runs a plan to its end.
 func run(t testing.TB, plan *replay.Plan, c replay.Config) replay.Report {
 	t.Helper()
 	report, err := start(t.Context(), plan, c)

@@ -17,9 +17,10 @@ import (
 )
 
 // Journal is the file with the entries of all runs of one plan, one line with a checksum
-// each. After a crash, [OpenJournal] removes an incomplete last write. The messages of
-// this write were not sent, because a run sends only after a complete write. A Journal is
-// for one goroutine at a time.
+// each. A Journal is for one goroutine at a time.
+//
+// After a crash, [OpenJournal] removes an incomplete last write. The messages of this
+// write were not sent, because a run sends only after a complete write.
 type Journal struct {
 	path          string
 	lock          *sourceLock // nil if the journal is read-only
@@ -39,11 +40,11 @@ type disk interface {
 }
 
 // OpenJournal opens or creates the plan's journal in directory dir, and locks the plan's
-// source there. A second run over this source, with any plan, gets a [*LockedError] that
-// names the owner. An empty owner means the machine's name and the process ID. All runs
-// on a machine must use one directory on a local file system.
+// source there. An empty owner means the machine's name and the process ID.
 //
-// The operating system releases the lock when the process ends in any way.
+// A second run over this source, with any plan, gets a [*LockedError] that names the
+// owner. All runs on a machine must use one directory on a local file system. The
+// operating system releases the lock when the process ends in any way.
 func OpenJournal(dir string, plan *Plan, owner string) (*Journal, error) {
 	if owner == "" {
 		host, _ := os.Hostname()
@@ -157,7 +158,6 @@ func (j *Journal) append(ctx context.Context, entries []journalEntry) error {
 	return nil
 }
 
-// journalPath returns the path of a plan's journal.
 func journalPath(dir string, plan *Plan) string {
 	return filepath.Join(dir, plan.ID[:min(32, len(plan.ID))]+".journal")
 }

@@ -86,7 +86,6 @@ func (o Outcome) Stops() bool {
 	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeUnresolved || o == OutcomeFailed
 }
 
-// check returns an error if the entry has an unknown kind, outcome, label or resolution.
 func (m *journalEntry) check() error {
 	err := known("kind", m.Kind, []entryKind{entryBegin, entryTry, entryEnd, entryResolve})
 	if m.Outcome != OutcomeNone {

@@ -16,17 +16,21 @@ import (
 //
 //	checksum commit following entry
 //
-// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits. A commit
-// is one write of one or more lines. The number commit counts the commits from 1. The
-// number following counts the later lines of the same commit. The rest of the line is a
-// [journalEntry] in JSON. A commit is written only after the previous commit is durable.
+// with these fields:
+//
+//   - checksum is the CRC-32C of the rest of the line in eight hexadecimal digits.
+//   - commit is the number of the line's commit, from 1.
+//   - following is the number of later lines in the same commit.
+//   - entry is a [journalEntry] in JSON.
+//
+// A commit is one write of one or more lines. It is written only after the previous
+// commit is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// linePlace is the place of a line in the journal. A commit is one write of one or more
-// lines. commit is the number of the commit, and following is the number of later lines
-// in it.
+// linePlace is the place of a line in the journal: the number of the line's commit, and
+// the number of later lines in this commit.
 type linePlace struct{ commit, following uint64 }
 
 // follows reports whether a line at q can come directly after a line at p.
@@ -85,9 +89,8 @@ func parseLine(line []byte) (m journalEntry, at linePlace, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. A crash may leave any parts of the last commit, for example
-// all but its middle. If an incomplete line and all lines after it can belong to one
-// commit, the journal ends before the incomplete line. Otherwise the journal is damaged.
+// journalReader reads the lines of a journal. After a crash, the last commit may be
+// incomplete (see endOfJournal).
 type journalReader struct {
 	path          string
 	lines         *bufio.Reader
@@ -135,10 +138,9 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// endOfJournal decides about an incomplete line. A crash during the last write may leave
-// any parts of it. If this line and all later lines may belong to one write, the journal
-// ends here, and endOfJournal returns io.EOF. If a line of a later commit follows, this
-// line was once complete on the disk and is damaged, so endOfJournal returns an error.
+// endOfJournal decides about an incomplete line, because a crash may leave any parts of
+// the last write. If no line of another commit follows, it returns io.EOF. Otherwise the
+// line is damaged, and it returns an error.
 func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.following == 0 {

@@ -29,8 +29,9 @@ type Line struct {
 
 // JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
 // invalid line is an item with [ActionDrift]: a line cut off, with an unknown member, or
-// over 8 MiB. JSONLines is safe for concurrent use if its io.ReaderAt is, for example an
-// *os.File.
+// over 8 MiB.
+//
+// JSONLines is safe for concurrent use if its io.ReaderAt is, for example an *os.File.
 type JSONLines struct {
 	name string
 	r    io.ReaderAt
@@ -49,11 +50,15 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // Call it before the first Scan, with the same arguments for each run of a plan.
 //
 // Without Assume, a line without a status has StatusUnknown: it may have been sent at any
-// time until the plan is made. SQS may or may not remember such a message (its label is
-// [LabelEdge]), so [WindowSkip] skips it. For messages that were never sent, pass
-// StatusPending. If all sends were before a known time, for example before the file's
-// last change, set Sent.To to that time. Then pass StatusUnknown or, if SQS confirmed the
-// messages, StatusDelivered.
+// time until the plan is made. SQS may or may not remember such a message ([LabelEdge]),
+// so [WindowSkip] skips it.
+//
+// Pass what is known about all these messages:
+//
+//   - They were never sent: StatusPending.
+//   - All sends were before a known time, for example before the file's last change: set
+//     Sent.To to this time. Pass StatusDelivered if SQS confirmed the messages, otherwise
+//     StatusUnknown.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s

@@ -85,9 +85,8 @@ func TestRunForTheParentProcess(t *testing.T) {
 }
 
 // A process with a replay is killed at random moments, and another process continues the
-// replay. The queue refuses 5 % of the messages permanently, and loses some answers. At the
-// end each item of the plan is delivered once, in group order, byte for byte. During a run,
-// a second run is refused.
+// replay. At the end, each item is delivered once, in group order, byte for byte. During
+// a run, a second run is refused.
 func TestKilled(t *testing.T) {
 	groups, items, kills := *killGroups, *killItems, *killKills
 	if testing.Short() {

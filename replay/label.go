@@ -38,8 +38,8 @@ type Sent struct {
 	To   time.Time `json:"to,omitzero"`
 }
 
-// label returns the label, at the given time, of an item that SQS accepted between s.From
-// and s.To.
+// label returns the label of an item at the given time, if SQS accepted the item between
+// s.From and s.To.
 func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():

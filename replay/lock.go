@@ -31,7 +31,6 @@ type sourceLock struct {
 	owner string // path of the file with the owner's name
 }
 
-// lockSource locks path.lock and writes the owner to path.owner.
 func lockSource(path, source, owner string) (*sourceLock, error) {
 	l := &sourceLock{flock.New(path+".lock", flock.SetPermissions(0o600)), path + ".owner"}
 	locked, err := l.lock.TryLock()

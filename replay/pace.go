@@ -39,8 +39,8 @@ func newPace(c *Config) pace {
 // callMessages is the largest number of messages in one call of SendMessageBatch.
 const callMessages = 10
 
-// allows returns how many of n messages may be sent now. inFlight messages have no answer
-// yet.
+// allows returns how many of n messages may be sent now. The parameter inFlight is the
+// number of messages without an answer.
 func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.messages != nil {
 		n = max(0, min(n, int(p.messages.TokensAt(now))))
@@ -60,7 +60,6 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	return min(n, callMessages*max(0, int(p.calls.TokensAt(now))-p.expectedCalls))
 }
 
-// charge counts n sent messages in the limiters.
 func (p *pace) charge(now time.Time, n int) {
 	if p.messages != nil {
 		p.messages.ReserveN(now, n)

@@ -61,8 +61,9 @@ type Options struct {
 
 	// ResendInDoubt also sends items in doubt (possibly stored) when SQS may no longer
 	// suppress a duplicate. Such an item may be delivered twice. The policy in field
-	// Window applies to these items, too. Without ResendInDoubt they are unresolved and
-	// stop their groups.
+	// Window applies to these items, too.
+	//
+	// Without ResendInDoubt, these items are unresolved and stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
@@ -89,7 +90,7 @@ const (
 
 	// ActionDrift is for an item whose message differs from the source's record, for
 	// example in the hash of the body. The run reads the item again, and sends it only if
-	// both now agree.
+	// the message and the record now agree.
 	ActionDrift Action = "drift"
 )
 
@@ -152,9 +153,11 @@ type Plan struct {
 // NewPlan reads the source and decides about each item. It makes no request. The same
 // items, options and time always give the same plan.
 //
-// Several items of one message become one item: after a "not stored" and a "delivered"
-// line the item is delivered. The filter applies to the joined item. An item takes a few
-// hundred bytes of memory, because bodies are not kept.
+// If a message has several items, the first item gets the status and times of all of
+// them, and the others are skipped. After a "not stored" and a "delivered" line, the item
+// is delivered. The filter applies to the joined item.
+//
+// An item takes a few hundred bytes of memory, because bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
 	if err := o.check(source); err != nil {
 		return nil, err
@@ -215,7 +218,6 @@ func (o *Options) check(source Source) error {
 	return o.checkWords()
 }
 
-// checkWords returns an error for an unknown window policy or status.
 func (o *Options) checkWords() error {
 	if err := known("window", o.Window, windowPolicies); err != nil {
 		return fmt.Errorf("replay: Options.Window: %w", err)
@@ -273,7 +275,6 @@ func shorten(s string) string {
 	return fmt.Sprintf("%.200q, %d bytes", s, len(s))
 }
 
-// decide sets p.Label and p.Action.
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
 	a, reason := p.actionFor(o, p.Label)
@@ -283,7 +284,6 @@ func (p *PlannedItem) decide(o Options, now time.Time) {
 	}
 }
 
-// actionFor returns the action for an item with label l under options o, and the reason.
 func (p *PlannedItem) actionFor(o Options, l Label) (Action, string) {
 	switch {
 	case p.Status == StatusDiscarded:

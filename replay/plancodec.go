@@ -27,7 +27,6 @@ type planHead struct {
 	Excluded int       `json:"excluded"`
 }
 
-// checkWords returns an error for an unknown status, label or action.
 func (p *PlannedItem) checkWords() error {
 	return errors.Join(known("status", p.Status, statuses), known("label", p.Label, labels), known("action", p.Action, actions))
 }

@@ -15,12 +15,13 @@ type progress struct {
 	tried      bool
 	resolution idempotency.Resolution
 
-	// doubtSince is the start of the first attempt that may have stored the item and got
-	// no answer, or zero. retried is true if another attempt followed. If SQS refuses the
-	// later attempt, the item stays in doubt, because the first one may have stored it.
+	// doubtSince is the start of the first attempt in doubt, or zero. retried is true if
+	// another attempt followed. If SQS refuses the later attempt, the item stays in
+	// doubt.
 	doubtSince time.Time
 	retried    bool
-	// SQS stored altered content and might suppress a resend as a duplicate
+	// noResend is true if SQS stored altered content and might suppress a resend as a
+	// duplicate.
 	noResend bool
 
 	reason, messageID, sequence string

@@ -25,9 +25,10 @@ type provenance struct {
 }
 
 // NewProvenance returns a source of the messages in a producer's provenance records (see
-// [ProvenanceLines]), in reported order. The records lack the bodies, so function bodies
-// returns them. The messages have no attributes. All records of one message are one item,
-// at the position of the first record.
+// [ProvenanceLines]), in reported order. The records lack the bodies, so the function
+// bodies returns them. The messages have no attributes.
+//
+// All records of one message are one item, at the position of the first record.
 //
 // A record has the time of the outcome. SQS may have accepted the message earlier and may
 // have forgotten it earlier, so a plan never gives an item [LabelInside]. Items of the

@@ -25,15 +25,19 @@ type QueueConfig struct {
 	QueueURL string
 
 	// Sender is a producer for the target queue. The producer's Config.Store records the
-	// messages of the run, as a journal does: without a store, a killed run may send a
-	// message again after five minutes. Set the producer's StoreConfig.Client to the result
-	// of [QueueClient]. With another Client, the store may find the records of the original
-	// sends, and the producer then sends nothing.
+	// messages of the run, as a journal does. Without a store, a killed run may send a
+	// message again after five minutes.
+	//
+	// Set the producer's StoreConfig.Client to the result of [QueueClient]. With another
+	// Client, the store may find the records of the original sends, and the producer then
+	// sends nothing.
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
-	// has the same ID. If a sent message fails in its consumer and returns to the source
-	// queue, a run with the same ID does not send it again; a run with another ID does.
+	// has the same ID.
+	//
+	// A sent message may fail in its consumer and return to the source queue. A run with
+	// the same ID does not send such a message again; a run with another ID does.
 	ID string
 
 	// Wait is the minimum time between a message's last send and its replay, because SQS
@@ -49,9 +53,11 @@ type QueueConfig struct {
 	// one message in flight. Zero means 64.
 	InFlight int
 
-	// DryRun receives messages without a send or delete. Progress gets the first message
-	// of each group. All received messages count as Remaining: at most ten of each group,
-	// because SQS returns no more before a delete. A dry run raises the receive counts.
+	// DryRun receives messages without a send or delete. Progress gets the first message of
+	// each group. A dry run raises the receive counts.
+	//
+	// All received messages count as Remaining. These are at most ten of each group,
+	// because SQS returns no more before a delete.
 	DryRun bool
 
 	// Progress is called with each message's outcome, before the message is deleted from
@@ -110,18 +116,19 @@ type QueueReport struct {
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
-// with their bodies, groups and attributes, and deletes each one after SQS has
-// acknowledged its copy. Each group is sent in the order of the source. A group stops at
-// its first unsent message; this message and the later ones stay in the source. SQS's own
-// redrive, in contrast, replaces deduplication IDs (sqstest/FACTS.md, F-113) and never
-// stops a group.
+// with their bodies, groups and attributes. It deletes each message after SQS has
+// acknowledged its copy.
+//
+// Each group is sent in the order of the source. A group stops at its first unsent message;
+// this message and the later ones stay in the source. SQS's own redrive, in contrast,
+// replaces deduplication IDs (sqstest/FACTS.md, F-113) and never stops a group.
 //
 // There is no plan, because SQS shows at most ten messages of a group until they are
-// deleted. Instead [QueueConfig].DryRun shows the first message of each group.
+// deleted. Instead, [QueueConfig].DryRun shows the first message of each group.
 //
-// RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends.
-// Another call with the same ID and store continues: it deletes messages already sent. A
-// message sent without an answer is sent again while SQS recognises the copy.
+// RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends. Another
+// call with the same ID and store continues: it deletes messages already sent. A message
+// sent without an answer is sent again while SQS recognises the copy.
 func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	if err := c.check(); err != nil {
 		return QueueReport{}, err
@@ -136,10 +143,10 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// Deliveries must be unlimited. Otherwise the consumer would block the group of a
-		// message with many deliveries without calling handle. Each run adds a delivery
-		// to the remaining messages, because the end of the run releases them.
-		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
+		// Deliveries is unlimited, because each run adds a delivery to the remaining
+		// messages. With a limit, the consumer would block their groups without calling
+		// handle.
+		Failure:   consumer.Failure{Action: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})
 	if err != nil {
@@ -252,7 +259,6 @@ func (r *queueRun) send(ctx context.Context, m *sqsfifo.Message) (receipt sqsfif
 	return receipt, err
 }
 
-// end records the outcome of a submitted message.
 func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) error {
 	result.Outcome, result.MessageID, result.SequenceNumber = outcomeOf(receipt, err), receipt.MessageID, receipt.SequenceNumber
 	return r.note(result, err)

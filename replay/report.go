@@ -87,7 +87,8 @@ func (r Report) Complete() bool {
 // Result is the outcome of one item.
 type Result struct {
 	Item *PlannedItem
-	// OutcomeNone if no run has reached the item, or the next run sends it again
+	// Outcome is OutcomeNone if no run has reached the item, or the next run sends it
+	// again.
 	Outcome Outcome
 
 	// Label is the label at the time of the send, if Tried.
@@ -100,8 +101,10 @@ type Result struct {
 
 // ReadReport returns the report of a plan at the time now, and the result of each item in
 // plan order. The journal needs no lock (see [ReadJournal]) and may be nil before the
-// first run. During a run, or after a killed run, an item may be sent without an answer.
-// Such an item counts in Remaining while SQS certainly recognises a resend, and later in
+// first run.
+//
+// During a run, or after a killed run, an item may be sent without an answer. Such an
+// item counts in Remaining while SQS certainly recognises a resend, and later in
 // Unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)

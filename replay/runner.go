@@ -44,18 +44,21 @@ type answer struct {
 }
 
 // Run sends the items of a plan that have no final outcome in the journal. It returns
-// when no item remains or can be sent, or when ctx ends. If ctx ends, Run cancels the
-// sends in flight, records their outcomes, and returns an error that wraps the cause of
-// ctx. Another Run with the same plan and journal continues.
+// when no item remains or can be sent, or when ctx ends. Another Run with the same plan
+// and journal continues.
 //
-// Run returns any other error in two cases. If a field of c is unusable, Run returns
-// before the first send. If the journal, the source or the ledger fails, Run sends no
-// more messages.
+// A group continues after a sent, suppressed or skipped item and stops at any other item.
+// A stopped group is not an error. Run returns these errors:
 //
-// A group continues after a sent, suppressed or skipped item and stops at any other item;
-// Run returns no error for a stopped group. The report covers all runs of the plan. After
-// a failure of the journal the report may contain outcomes unknown to the next run. The
-// report is empty if the error is a [*ReportError].
+//   - When ctx ends, Run cancels the sends in flight and records their outcomes. The
+//     error wraps the cause of ctx.
+//   - If a field of c is unusable, Run returns before the first send.
+//   - If the journal, the source or the ledger fails, Run sends no more messages. After a
+//     failure of the journal, the report may contain outcomes unknown to the next run.
+//   - If the report does not add up, the error is a [*ReportError] and the report is
+//     empty.
+//
+// The report covers all runs of the plan.
 func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
 	c, err := c.complete(plan)
 	if err != nil {

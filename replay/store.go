@@ -22,11 +22,11 @@ type store struct {
 }
 
 // NewStore returns a source of the selected records of an idempotency store. An item has
-// the body and the group of the operation's first execution, and no attributes.
+// the body and the group of the operation's first execution, and no attributes. If the
+// record's [idempotency.Seal] does not match them, the item has an Err and no message.
 //
 // An item has StatusDelivered if its operation succeeded, StatusPending if the operation
-// failed, and StatusInDoubt otherwise. The recorded hash of the item is the record's
-// [idempotency.Seal], if any.
+// failed, and StatusInDoubt otherwise.
 //
 // Items of one message group come in the order in which their operations were first
 // claimed. A scan holds the keys of all selected records in memory.

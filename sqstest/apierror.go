@@ -1,8 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: some error messages of AWS are not known, because no
-// recorded answer of AWS contains them. The fake has its own texts for these errors. The
-// word "unrecorded" in the code marks such a text.
+// Deviations from AWS in this file: some error messages of AWS are not known. The fake has
+// its own texts for these errors, and the word "unrecorded" in the code marks each of them.
 
 import (
 	"fmt"
@@ -18,15 +17,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of error. Over HTTP it gives the answer a status, the name of
-// the error's type (shape) and a code of the older query protocol (F-130, F-131). In
-// process it gives the caller the error value that an SDK client makes from such an
-// answer.
+// errorClass is one kind of error. In process, newSDKError makes the caller's error value.
+// Over HTTP, the answer has the status, the shape and the query code (F-130, F-131).
 type errorClass struct {
 	status int
 
-	// query is the code of the error in the older query protocol. AWS sends this code in
-	// the header x-amzn-query-error, and SDKs use it in place of the shape's name.
+	// query is the error's code in the older query protocol. AWS sends it in the header
+	// x-amzn-query-error, and SDKs return it as the code in place of the shape's name.
 	query string
 
 	// shape is the __type of the JSON answer.
@@ -53,9 +50,8 @@ func withoutSDKType(status int, query, shape string) *errorClass {
 	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient}
 }
 
-// withSDKType returns the class of an error that is the caller's fault and has the SDK's
-// error type T, such as types.OverLimit. The name of T is also the error's name in the
-// service model, which an answer contains after the namespace.
+// withSDKType returns the class of a caller's error with the SDK type T, such as
+// types.OverLimit. The name of T is also the error's name in SQS's service model.
 func withSDKType[T any](status int, query string) *errorClass {
 	c := withoutSDKType(status, query, serviceShape+reflect.TypeFor[T]().Name())
 	c.newSDKError = func(message, code *string) error {

@@ -24,11 +24,14 @@ func (q *Queue) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...
 	return NewServer(q).GetQueueUrl(ctx, in)
 }
 
-// SetQueueAttributes changes the queue's attributes, all or none. A change acts
-// immediately, except DeduplicationScope, which acts after Config.ScopePropagation
-// (F-033). A RedrivePolicy can name only queues of the same [Server], so use
-// [Server.SetQueueAttributes] for a RedrivePolicy. A queue without a server gets its
-// dead-letter queue from its [Config].
+// SetQueueAttributes changes the queue's attributes, all or none.
+//
+// A change acts immediately, except DeduplicationScope, which acts after
+// Config.ScopePropagation (F-033).
+//
+// A Queue knows no other queues, so it refuses a RedrivePolicy with a dead-letter queue:
+// use [Server.SetQueueAttributes]. A queue without a server gets its dead-letter queue from
+// its [Config].
 func (q *Queue) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
 	return inProcess(ctx, "SetQueueAttributes", in, func(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
 		return q.setAttributes(in, func(string) *Queue { return nil })
@@ -59,8 +62,7 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 }
 
 // describe returns the attributes for GetQueueAttributes (F-120). A message counts as
-// visible even if an earlier message of its group is in flight and blocks the group
-// (F-104).
+// visible even while an earlier message in flight blocks its group (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
@@ -86,8 +88,7 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.settingsMu.Lock()
 	defer q.settingsMu.Unlock()
-	// settings.withAttributes may look up other queues of the server, so call it before
-	// q.mu is locked.
+	// settings.withAttributes may look up other queues, so call it without q.mu.
 	before := q.settings.Load()
 	next, err := before.withAttributes(in.Attributes, q.ARN(), find)
 	if err != nil {

@@ -1,8 +1,7 @@
 package sqstest
 
 // Deviations from AWS in this file: AWS limits neither the number nor the bytes of the
-// messages in a queue. The fake can limit both. It then refuses a send with OverLimit,
-// AWS's error for its own limits.
+// messages in a queue. The fake can limit both, and then refuses a send with OverLimit.
 
 import (
 	"sync/atomic"
@@ -16,9 +15,10 @@ type Bounds struct {
 	Queues int
 
 	// Messages and Bytes limit the total of all queues. The size of a message is the length
-	// of its body and its attributes plus 512 bytes. A message counts from its arrival
-	// until the queue forgets it. With Config.DiscardDeleted the queue forgets a message
-	// soon after the message is deleted, otherwise when the queue is deleted.
+	// of its body and its attributes plus 512 bytes.
+	//
+	// A message counts until the queue forgets it: soon after its delete with
+	// Config.DiscardDeleted, otherwise when the queue is deleted.
 	Messages int
 	Bytes    int64
 

@@ -36,8 +36,8 @@ func withCaller(r *http.Request) context.Context {
 	})
 }
 
-// baseOf returns the server's address as used by the client. The URLs of queues begin
-// with this address, so an SDK that uses a queue's URL as endpoint reaches this server.
+// baseOf returns the server's address as used by the client. Queue URLs begin with this
+// address, so an SDK with a queue's URL as its endpoint reaches this server.
 func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {

@@ -146,8 +146,8 @@ func TestConnectionFaultsOverASocket(t *testing.T) {
 	assert.Len(t, q.Messages(), 2)
 }
 
-// In virtual time, the deduplication interval of five minutes is exact to the
-// nanosecond, also through a real client and real HTTP over an in-memory connection.
+// In virtual time, the deduplication interval is exact to the nanosecond, also through a
+// real client and real HTTP over an in-memory connection.
 func TestWindowOverAPipeInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{})

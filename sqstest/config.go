@@ -1,8 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: in some cases no recorded answer shows how AWS
-// behaves. In such a case, a field of Config selects the behaviour of the fake. The zero
-// value of the field selects the behaviour with the best evidence.
+// Deviations from AWS in this file: where no recorded answer shows AWS's behaviour, a field
+// of Config selects the behaviour of the fake. The zero value has the best evidence.
 
 import (
 	"errors"
@@ -29,12 +28,14 @@ const (
 )
 
 // Config describes a [Queue]. The zero value is the usual queue of a producer: FIFO,
-// content-based deduplication over the whole queue, no delay. In a queue made by
-// CreateQueue, a field that is not an attribute in AWS has the zero value.
+// content-based deduplication over the whole queue, no delay.
+//
+// In a queue made by CreateQueue, a field that is not an attribute in AWS has the zero
+// value.
 type Config struct {
 	// Name is the name of the queue: letters, digits, hyphens and underscores, at most 80
-	// characters. The name of a FIFO queue ends in ".fifo", which counts towards the 80
-	// characters. Empty means "events.fifo", or "events" for a standard queue.
+	// characters. The name of a FIFO queue ends in ".fifo", also within the 80 characters.
+	// Empty means "events.fifo", or "events" for a standard queue.
 	Name string
 
 	// Standard makes a standard queue: no deduplication, no sequence numbers, no
@@ -49,9 +50,10 @@ type Config struct {
 	// Empty means [ScopeQueue].
 	DeduplicationScope DeduplicationScope
 
-	// VisibilityTimeout is the time that a received message stays hidden unless the
-	// receive sets another time: whole seconds up to 12 hours. Zero means 30 s, as on
-	// AWS. A single receive or change can still set zero.
+	// VisibilityTimeout is the time that a received message stays hidden unless the receive
+	// sets another time: whole seconds up to 12 hours.
+	//
+	// Zero means 30 s, as on AWS. A single receive or change can still set zero.
 	VisibilityTimeout time.Duration
 
 	// Delay is the time that a new message stays hidden: whole seconds up to 15 minutes.
@@ -69,20 +71,22 @@ type Config struct {
 	// 1,024 to 1,048,576. Zero means 1,048,576.
 	MaximumMessageSize int
 
-	// DiscardDeleted is for long runs. The queue forgets a message after its delete or
-	// expiry, and a suppression after five minutes. The memory then depends on the
-	// present messages, not on all messages ever sent.
+	// DiscardDeleted is for long runs: memory depends on the present messages, not on all
+	// messages ever sent. The queue forgets a message after its delete or expiry, and a
+	// suppression after five minutes.
 	//
-	// [Queue.Messages] then returns only the messages still stored. Deduplication stays
-	// exact: a duplicate of a deleted message gets the usual answer. Deleting a forgotten
-	// message again succeeds, as always.
+	// Deduplication stays exact: a duplicate of a deleted message gets the usual answer. A
+	// second delete of a forgotten message succeeds, as always.
 	//
-	// Some details are lost. The Original of a Suppression may have only MessageID,
-	// SequenceNumber, DeduplicationID and AcceptedAt, and GroupID with
-	// [ScopeMessageGroup]. [Queue.Window] may lack the IDs and groups of deleted
-	// messages. The queue remembers only the newest thousand receipt handles of a stored
-	// message; older handles count as expired. It forgets the oldest suppressions early
-	// if there are more than 100,000, or if together they take more than 64 MiB.
+	// Some details are lost:
+	//
+	//   - [Queue.Messages] returns only undeleted messages.
+	//   - The Original of a [Suppression] may have only MessageID, SequenceNumber,
+	//     DeduplicationID and AcceptedAt, and GroupID with [ScopeMessageGroup].
+	//   - [Queue.Window] may lack the IDs and groups of deleted messages.
+	//   - Only the newest thousand receipt handles of a stored message are remembered;
+	//     older handles count as expired.
+	//   - The oldest suppressions are forgotten early above 100,000 suppressions or 64 MiB.
 	DiscardDeleted bool
 
 	// DeadLetterQueue takes each message that was received MaxReceiveCount times and not
@@ -94,9 +98,10 @@ type Config struct {
 	MaxReceiveCount int
 
 	// PurgeKeepsIDs makes PurgeQueue keep the deduplication IDs in the window, so that
-	// their duplicates are still suppressed. By default a purge frees the IDs. Sources
-	// disagree whether AWS keeps the IDs (F-022); the default follows the only source
-	// that was checked on AWS.
+	// duplicates are still suppressed. By default a purge frees the IDs.
+	//
+	// Sources disagree on AWS's behaviour (F-022). The default follows the only source that
+	// was checked on AWS.
 	PurgeKeepsIDs bool
 
 	// DuplicateRestartsInterval makes each suppressed duplicate restart the five minutes.
@@ -105,13 +110,15 @@ type Config struct {
 	DuplicateRestartsInterval bool
 
 	// ContentsRefuseBatch makes a fault in the contents of one entry, such as a forbidden
-	// character, refuse the whole batch. By default only the entry fails, as in recorded
-	// answers of AWS for standard queues (F-058, F-059).
+	// character, refuse the whole batch. By default only this entry fails. AWS was recorded
+	// to do so for standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute DeduplicationScope
-	// and its effect. AWS documents up to 60 s; in a recording of AWS the change had no
-	// effect within seconds (F-033). Zero means 60 s. Negative means no delay.
+	// and its effect. Zero means 60 s. Negative means no delay.
+	//
+	// AWS documents up to 60 s. In a recording of AWS the change had no effect within
+	// seconds (F-033).
 	ScopePropagation time.Duration
 }
 

@@ -30,9 +30,8 @@ const (
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 
-// maxAhead is the largest offset between a queue's clock and the machine's clock.
-// Without this limit, many requests could overflow the offset, and the clock would be
-// set back.
+// maxAhead is the largest offset between a queue's clock and the machine's clock. Without
+// this limit, many steps could overflow the offset and set the clock back.
 const maxAhead = 200 * 365 * 24 * time.Hour
 
 func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAhead-offset) }
@@ -91,20 +90,20 @@ type controlError struct {
 
 func (e *controlError) Error() string { return e.text }
 
-// serveControl answers, as JSON,
+// serveControl answers the requests of the control endpoint, as JSON:
 //
 //	POST   /_sqsfifo/clock       {"advance_seconds": 301}                    moves the clock of every queue
-//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                the IDs in the windows, first to expire first
-//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                the suppressed sends with reasons, newest last
-//	GET    /_sqsfifo/blocked     ?queue=NAME&limit=N&offset=M                the groups whose first message was received and not deleted, see [Queue.Blocked]
-//	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   lets send calls fail, see [Queue.Inject] and [Queue.InjectRandomly]
+//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                see [Queue.Window]
+//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                see [Queue.Suppressed]
+//	GET    /_sqsfifo/blocked     ?queue=NAME&limit=N&offset=M                see [Queue.Blocked]
+//	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   see [Queue.Inject] and [Queue.InjectRandomly]
 //	GET    /_sqsfifo/faults      ?queue=NAME                                 the faults that wait for a call
 //	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes a fault, or all faults
 //
-// Without queue the request is about all queues. Lists have pages of N entries, 1,000
-// without limit. Without offset, the answer is the first page; for suppressed sends it
-// is the last page. The header X-Total-Count is the length of the list, and Link has
-// the previous and the next page (RFC 8288).
+// Without queue the request is about all queues. Lists have pages of N entries, by default
+// 1,000. Without offset, the answer is the first page, or the last page of suppressed
+// sends. The header X-Total-Count has the length of the list, and Link the previous and the
+// next page (RFC 8288).
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK

@@ -9,8 +9,8 @@ import (
 )
 
 // dedupeKeyOf returns the string dedupe_key of a JSON object, or "" for every other body.
-// It scans a body in the form of an envelope itself. Other bodies go to encoding/json,
-// which takes ten times as long.
+// encoding/json takes ten times as long as scanDedupeKey, so it reads only the bodies that
+// scanDedupeKey cannot.
 func dedupeKeyOf(body string) string {
 	if !strings.Contains(body, `"dedupe_key"`) {
 		return ""
@@ -28,8 +28,8 @@ func dedupeKeyOf(body string) string {
 }
 
 // scanDedupeKey finds the dedupe_key in a JSON object without spaces between its parts,
-// such as canonical JSON. The result ok is false for a body in another form. The function
-// does not check the syntax of the values.
+// such as canonical JSON. For a body in another form, ok is false. The syntax of the values
+// is not checked.
 func scanDedupeKey(body string) (key string, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, "}") {
 		return "", false
@@ -77,9 +77,9 @@ func scanDedupeKey(body string) (key string, ok bool) {
 	return "", false
 }
 
-// scanString returns the string with the opening quote at body[at]. The result end is the
-// offset of the closing quote, or -1 if the body has none. The result plain is true for a
-// string without escapes.
+// scanString returns the string with the opening quote at body[at], and the offset of its
+// closing quote as end, or -1 without a closing quote. For a string without escapes, plain
+// is true.
 func scanString(body string, at int) (text string, end int, plain bool) {
 	plain = true
 	for end = at + 1; end < len(body); end++ {

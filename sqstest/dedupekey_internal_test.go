@@ -33,9 +33,8 @@ func FuzzDedupeKey(f *testing.F) {
 		}
 		got := dedupeKeyOf(body)
 		if got != want && got == "" {
-			// Allowed: json.Unmarshal, used by dedupeKeyOf for some bodies, also matches
-			// a member such as "Dedupe_Key". If this member is not a string, dedupeKeyOf
-			// returns "".
+			// Allowed: json.Unmarshal also matches a member such as "Dedupe_Key". If it is
+			// not a string, dedupeKeyOf returns "".
 			return
 		}
 		assert.Equal(t, want, got)

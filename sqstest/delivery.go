@@ -1,11 +1,10 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS promises no order among groups. The order here agrees with every recording
-//     (F-140): groups wait in a line, and a group's place is the place of its first
-//     message. A message keeps its place from the send until a receive. A message that
-//     becomes visible again goes to the back of the line. LocalStack's tests against
-//     AWS recorded this order, most recently on 2025-11-17.
+//   - AWS promises no order among groups. Here groups wait in a line, ordered by their
+//     first messages. A message has the place of its send. A message that becomes visible
+//     again goes to the back. LocalStack's tests against AWS recorded this order, most
+//     recently on 2025-11-17 (F-140).
 //   - Counts are exact here, and changes of visibility take effect immediately.
 
 import (
@@ -34,12 +33,12 @@ type message struct {
 	deleted    bool
 
 	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message. A
-	// message is hidden while it is delayed or in flight. Both states end at visibleAt.
+	// delayed message and a message in flight are hidden until visibleAt.
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	// hideCount is a sequence number: each call of hide() gives its message the next
-	// number. Messages with equal visibleAt become visible in the order of these numbers.
+	// hideCount numbers the calls of the method hide. Messages with equal visibleAt become
+	// visible in the order of these numbers.
 	hideCount uint64
 
 	// turn decides the order of groups: a receive starts with the group whose first
@@ -56,10 +55,9 @@ type message struct {
 	handles        []string // issued handles, forgotten with the message
 }
 
-// group holds the undeleted messages of a message group, in order. In a standard queue
-// each message has a separate group. A receive takes messages from the front of a group
-// and stops at the first hidden message (F-091). A group with a hidden first message thus
-// delivers nothing.
+// group has the undeleted messages of a message group, in order. A receive takes messages
+// from the front and stops at the first hidden message (F-091). In a standard queue each
+// message has a separate group.
 type group struct {
 	head, tail *message
 	count      int // undeleted messages
@@ -78,8 +76,7 @@ type delivery struct {
 	delayed   int // number of delayed messages in the heap hidden; the others are in flight
 
 	// rotates is true in a FIFO queue: a message that becomes visible again gets a new
-	// turn, after all other messages, so waiting groups are served first. In a standard
-	// queue the message keeps its turn (F-140).
+	// turn, after all other messages. In a standard queue it keeps its turn (F-140).
 	rotates bool
 	turns   uint64 // last assigned turn
 	hides   uint64 // last assigned hideCount
@@ -90,9 +87,9 @@ type delivery struct {
 
 	aging indexedHeap[*message] // undeleted messages; the next to expire on top
 
-	// receipts has every receipt handle that the queue issued: AWS answers differently to
-	// an expired handle and an unknown handle (F-098, F-107). With Config.DiscardDeleted
-	// the handles of deleted messages are dropped.
+	// receipts has every receipt handle that the queue issued, because AWS answers
+	// differently to expired and to unknown handles (F-098, F-107). With
+	// Config.DiscardDeleted, remove drops the handles of the message.
 	receipts map[string]receipt
 
 	waiters
@@ -163,7 +160,6 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, order
 	d.wake()
 }
 
-// hide hides m from receives until the given time.
 func (d *delivery) hide(m *message, until time.Time) {
 	m.visibleAt = until
 	d.hides++
@@ -180,8 +176,8 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// moveToBack gives m a new turn if d.rotates is set. All other messages are then served
-// before m. It is called when a visibility timeout of m ends.
+// moveToBack gives m a new turn, after all other messages, if d.rotates is set. It is
+// called when a visibility timeout of m ends.
 func (d *delivery) moveToBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
@@ -251,8 +247,7 @@ func (d *delivery) updateReady(g *group) {
 	}
 }
 
-// settle makes the changes due by the given time: hidden messages become visible at the end
-// of their hidden time, and expired messages are removed.
+// settle shows the hidden messages whose time is over, and removes expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
@@ -269,11 +264,11 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take receives up to limit messages: it hides them for the duration visibility and
-// returns them in taken. It takes as many messages as possible of one group before it
-// continues with the next group (F-090). A message with maxReceives earlier receives in
-// this queue is returned in dead, and the caller must remove the message. Zero for
-// maxReceives means no limit.
+// take receives up to limit messages, as many as possible of one group before the next
+// (F-090), and hides them for the duration visibility.
+//
+// A message with maxReceives earlier receives in this queue is returned in dead instead;
+// the caller must remove it. Zero maxReceives means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

@@ -9,10 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Package sqstest depends only on the standard library, the AWS SDK, google/uuid, and two
-// parts of this module: internal packages and package idempotency. Modules whose tests
-// import sqstest get the same dependencies. The compliance suite needs package lint too,
-// and is therefore a separate package.
+// Package sqstest depends only on the standard library, the AWS SDK, google/uuid, package
+// idempotency and internal packages of this module. Modules whose tests import sqstest get
+// the same dependencies.
 func TestDependencies(t *testing.T) {
 	const module = "github.com/kansas-frontier-matrix/sqsfifo"
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()

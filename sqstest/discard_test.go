@@ -14,9 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// As long as the window remembers an original, even a deleted one, a queue with
-// DiscardDeleted answers a duplicate like any other queue, and lists the duplicate in
-// Suppressed.
+// With DiscardDeleted, the answer to a duplicate stays the same while the window remembers
+// the original, even a deleted one. Suppressed lists the duplicate.
 func TestDiscardDeleted(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d testQueue) {
 		sent := time.Now()
@@ -58,10 +57,9 @@ func TestDiscardDeleted(t *testing.T) {
 	})
 }
 
-// After the delete of a message, a standard queue refuses to change the message's
-// visibility, with AWS's error message (F-141). With DiscardDeleted the queue forgets the
-// message after thousands of deletes, but gives the same answer: it recognises its own
-// handles by a hash in the handle.
+// A standard queue refuses to change the visibility of a deleted message, with AWS's error
+// message (F-141). With DiscardDeleted it gives the same answer after it has forgotten the
+// message.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: AWS may answer throttled and failed calls on FIFO
-// queues differently, because no such answer of AWS was recorded. Codes and statuses follow
-// the service model, and the test chooses the code of an injected entry failure.
+// Deviations from AWS in this file: no throttled or failed call on a FIFO queue was
+// recorded, so AWS may answer differently. Codes and statuses follow the service model. The
+// test chooses the code of an injected entry failure.
 
 import (
 	"context"
@@ -31,9 +31,10 @@ const (
 	numberOfCalls
 )
 
-// Fault is one fault of a call. The call is a send unless [Fault.On] names other calls. The
-// zero value lets the call pass; for example, a script in which the third call fails begins
-// with two zero Faults. A Fault is a value and may be injected into any number of queues.
+// Fault is one fault of a call. The call is a send unless [Fault.On] names other calls.
+//
+// The zero value lets the call pass: a script in which the third call fails begins with two
+// zero Faults. A Fault is a value and may be injected into any number of queues.
 type Fault struct {
 	on Calls
 
@@ -46,9 +47,9 @@ type Fault struct {
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault in the list that the HTTP control endpoint
-	// returns. A Fault that lets the call pass has an empty kind. entryIDs are the IDs of
-	// the batch entries that fail, if the fault was injected over HTTP.
+	// kind and entryIDs describe the fault in the list of the HTTP control endpoint. A
+	// Fault that lets the call pass has an empty kind. entryIDs are the failing batch
+	// entries of a fault that was injected over HTTP.
 	kind     string
 	entryIDs []string
 }
@@ -59,10 +60,11 @@ func (f Fault) On(calls Calls) Fault {
 	return f
 }
 
-// LoseAnswer lets the queue do the call and breaks the connection before the answer:
-// the sender cannot know that its messages are stored. In process the error is the
-// SDK's error for a broken connection and matches io.ErrUnexpectedEOF. Over HTTP the
-// connection closes without a response.
+// LoseAnswer lets the queue do the call and breaks the connection before the answer. The
+// sender cannot know whether its messages are stored.
+//
+// In process the error is the SDK's error for a broken connection and matches
+// io.ErrUnexpectedEOF. Over HTTP the connection closes without a response.
 func LoseAnswer() Fault {
 	return Fault{late: &connectionError{io.ErrUnexpectedEOF}, kind: faultLoseAnswer}
 }
@@ -84,9 +86,8 @@ func ResetConnection() Fault {
 // but no result.
 func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
-// DelayAnswer lets the queue do the call and delays the answer by d, in real or, inside
-// a bubble, virtual time. If the sender's context ends first, the sender does not get
-// the answer.
+// DelayAnswer lets the queue do the call and delays the answer by d, in virtual time inside
+// a testing/synctest bubble. A sender whose context ends first does not get the answer.
 func DelayAnswer(d time.Duration) Fault { return Fault{delay: d, kind: faultDelayAnswer} }
 
 // Throttle refuses the call with RequestThrottled, status 403. The SDK's retryers treat
@@ -102,13 +103,16 @@ func ServerError() Fault {
 }
 
 // FailEntries fails the valid entries for which choose returns true, each with the given
-// code, and stores the other entries. A nil choose fails every entry. SenderFault in the
-// answer is true if fault is smithy.FaultClient, otherwise false.
+// code, and stores the other entries. A nil choose fails every entry.
 //
-// A SendMessage counts as a batch of one entry without an Id: if choose returns true, the
-// call fails with the code and status 400 or 500. With [CallsDelete] and
-// [CallsVisibility] the entry of a batch has only an Id, and the entry of a single call
-// has no fields. Receives have no entries.
+// SenderFault in the answer is true if the parameter fault is smithy.FaultClient, otherwise
+// false.
+//
+// A single call counts as a batch of one entry without an Id. If choose returns true, the
+// call fails with the code. Its status is 400 for smithy.FaultClient, otherwise 500.
+//
+// With [CallsDelete] and [CallsVisibility], choose gets an entry with an Id only. Receives
+// have no entries.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -129,12 +133,15 @@ type scripted struct {
 // faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject adds the fault f to the queue's script for the given number of calls. Each call
-// takes the next fault of the script; after the last one calls pass again. The calls are
-// SendMessage and SendMessageBatch, over HTTP or by a method of [Queue], or the calls
-// given to [Fault.On]. Receives, deletes and changes of visibility have separate scripts.
-// An SDK client with a retryer takes a fault for each attempt. A count below one adds
-// nothing.
+// Inject adds the fault f to the queue's script for the given number of calls. A number
+// below one adds nothing. Each call takes the next fault of the script; afterwards calls
+// pass again.
+//
+// The calls are those of [Fault.On], by default SendMessage and SendMessageBatch, over HTTP
+// or by a method of [Queue]. Receives, deletes and changes of visibility have separate
+// scripts.
+//
+// An SDK client with a retryer takes a fault for each attempt.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -162,11 +169,14 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly applies the fault f to random later calls: sends, or the calls given to
-// [Fault.On]. Each call gets the fault with the probability rate, from 0 to 1. The same
-// seed and the same calls in the same order give the same faults. A call with a fault
-// from [Queue.Inject] gets no random fault. A call has at most one random fault: the
-// queue tries the faults in the order of their InjectRandomly calls until one applies.
+// InjectRandomly gives the fault f to each later call with the probability rate, from 0 to
+// 1. The calls are sends, or the calls given to [Fault.On].
+//
+// The same seed and the same calls in the same order give the same faults. A call with a
+// fault from [Queue.Inject] gets no random fault.
+//
+// A call has at most one random fault: the queue tries the faults in the order of their
+// InjectRandomly calls until one applies.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -178,11 +188,13 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	return id
 }
 
-// SetQuota limits the rate of calls to callsPerSecond; a call above the rate gets the
-// error of [Throttle]. The queue's clock measures the seconds. A batch counts as one
-// call. Without on, the quota is for sends. Otherwise each kind in on has a separate
-// allowance, as SQS counts each action. The allowance starts full. Unused calls
-// accumulate, up to the calls of one second. Zero callsPerSecond ends the quota.
+// SetQuota limits the rate of calls to callsPerSecond, by the queue's clock. Zero ends the
+// quota. A call above the rate gets the error of [Throttle]. A batch counts as one call.
+//
+// Each kind in the parameter on has a separate allowance, as SQS counts each action.
+// Without a kind, the quota is for sends.
+//
+// The allowance starts full. Unused calls accumulate, up to the calls of one second.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -201,7 +213,6 @@ func (q *Queue) ClearFaults() {
 	q.faults = faults{}
 }
 
-// faults holds the injected faults of a queue.
 type faults struct {
 	script  []scripted
 	chances []chance
@@ -300,9 +311,8 @@ type truncatedError struct{ out any }
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID returns the error for a batch entry of a delete or a change of visibility, or
-// nil if the fault does not apply. f.choose gets an entry with only the ID, which is nil
-// outside a batch.
+// entryID returns the error for the entry of a delete or a change of visibility, or nil if
+// the fault does not apply. The parameter id is nil outside a batch.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// DeleteMessage removes a message permanently while its receiver has it in flight. After
-// the visibility timeout the handle is refused, because another receiver of the FIFO
-// queue may have the message by then (F-098). The queue still remembers the deduplication
-// ID (F-021).
+// DeleteMessage removes a message permanently while its receiver has it in flight. The
+// queue still remembers the deduplication ID (F-021).
+//
+// After the visibility timeout a FIFO queue refuses the handle, because another receiver
+// may have the message by then (F-098).
 func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	return inProcess(ctx, "DeleteMessage", in, q.deleteMessage)
 }
@@ -25,11 +26,12 @@ func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 	return inProcess(ctx, "DeleteMessageBatch", in, q.deleteBatch)
 }
 
-// ChangeMessageVisibility makes a received message visible the given number of seconds
-// from now; zero means now (F-092, F-093). On a FIFO queue the message must be in
-// flight, and the handle must be from its last receive. On a standard queue any receipt
-// handle of an undeleted message is accepted, and the call succeeds even if the message
-// is visible again (F-141).
+// ChangeMessageVisibility makes a received message visible the given number of seconds from
+// now; zero means now (F-092, F-093).
+//
+// On a FIFO queue the message must be in flight, and the handle must be from its last
+// receive. A standard queue accepts any receipt handle of an undeleted message, also of a
+// message that is visible again (F-141).
 func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	return inProcess(ctx, "ChangeMessageVisibility", in, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
 		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
@@ -100,10 +102,9 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 	})
 }
 
-// receiptOf returns the receipt of a handle, and false if the queue never issued the
-// handle. A queue with Config.DiscardDeleted forgets some issued handles. For a forgotten
-// handle of a stored message, receiptOf returns an expired receipt; for any other
-// forgotten handle, the receipt of a deleted message. The caller holds q.mu.
+// receiptOf returns the receipt of a handle, or false if the queue never issued the handle.
+// A handle forgotten with Config.DiscardDeleted has an expired receipt, or the receipt of a
+// deleted message. The caller holds q.mu.
 func (q *Queue) receiptOf(handle string) (receipt, bool) {
 	if r, ok := q.receipts[handle]; ok {
 		return r, true
@@ -113,8 +114,7 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		// A receipt with the receive number 0 counts as expired, because m.receives is at
-		// least 1 (see inFlight).
+		// The receive number 0 is expired, because m.receives is at least 1 (see inFlight).
 		return receipt{message: m}, true
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
@@ -133,9 +133,8 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	return nil
 }
 
-// inFlight reports whether the receiver with this receipt still has the message. The
-// caller has called settle, so the message is visible if its visibility timeout is
-// over.
+// inFlight reports whether the receiver with this receipt still has the message. The caller
+// has called settle, so the message is visible after its visibility timeout.
 func (r receipt) inFlight() bool {
 	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }
@@ -240,11 +239,11 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
 		// The message is visible. On AWS the call succeeds (F-141); no recording shows
-		// whether the message changes. Here it does not change.
+		// whether the message changes.
 		return nil
 	case standard && !r.message.deleted:
-		// On a standard queue, every receipt handle of a message in flight may change the
-		// visibility, not only the newest handle (F-141).
+		// On a standard queue, every receipt handle of a message in flight is valid
+		// (F-141).
 	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
@@ -253,8 +252,7 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
 	}
 	r.message.changes++
-	// Zero seconds need no special case: the message becomes visible at the next call of
-	// settle, and every call of the queue begins with settle.
+	// Zero seconds need no special case: the next call of settle shows the message.
 	q.hide(r.message, now.Add(time.Duration(seconds)*time.Second))
 	q.wake()
 	return nil

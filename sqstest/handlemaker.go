@@ -15,10 +15,9 @@ const (
 	handleRandom = 242 // number of random bytes; handles are then as long as AWS's (F-044)
 )
 
-// handleMaker makes and recognises the receipt handles of one queue. A handle contains
-// the message's sequence number, and a hash of the number with the queue's seed. By the
-// hash, a queue that forgets deleted messages distinguishes their handles from invented
-// handles.
+// handleMaker makes and recognises the receipt handles of one queue. A handle contains the
+// message's sequence number and a hash with the queue's seed. The hash distinguishes the
+// handles of forgotten messages from invented handles.
 type handleMaker struct{ seed maphash.Seed }
 
 func newHandleMaker() handleMaker { return handleMaker{maphash.MakeSeed()} }

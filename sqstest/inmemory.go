@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from HTTP in this file: the answer has no Date header. A Date header would
-// make the SDK measure a clock skew if the queue's clock was advanced.
+// Deviations from HTTP in this file: none. ServeHTTP sets the Date header to the machine's
+// time and not to the queue's clock, because the SDK measures a clock skew by this header.
 
 import (
 	"bytes"
@@ -14,8 +14,7 @@ import (
 )
 
 // inMemory is an HTTPClient of the SDK without sockets. A request runs in the caller's
-// goroutine: inside a testing/synctest bubble, a goroutine that waits for network I/O
-// would stop the bubble's clock.
+// goroutine, because a wait for network I/O stops the clock of a testing/synctest bubble.
 type inMemory struct{ handler http.Handler }
 
 // Do runs the handler on the request.
@@ -68,9 +67,8 @@ type response struct {
 	wasReset bool // the client sees a connection that the server has reset
 }
 
-// run calls the handler, which writes its output to this response. It reports whether the
-// handler aborted the connection by a panic with http.ErrAbortHandler. Other panics reach
-// the caller.
+// run lets the handler write to this response. It reports whether the handler aborted the
+// connection by a panic with http.ErrAbortHandler. Other panics reach the caller.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,8 +112,8 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 	panic(http.ErrAbortHandler)
 }
 
-// resetConnection breaks the connection without an answer. On a TCP connection the client
-// gets a reset. On an in-memory connection, resetConnection marks the response as reset.
+// resetConnection breaks the connection without an answer. A TCP client gets a reset. An
+// in-memory response is marked as reset.
 func resetConnection(w http.ResponseWriter) {
 	if in, ok := w.(*response); ok {
 		in.wasReset = true

@@ -1,8 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none; the in-process API has no wire format.
-// Deviations from the SDK: ResultMetadata is empty, and functional options are not
-// called, for lack of a middleware stack.
+// Deviations from AWS in this file: none; the in-process API has no wire format. Deviations
+// from the SDK: ResultMetadata is empty, and functional options are not called.
 
 import (
 	"context"

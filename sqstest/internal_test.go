@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// A sequence number consists of the millisecond of the send and one of 256,000 numbers
-// within the millisecond (F-008). In virtual time, one millisecond can have more sends.
-// The queue then uses numbers of the next millisecond, and never uses a number twice.
+// A sequence number consists of a millisecond and one of 256,000 numbers (F-008). If one
+// millisecond has more sends, the queue uses numbers of the next millisecond, and never a
+// number twice.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})

@@ -72,10 +72,9 @@ func TestFaultsFromNode(t *testing.T) {
 	faultsFrom(t, "testdata/node", node, "faults.mjs")
 }
 
-// faultsFrom runs a program that uses the SDK of another language. The program injects
-// faults over HTTP. After a lost answer and after a throttle, the SDK sends again; the
-// queue suppresses the duplicate after the lost answer. In a batch, the program sees the
-// failed entry. At the end it lists and removes faults.
+// faultsFrom runs a program with the SDK of another language. The program injects faults
+// over HTTP, and its SDK sends again after a lost answer and a throttle. It also lists and
+// removes faults.
 func faultsFrom(t *testing.T, dir, program, file string) {
 	t.Helper()
 	q := newQueue(t, sqstest.Config{})

@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Making and deleting a queue take effect immediately; AWS asks for a wait of one
-//     second after making and of 60 s after deleting.
+//   - A queue is made and deleted immediately; AWS asks for a wait of one second after
+//     making and of 60 s after deleting.
 //   - The error message about an invalid name is the recorded part of AWS's message
 //     (F-121). The message of QueueDeletedRecently is from AWS's documentation.
 //   - CreateQueue returns an existing queue even if the request has other tags.
@@ -187,9 +187,9 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns a page of a list of queues. The argument token encodes the last name on
-// the previous page; nil means the first page. The result next is the token for the next
-// page, or nil after the last page or without a limit (MaxResults) in the request.
+// page returns the URLs of one page of the queues. The parameter token has the last name on
+// the previous page, or is nil for the first page. The result next is the token for the
+// next page; it is nil after the last page and without MaxResults.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink removes steps from a list for which fails returns true, as long as fails still
-// returns true. It first tries to remove half of the steps at once, then smaller parts,
-// and at last single steps.
+// shrink removes steps from the list as long as fails returns true for the rest. It first
+// removes half of the steps at once, then smaller parts, and at last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false
@@ -110,9 +109,9 @@ func TestModelRegressions(t *testing.T) {
 	}
 }
 
-// The test compares the queue with a wrong model, a model queue with a window of four
-// minutes. Random steps show the difference, and shrink reduces hundreds of steps to at
-// most three: a send, a pause and the same send again.
+// The queue is compared with a wrong model, whose window has four minutes. Random steps
+// show the difference, and shrink reduces them to at most three: a send, a pause and the
+// same send.
 func TestModelFindsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wrong = 4 * time.Minute

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// modelQueue is a second implementation of a queue, written from FACTS.md in the simplest
-// way: lists with linear searches, no heaps, no maps. The tests compare it with the real
-// queue. The model uses the message IDs that the real queue made.
+// modelQueue is a second, simple implementation of a queue, written from FACTS.md: lists
+// with linear searches. It uses the message IDs that the real queue made.
 type modelQueue struct {
 	standard   bool
 	groupScope bool
@@ -32,9 +31,8 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// The message with the lowest turn is received first (F-140). away is zero for a
-	// visible message, and otherwise the number of the call of hide that hid the message
-	// last.
+	// The message with the lowest turn is received first (F-140). away is the number of the
+	// call of hide that hid the message last, or zero for a visible message.
 	turn, away int
 }
 
@@ -65,9 +63,8 @@ func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle drops expired messages, and shows hidden messages again at the end of their
-// hidden time. In a FIFO queue, a message shown again is received after all other visible
-// messages. Several such messages keep the order of the ends of their hidden times.
+// settle drops expired messages, and shows hidden messages at the end of their hidden time,
+// in the order of these ends. In a FIFO queue they come after all other visible messages.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage
@@ -134,9 +131,8 @@ func (q *modelQueue) firsts() []*modelMessage {
 	return out
 }
 
-// receive returns the messages that a receive should return. The second result is true if
-// the queue should refuse the receive: an earlier receive had the same attempt ID, and the
-// state of its messages has changed since (F-151).
+// receive returns the messages that a receive should return. refused is true if the queue
+// should refuse the receive, because messages of the same attempt ID have changed (F-151).
 func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused
@@ -182,9 +178,8 @@ func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration,
 	return taken, false
 }
 
-// replay implements F-100 and F-151. A receive with the attempt ID of an earlier receive
-// returns the same messages. If one of them was deleted, changed or became visible again,
-// the receive is refused.
+// replay returns the messages of an earlier receive with the attempt ID (F-100). If one of
+// them was deleted, changed or became visible again, the receive is refused (F-151).
 func (q *modelQueue) replay(now time.Time, visibility time.Duration, attempt int) (out []*modelMessage, refused bool) {
 	for _, a := range q.attempts {
 		if a.name != attempt || !now.Before(a.at.Add(5*time.Minute)) {

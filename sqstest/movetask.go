@@ -1,15 +1,13 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Without MaxNumberOfMessagesPerSecond a task moves all available messages
-//     immediately. With the value n, a task moves one message each 1/n s of the
-//     source's clock. While the first messages of all groups are hidden, the task
-//     checks again each second.
-//   - A task ends when its source is empty, so the task also moves messages that arrive
-//     during the move. A cancelled task is CANCELLED immediately.
-//   - The error messages listed under F-142 were recorded from AWS on 2024-04-30
-//     (LocalStack). The other error messages of move tasks are the fake's own, because
-//     AWS's messages are not known.
+//   - Without MaxNumberOfMessagesPerSecond a task moves all available messages immediately.
+//     With the value n, it moves one message each 1/n s of the source's clock. While the
+//     first message of every group is hidden, it checks each second.
+//   - A task ends when its source is empty, so it also moves messages that arrive during
+//     the move. A cancelled task is CANCELLED immediately.
+//   - Only the error messages listed under F-142 were recorded from AWS (LocalStack,
+//     2024-04-30). The other error messages of move tasks are the fake's own.
 
 import (
 	"context"
@@ -43,9 +41,9 @@ const (
 	heldGroupRetry = time.Second
 )
 
-// moveTask moves messages of a dead-letter queue back to the queues that they came from,
-// or to one destination. It has no goroutine. Every API call to a queue of the task first
-// makes the moves that are due, so a task also works in virtual time.
+// moveTask moves messages of a dead-letter queue back to their source queues, or to one
+// destination. It has no goroutine: every API call to a queue of the task first makes the
+// moves that are due, also in virtual time.
 type moveTask struct {
 	handle      string
 	source      *Queue
@@ -85,8 +83,8 @@ func (t *moveTask) run() {
 	}
 }
 
-// step moves one message or ends the task. The result wait is true if the source has
-// messages but the first message of every group is hidden, so that no message can move.
+// step moves one message or ends the task. The result wait is true if no message can move,
+// because the first message of every group is hidden.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
 	t.source.settle(t.source.now())
@@ -135,8 +133,8 @@ func (q *Queue) empty() bool {
 	return q.live == 0
 }
 
-// oldestReady returns the message that the next receive would return first, or nil
-// without a visible message. The caller holds the queue's mutex and has called settle.
+// oldestReady returns the message that the next receive would return first, or nil if none
+// is visible. The caller holds the queue's mutex and has called settle.
 func (d *delivery) oldestReady() *message {
 	if d.ready.Len() == 0 {
 		return nil
@@ -279,15 +277,13 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.Queues() {
 		q.mu.Lock()
-		// A long poll that waits on q must now also wake up when this task moves
-		// messages.
+		// A waiting long poll must now also wake up for this task's moves.
 		q.wake()
 		q.mu.Unlock()
 	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil
 }
 
-// taskHandleForm is the content of a task handle.
 type taskHandleForm struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`
@@ -323,9 +319,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of tasks with at most the newest maxListedTasks-1 tasks of
-// the source: one can then be added. Only a source's newest task can be running, so no
-// running task is dropped.
+// newestTasks returns a copy of tasks with at most the newest maxListedTasks-1 tasks of the
+// source, so that one can be added. It drops no running task, because only a source's
+// newest task can be running.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {

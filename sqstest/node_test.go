@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A program with AWS's client for JavaScript sends, receives and moves messages. It
-// gets the message IDs and sequence numbers that the queue has stored. This client
-// shares no code with the SDK for Go, and it checks the digest of each message.
+// A program with AWS's client for JavaScript sends, receives and moves messages, and gets
+// the IDs and sequence numbers that the queue stored. The client checks the digest of each
+// message.
 func TestNodeClient(t *testing.T) {
 	node := nodeWithSDK(t)
 	q := newQueue(t, sqstest.Config{})

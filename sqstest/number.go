@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file: a number with an exponent is returned without an
-// exponent. Numbers out of range are refused with InvalidParameterValue and the fake's own
-// error message. No recording shows AWS's behaviour.
+// exponent. Numbers out of range are refused with the fake's own error message. No
+// recording shows AWS's behaviour.
 
 import (
 	"strconv"
@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// An exponent beyond 32 bits is always out of range: an attribute is too short
-		// for enough zeros to offset the exponent.
+		// An exponent beyond 32 bits is out of range: an attribute is too short for enough
+		// zeros.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false
@@ -80,8 +80,7 @@ func isNumber(s string) bool {
 }
 
 // normalised rewrites each Number attribute in place to the text that receivers get. The
-// sender gets the digest of the text that it sent, the receiver the digest of the rewritten
-// text.
+// sender gets the digest of the original text, the receiver the digest of the new text.
 func normalised(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	for name, a := range attributes {
 		if baseType(a) != "Number" {

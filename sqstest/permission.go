@@ -1,9 +1,10 @@
 package sqstest
 
-// Deviations from AWS in this file: the policy is stored and shown, but not enforced. The
-// policy's JSON and the two errors about labels follow recordings of 2024-04-30
-// (LocalStack, F-147). No recording shows AWS's other errors. AWS returns the accounts of
-// a statement in no fixed order; here the order is the request's.
+// Deviations from AWS in this file:
+//   - The policy is stored and shown, but not enforced.
+//   - The policy's JSON and the two errors about labels follow recordings of 2024-04-30
+//     (LocalStack, F-147). No recording shows AWS's other errors.
+//   - The accounts of a statement have the order of the request; AWS has no fixed order.
 
 import (
 	"context"

@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pipeListener is a listener whose connections are net.Pipe connections. HTTP works as
-// over a socket. Inside a synctest bubble, a goroutine that waits for a pipe counts as
-// blocked, so the bubble's clock can move.
+// pipeListener is a listener with net.Pipe connections. HTTP works as over a socket, but a
+// wait for a pipe does not stop the clock of a synctest bubble.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -22,22 +22,23 @@ const (
 	Region  = "us-east-1"
 )
 
-// endpoint has a domain that is reserved for tests (RFC 6761). A request that is sent
-// to the endpoint by mistake therefore fails in DNS and reaches no real server.
+// endpoint has a domain that is reserved for tests (RFC 6761). A request sent to the
+// endpoint by mistake fails in DNS and reaches no real server.
 const endpoint = "https://sqs.us-east-1.test"
 
-// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the methods
-// of *sqs.Client that concern one queue, with the same signatures. Code that needs only an
-// interface with some of these methods can therefore use a Queue. With [Queue.Client] or
-// [NewServer], a real SDK client can call the queue in AWS's wire format. A [Server] also
-// has the calls for several queues. All methods are safe for concurrent use.
+// Queue is one queue in memory, FIFO unless its [Config] says otherwise. All methods are
+// safe for concurrent use. Create a queue with [NewQueue].
 //
-// Errors are errors of the SDK: *smithy.OperationError around *http.ResponseError
-// (aws/transport/http) around the modelled type, such as *types.QueueDoesNotExist, or
-// smithy.GenericAPIError. The in-process API has no retryer. It does not call the
-// functional options, because there is nothing to configure.
+// It has the methods of *sqs.Client that concern one queue, with the same signatures. It
+// therefore implements any interface with some of these methods. A [Server] also has the
+// calls for several queues. With [Queue.Client] or [NewServer], a real SDK client can call
+// the queue in AWS's wire format.
 //
-// Create a queue with [NewQueue].
+// The error of a refused call has the types of the SDK: an *smithy.OperationError wraps an
+// *http.ResponseError (aws/transport/http), which wraps the modelled type, such as
+// *types.QueueDoesNotExist, or a *smithy.GenericAPIError.
+//
+// The in-process API has no retryer and does not call the functional options.
 type Queue struct {
 	config  Config
 	created time.Time
@@ -47,9 +48,8 @@ type Queue struct {
 
 	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
-	// The field settings is replaced only while both mutexes are locked, q.settingsMu and
-	// q.mu. A change locks q.settingsMu before it reads the settings, so changes run one
-	// after another.
+	// A change locks q.settingsMu before it reads the settings, so changes run one after
+	// another. It locks q.mu as well to replace the settings.
 	settings   atomic.Pointer[settings]
 	settingsMu sync.Mutex
 	moves      moves
@@ -114,9 +114,10 @@ func (q *Queue) URL() string { return endpoint + "/" + Account + "/" + q.config.
 func (q *Queue) ARN() string { return arnOf(Region, q.config.Name) }
 
 // Advance moves the queue's clock forward by d, for tests outside a testing/synctest
-// bubble. The deduplication window, visibility timeouts, delays and long polls follow
-// the clock. A d of zero or less changes nothing, because the clock of a queue does not
-// run backwards. The clock stops at 200 years ahead.
+// bubble. The deduplication window, visibility timeouts, delays and long polls follow the
+// clock.
+//
+// A d of zero or less changes nothing. The clock stops at 200 years ahead.
 func (q *Queue) Advance(d time.Duration) {
 	if d <= 0 {
 		return
@@ -135,16 +136,16 @@ func (q *Queue) Now() time.Time {
 	return q.now()
 }
 
-// settle makes the changes due by the given time: hidden messages become visible at the end
-// of their hidden time, and expired messages are removed. The caller holds q.mu.
+// settle shows the hidden messages whose time is over, and removes expired messages. The
+// caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
 // resolve checks that a request names this queue, by a URL with any host or by the bare
-// name (F-081). Then each running move task of the queue moves the messages that it
-// should have moved by now. Every call begins with resolve. The caller holds no lock.
+// name (F-081). It then makes the due moves of the queue's move tasks. Every call begins
+// with resolve. The caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -160,9 +161,8 @@ func noSuchQueue() error {
 	return queueDoesNotExist.because("The specified queue does not exist.") // AWS's text (F-125)
 }
 
-// queueName returns the name in a queue URL. A text without a slash is itself the name.
-// ok is false if the account in the URL is not [Account]. Every host is accepted, because
-// clients reach the server under any name.
+// queueName returns the name in a queue URL, with any host. A text without a slash is
+// itself the name. ok is false if the account in the URL is not [Account].
 func queueName(queueURL string) (name string, ok bool) {
 	if !strings.Contains(queueURL, "/") {
 		return queueURL, true
@@ -181,17 +181,19 @@ type Message struct {
 	SequenceNumber string
 	GroupID        string
 	// DeduplicationID is the explicit ID, or else the SHA-256 of the body (F-011). A move
-	// to or from a dead-letter queue replaces the ID by the message's previous MessageId
-	// (F-110, F-113).
+	// to or from a dead-letter queue sets it to the message's previous MessageId (F-110,
+	// F-113).
 	DeduplicationID string
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
 
-	// Receives, HiddenUntil and Deleted are set only in the results of [Queue.Messages],
-	// as of the time of the call. Receives counts the receives, for a dead letter also
-	// those in earlier queues. HiddenUntil is the end of the message's visibility timeout
-	// or delay, zero for a visible message.
+	// Receives, HiddenUntil and Deleted are set only in the results of [Queue.Messages] and
+	// [Queue.Blocked], as of the time of the call.
+	//
+	// Receives counts the receives, for a dead letter also those in earlier queues.
+	// HiddenUntil is the end of the visibility timeout or delay, zero for a visible
+	// message.
 	Receives    int
 	HiddenUntil time.Time
 	Deleted     bool
@@ -224,7 +226,7 @@ func (q *Queue) Messages() []Message {
 // shows no suppressions (F-001); the fake reports the reason.
 type Suppression struct {
 	// Original is the message that the queue had stored before. The answer to the
-	// suppressed send had its MessageID and SequenceNumber.
+	// suppressed send had the MessageID and SequenceNumber of the original.
 	Original Message
 
 	// GroupID, Body and Attributes belong to the suppressed send. Any difference from
@@ -239,8 +241,8 @@ type Suppression struct {
 	ContentBased    bool
 	Scope           DeduplicationScope
 
-	// At is the time of the suppression, and Until the first instant at which the queue
-	// would store a new send with the same ID, both on the queue's clock.
+	// At is the time of the suppression. Until is the first instant at which the queue
+	// would store a new send with the same ID. Both are on the queue's clock.
 	At, Until time.Time
 }
 
@@ -259,9 +261,11 @@ func (s Suppression) String() string {
 		s.Original.MessageID, id, scope, s.At.Sub(s.Original.AcceptedAt), s.Until.Sub(s.At))
 }
 
-// Suppressed returns the suppressed sends in order. With Config.DiscardDeleted it may
-// omit sends suppressed more than five minutes ago, and sends beyond the limits in the
-// comment on DiscardDeleted. The caller owns the slice and its contents.
+// Suppressed returns the suppressed sends in order. The caller owns the slice and its
+// contents.
+//
+// With Config.DiscardDeleted it may omit sends suppressed more than five minutes ago, and
+// sends beyond the limits in the comment on DiscardDeleted.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

@@ -2,16 +2,15 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - Unknown attribute names are ignored.
-//   - At the limit of messages in flight a standard queue returns no messages, like a
-//     FIFO queue (F-105). AWS answers OverLimit to a short poll.
-//   - A second delete of a message succeeds on every queue. This was recorded only on
-//     standard queues (F-107).
-//   - A message that was received too often moves to the dead-letter queue at the next
-//     receive, not earlier.
+//   - At the limit of messages in flight a standard queue returns no messages, like a FIFO
+//     queue (F-105). AWS answers OverLimit to a short poll.
+//   - A second delete of a message succeeds on every queue, as recorded on standard queues
+//     (F-107).
+//   - A message that was received too often moves to the dead-letter queue only at the next
+//     receive.
 //   - ChangeMessageVisibility follows recordings on standard queues, of 2024-04-30
-//     (LocalStack) and 2026-03-19 (go-cloud), see F-141. On FIFO queues, the error codes
-//     for a message that is not in flight and for a value out of range come from public
-//     reports, not from recordings.
+//     (LocalStack) and 2026-03-19 (go-cloud), see F-141. Its error codes on FIFO queues
+//     come from public reports.
 
 import (
 	"context"
@@ -32,14 +31,15 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 
 // ReceiveMessage returns up to MaxNumberOfMessages visible messages, with the messages of
 // one group in order (F-090, F-091). If no message is visible, it waits for the first
-// message, at most WaitTimeSeconds; the queue's clock measures this time. In the SDK's
-// input zero and absent look equal. A VisibilityTimeout or WaitTimeSeconds of zero
-// therefore means the queue's own value.
+// message, at most WaitTimeSeconds on the queue's clock.
 //
-// A receive that repeats the ReceiveRequestAttemptId of a receive in the last five minutes
-// returns the messages of that receive again, under new handles, and the old handles still
-// work (F-100). It is refused if one of these messages was deleted or became visible since,
-// or if its visibility was changed (F-151).
+// A VisibilityTimeout or WaitTimeSeconds of zero means the queue's own value, because zero
+// and absent look equal in the SDK's input.
+//
+// A receive may repeat the ReceiveRequestAttemptId of a receive in the last five minutes.
+// It returns the same messages under new handles, and the old handles still work (F-100).
+// It is refused if one of these messages was deleted, became visible or had its visibility
+// changed since (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
@@ -135,10 +135,9 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow returns an answer if there are messages or the deadline has passed.
-// Otherwise it returns a nil answer and puts w into the line of waiting polls; pause is
-// then the longest time until the next try, and first reports whether w is first in the
-// line.
+// receiveNow returns an answer if there are messages or the deadline has passed. Otherwise
+// it puts w into the line of waiting polls. Then pause is the longest time until the next
+// try, and first reports whether w is the first poll.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()

@@ -1,12 +1,11 @@
 package sqstest
 
-// Deviations from AWS in this file:
-//   - A replay is a second receive with the same ReceiveRequestAttemptId. It restarts the
-//     visibility timeout, as AWS documents. Here a replay does not count as a receive; no
-//     recording shows AWS's count.
+// Deviations from AWS in this file: a replay is a second receive with the same
+// ReceiveRequestAttemptId.
+//   - A replay restarts the visibility timeout, as AWS documents, but does not count as a
+//     receive. No recording shows AWS's count.
 //   - AWS documents that a replay returns the same receipt handles. In recordings, and
-//     here, a replay returns new handles, and the handles of the first receive still work
-//     (F-100).
+//     here, it returns new handles, and the old handles still work (F-100).
 
 import "time"
 
@@ -27,16 +26,16 @@ type attempt struct {
 	taken []attemptedMessage
 }
 
-// attemptedMessage is a message returned by a receive with an attempt ID. It keeps the
-// message's numbers of receives and visibility changes after this receive.
+// attemptedMessage is a message returned by a receive with an attempt ID. It keeps how
+// often the message had been received, and its visibility changed, after this receive.
 type attemptedMessage struct {
 	receipt
 	changes int
 }
 
-// replay returns the messages of an earlier receive with the attempt ID, if all are still
-// in flight and no receiver changed their visibility. A visibility above zero hides them
-// for that time again. spent means that such a receive exists but cannot be repeated.
+// replay returns the messages of an earlier receive with the attempt ID. A visibility above
+// zero hides them for that time again. If one is no longer in flight, or its visibility was
+// changed, spent is true instead.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

@@ -229,10 +229,9 @@ func callOverHTTP(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, 
 	return answer, nil
 }
 
-// callInProcess calls the method of s that has the name of the step's operation, such as
-// ReceiveMessage. A receive with a visibility timeout of zero needs an extra step,
-// because the SDK's input cannot express zero: callInProcess sets the queue's attribute
-// VisibilityTimeout to zero during the receive.
+// callInProcess calls the method of s named by the step. The SDK's input cannot express a
+// visibility timeout of zero, so for such a receive callInProcess sets the queue's
+// attribute VisibilityTimeout to zero.
 func callInProcess(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, error) {
 	if len(step.Headers) > 0 {
 		return vectorAnswer{}, errHTTPOnly

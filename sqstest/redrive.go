@@ -2,18 +2,17 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - A dead letter is dropped as a duplicate if its MessageId is already a deduplication
-//     ID in the dead-letter queue's window. Recordings show this for move tasks (F-113);
-//     there is no recording for automatic moves.
+//     ID in the dead-letter queue's window. This is recorded for move tasks (F-113), not
+//     for automatic moves.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//     against AWS, 2024-08-20). Here such a queue keeps its messages, and they stay
-//     deliverable. No recording shows AWS's behaviour.
-//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). A
-//     RedrivePolicy of the dead-letter queue counts only receives in this queue;
-//     otherwise a message would pass through a chain of dead-letter queues without a
-//     receive. No recording shows AWS's behaviour (F-150).
-//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
-//     RedrivePolicy stays.
+//     against AWS, 2024-08-20). Its messages stay deliverable; no recording shows AWS's
+//     behaviour.
+//   - A message keeps its receive count when it moves to a dead-letter queue (F-110). The
+//     RedrivePolicy of that queue counts only its own receives. No recording shows AWS's
+//     behaviour (F-150).
+//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing RedrivePolicy
+//     stays.
 //   - The texts of errors about policies come from public reports, not from recordings.
 
 import (
@@ -167,8 +166,8 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The settings change only under the lock taken above. If the policy is unchanged
-		// here, target is valid.
+		// The settings change only under q.mu, so an unchanged policy means that target is
+		// valid.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -193,18 +192,16 @@ func (q *Queue) addDeadLetter(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		// In a FIFO queue, a dead letter's deduplication ID is its MessageId in the
-		// source queue (F-110).
+		// In a FIFO queue, a dead letter's ID is its MessageId in the source queue (F-110).
 		buried.DeduplicationID = m.MessageID
 		buried.agesFrom = now // restarts the retention; AWS documents this for FIFO queues
 	}
 	q.addMoved(now, buried)
 }
 
-// addMovedBack stores a message that a move task moves back from a dead-letter queue. The
-// message gets a new MessageId, and its receives are counted from zero. addMovedBack
-// returns false if the queue suppresses the message because its deduplication ID is in the
-// window (F-113). The caller holds q.mu.
+// addMovedBack stores a message from a dead-letter queue with a new MessageId and no
+// receives. It returns false if the queue suppresses the message as a duplicate (F-113).
+// The caller holds q.mu.
 func (q *Queue) addMovedBack(m *message) bool {
 	now := q.now()
 	revived := &message{
@@ -222,9 +219,9 @@ func (q *Queue) addMovedBack(m *message) bool {
 	return q.addMoved(now, revived)
 }
 
-// addMoved stores a message from another queue, unless its deduplication ID is in the
-// window (F-111, F-113). It reports whether it stored the message. The queue's delay does
-// not apply. The caller holds q.mu.
+// addMoved stores a message from another queue without delay, unless its deduplication ID
+// is in the window (F-111, F-113). It reports whether it stored the message. The caller
+// holds q.mu.
 func (q *Queue) addMoved(now time.Time, m *message) bool {
 	set := q.settings.Load()
 	if set.fifo {
@@ -236,7 +233,7 @@ func (q *Queue) addMoved(now time.Time, m *message) bool {
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
 		// If the window is full, Put fails, and a later send with this ID is not
-		// suppressed. Loss of the dead letter would be worse.
+		// suppressed. The loss of the dead letter would be worse.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

@@ -380,8 +380,7 @@ func TestMoveTasks(t *testing.T) {
 }
 
 // Two queues are dead-letter queues of each other, and many goroutines receive from both.
-// There is no deadlock, because the locks of two queues are always taken in the same
-// order.
+// No deadlock may occur.
 func TestConcurrentDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()

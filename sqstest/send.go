@@ -1,19 +1,18 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Sequence numbers follow the formula of F-008. Here the sends of one millisecond
-//     have consecutive numbers; AWS was seen to leave gaps.
-//   - The deduplication interval ends exactly 300 s after the accepted send. AWS
-//     documents "5 minutes"; no recording shows the exact end (F-019).
-//     Config.DuplicateRestartsInterval makes a duplicate restart the interval.
+//   - Sequence numbers follow the formula of F-008. Here the sends of one millisecond have
+//     consecutive numbers; AWS was seen to leave gaps.
+//   - The deduplication interval ends exactly 300 s after the accepted send, or after the
+//     last duplicate with Config.DuplicateRestartsInterval. AWS documents "5 minutes"; no
+//     recording shows the exact end (F-019).
 //   - After a change of the deduplication scope, a message with an earlier ID can be
-//     accepted once more, because the window has the ID under the previous scope.
-//   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
-//     the message keeps its AWSTraceHeader here. No recording of AWS shows this case.
-//     Only a request with the header alone was recorded (LocalStack, 2025-06-27, F-143).
-//     The in-process API has no request headers.
-//   - Of concurrent duplicates, the queue stores the first that it gets. No recording
-//     shows AWS's choice.
+//     accepted once more.
+//   - A message with an AWSTraceHeader keeps it if the request has the header
+//     X-Amzn-Trace-Id too. Only a request with that header alone was recorded (LocalStack,
+//     2025-06-27, F-143).
+//   - Of concurrent duplicates, the queue stores the first that it gets. No recording shows
+//     AWS's choice.
 
 import (
 	"context"
@@ -42,9 +41,12 @@ func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 }
 
 // SendMessageBatch sends up to ten entries in order. An invalid request is refused as a
-// whole, and no entry is stored. Entries with invalid contents are listed in Failed and
-// do not affect the others. A call uses up the next injected fault (see [Queue.Inject])
-// even with an invalid entry.
+// whole, and no entry is stored.
+//
+// Entries with invalid contents are listed in Failed and do not affect the others, unless
+// Config.ContentsRefuseBatch is set.
+//
+// A call uses up the next injected fault (see [Queue.Inject]) even with an invalid entry.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return inProcess(ctx, "SendMessageBatch", in, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}
@@ -55,9 +57,8 @@ func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	})
 }
 
-// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer. A pointer to
-// zero overrides a standard queue's delay; nil does not. The SDK's input cannot make this
-// difference.
+// In sendRequest, sendBatchRequest and sendEntry, DelaySeconds is a pointer: zero overrides
+// a standard queue's delay, and nil does not. The SDK's input cannot distinguish the two.
 type sendRequest struct {
 	sqs.SendMessageInput
 	DelaySeconds *int32
@@ -104,8 +105,7 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 	if err != nil {
 		return nil, err
 	}
-	// For a duplicate, m is the original: the answer has the original's IDs and this
-	// request's digests (F-001, F-002).
+	// For a duplicate, m is the original. The digests are of this request (F-001, F-002).
 	return &sqs.SendMessageOutput{
 		MD5OfMessageAttributes:       p.attributesMD5,
 		MD5OfMessageBody:             aws.String(p.bodyMD5),
@@ -165,8 +165,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
-	// Lock once for the whole batch, so that its entries share the millisecond and have
-	// consecutive sequence numbers (F-043).
+	// Lock once: the entries share the millisecond and get consecutive numbers (F-043).
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
@@ -205,8 +204,8 @@ type outgoing struct {
 	trace                    string
 }
 
-// prepare computes a message from an entry. If the entry has no trace header, the message
-// gets the trace header of the request (F-143). The digest covers only the entry's own
+// prepare computes a message from an entry. The message has the entry's trace header, or
+// else the trace header of the request (F-143). The digest covers only the entry's own
 // system attributes.
 func prepare(set *settings, e sendEntry, trace string) outgoing {
 	p := outgoing{
@@ -238,9 +237,9 @@ func deduplicationID(e sendEntry) string {
 	return string(id[:]) // the hash of the body alone, without attributes (F-011, F-012)
 }
 
-// accept stores the message p unless it is a duplicate. It returns the message whose
-// IDs the sender gets: the original of a duplicate, otherwise the new message. The
-// caller holds q.mu.
+// accept stores the message p unless it is a duplicate. It returns the new message, or the
+// original of the duplicate; the sender gets the IDs of this message. The caller holds
+// q.mu.
 func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, error) {
 	m := &message{
 		Message: Message{

@@ -2,13 +2,13 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - AWS JSON 1.0 only. A request in the older query protocol (F-134) is refused in XML,
-//     so that clients of that protocol can show the text of the refusal.
+//     for the clients of that protocol.
 //   - GET / answers a health check; AWS has none.
-//   - Signatures, credentials and the request's date are not checked, so any client
-//     works, including a client in virtual time.
-//   - Requests with a method other than POST, with an unknown content type, or with a
-//     body of more than 8 MiB get an ordinary HTTP status. An SDK never sends such
-//     requests, and no recording shows AWS's answer.
+//   - Signatures, credentials and the request's date are not checked, so any client works,
+//     also in virtual time.
+//   - Requests with a method other than POST, an unknown content type or more than 8 MiB
+//     get an ordinary HTTP status. SDKs never send them, and no recording shows AWS's
+//     answer.
 
 import (
 	"context"
@@ -35,14 +35,15 @@ import (
 // sender needs more.
 const maxRequestBytes = 8 << 20
 
-// Server holds the queues of one account and serves them in AWS's wire format. It is an
-// http.Handler: with httptest.NewServer or http.Server any SDK can use it, and
-// [Server.Client] uses it without a socket. In process a Server has every supported
-// call of *sqs.Client with the client's signature, like a [Queue] and with the same
-// errors. [Server.CreateQueue] makes queues, and [Server.Queue] returns a queue by
-// name. A Server is safe for concurrent use.
+// Server holds the queues of one account and serves them in AWS's wire format. A Server is
+// safe for concurrent use. Create a server with [NewServer].
 //
-// Create a server with [NewServer].
+// A Server is an http.Handler: with httptest.NewServer or http.Server any SDK can use it.
+// [Server.Client] returns an SDK client that uses the server without a socket.
+//
+// In process a Server has every supported call of *sqs.Client with the client's signature,
+// like a [Queue] and with the same errors. [Server.CreateQueue] makes queues, and
+// [Server.Queue] returns a queue by name.
 type Server struct {
 	mu      sync.RWMutex // no other lock is taken while mu is held
 	queues  map[string]*Queue
@@ -56,9 +57,8 @@ type Server struct {
 	starting sync.Mutex // held while a message move task is added
 }
 
-// NewServer returns a server for the given queues. The queues stay usable in process.
-// If several queues have the same name, the last one is served. Without queues the
-// account is empty.
+// NewServer returns a server for the given queues; without queues the account is empty. The
+// queues stay usable in process. Of several queues with one name, the last one is served.
 func NewServer(queues ...*Queue) *Server {
 	s := &Server{queues: make(map[string]*Queue, len(queues)), deleted: map[string]time.Time{}}
 	for _, q := range queues {
@@ -103,10 +103,11 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// Client returns a real *sqs.Client whose requests the server answers in memory.
-// Signing, retries, serialization and checksums are the SDK's own. Only the socket is
-// missing, so the client works inside a testing/synctest bubble. Options are applied
-// last; an option that sets HTTPClient bypasses the server.
+// Client returns a real *sqs.Client whose requests the server answers in memory. The client
+// has no socket, so it works inside a testing/synctest bubble. Signing, retries,
+// serialization and checksums are the SDK's own.
+//
+// Options are applied last; an option that sets HTTPClient bypasses the server.
 func (s *Server) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region:       Region,
@@ -168,7 +169,7 @@ func on[I, O any](run func(*Queue, context.Context, *I) (*O, error)) operation {
 }
 
 // onServer returns the operation that decodes an input and calls run on the server. It is
-// for operations that concern the server or several queues, such as CreateQueue.
+// for operations on the server or on several queues, such as CreateQueue.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
@@ -180,10 +181,13 @@ func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) oper
 }
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's URL
-// (F-133). It answers GET / for health checks. If a fault loses the answer, or if the
-// client has gone, ServeHTTP panics with http.ErrAbortHandler, and net/http aborts the
-// connection. Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance],
-// [Queue.Window], [Queue.Suppressed] and the package documentation.
+// (F-133). It answers GET / for health checks.
+//
+// Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance], [Queue.Window],
+// [Queue.Suppressed] and the package documentation.
+//
+// If a fault breaks the connection, or if the client has gone, ServeHTTP may panic with
+// http.ErrAbortHandler. net/http then aborts the connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):
@@ -299,9 +303,8 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery refuses a request in the older query protocol. The answer is in this
-// protocol too, because its clients read no other form. The error message is the fake's
-// own.
+// refuseQuery refuses a request in the older query protocol. The answer has the form of
+// this protocol and the fake's own message.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)

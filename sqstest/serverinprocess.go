@@ -10,17 +10,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// CreateQueue makes a queue, FIFO if its attribute FifoQueue is true. If a queue with
-// the name and the attributes exists, CreateQueue returns its URL (F-121 to F-123). As
-// on AWS, and unlike in [NewQueue], ContentBasedDeduplication is off by default
-// (F-035). The name of a deleted queue is free again after 60 s.
+// CreateQueue makes a queue, FIFO if its attribute FifoQueue is true. If a queue with the
+// name and the attributes exists, CreateQueue returns its URL (F-121 to F-123).
+//
+// As on AWS, and unlike in [NewQueue], ContentBasedDeduplication is off by default (F-035).
+//
+// The name of a deleted queue is free again after 60 s.
 func (s *Server) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
 	return inProcess(ctx, "CreateQueue", in, s.createQueue)
 }
 
 // DeleteQueue removes a queue and its messages. From then on the queue refuses all calls of
-// the SQS API, including receives that are waiting. [Queue.Messages] still returns the
-// messages that were stored.
+// the SQS API, and ends waiting receives. [Queue.Messages] still returns the stored
+// messages.
 func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
 	return inProcess(ctx, "DeleteQueue", in, s.deleteQueue)
 }

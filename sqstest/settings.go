@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A changed attribute acts immediately, except for DeduplicationScope, which acts
-//     after Config.ScopePropagation. AWS documents up to 60 s for most attributes and
-//     up to 15 minutes for MessageRetentionPeriod.
+//   - A changed attribute acts immediately, except DeduplicationScope, which acts after
+//     Config.ScopePropagation. AWS documents up to 60 s for most attributes and up to 15
+//     minutes for MessageRetentionPeriod.
 //   - Policy and the KMS key are stored and shown, but not used.
 //   - AWS's error messages about values out of range, FifoThroughputLimit and
-//     DeduplicationScope are not known. The texts here are the fake's own.
+//     DeduplicationScope are not known. The fake has its own texts.
 
 import (
 	"encoding/json"
@@ -30,9 +30,9 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is the present value of the attribute DeduplicationScope, as the queue
-	// reports it. A change of this attribute takes effect late: until the time scopeFrom
-	// the queue still deduplicates in the previous scope, scopeBefore.
+	// scope is the attribute DeduplicationScope, as the queue reports it. A change takes
+	// effect at the time scopeFrom; until then the queue deduplicates in the scope
+	// scopeBefore.
 	scope, scopeBefore DeduplicationScope
 	scopeFrom          time.Time
 	throughput         string
@@ -114,9 +114,9 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 	return out
 }
 
-// withAttributes returns a copy of the settings with the given attributes replaced. If
-// several attributes are faulty, it returns the error of the first by name. own is the
-// ARN of this queue; find returns a queue of the account by its ARN.
+// withAttributes returns a copy of the settings with the given attributes replaced, or the
+// error of the first faulty attribute by name. The parameter own is the queue's ARN, and
+// find returns a queue by its ARN.
 func (s *settings) withAttributes(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -148,8 +148,8 @@ func (s *settings) withAttributes(attributes map[string]string, own string, find
 	return &next, nil
 }
 
-// assign sets one attribute of s. Call it only on a copy: a settings value in use by a
-// queue must not change, because other goroutines read it without a lock.
+// assign sets one attribute of s. Call it only on a copy: other goroutines read the
+// settings of a queue without a lock.
 func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	switch name {
 	case types.QueueAttributeNameFifoQueue, types.QueueAttributeNameContentBasedDeduplication:
@@ -196,8 +196,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// withAttributes sets these two attributes, because their values name other
-		// queues and assign cannot find a queue.
+		// withAttributes sets these two attributes, because assign cannot find a queue.
 	default:
 		return unknownAttribute(name)
 	}

@@ -48,32 +48,34 @@ type Outcome struct {
 	DeduplicationID string
 
 	// Of is the index of the original of a suppressed message, otherwise -1. Until is the
-	// end of the deduplication interval. From then on SQS delivers an equal message.
+	// end of the deduplication interval; then SQS delivers an equal message again.
 	Of    int
 	Until time.Time
 
-	// Lost names the parts of a suppressed message that differ from the original:
-	// attributes, group or, with an explicit ID, body. SQS drops these parts with the
-	// message. Empty for a true duplicate.
+	// Lost names the parts of a suppressed message that differ from the original, and that
+	// SQS drops: attributes, group or, with an explicit ID, body. Empty for a true
+	// duplicate.
 	Lost []string
 
-	// Collides is the index of a message sent within the deduplication interval with
-	// the same dedupe_key and another body, or -1. SQS delivers both, although they
-	// claim to be one event.
+	// Collides is the index of a message sent within the deduplication interval with the
+	// same dedupe_key and another body, or -1. The two messages claim to be one event, but
+	// SQS delivers both.
 	Collides int
 
 	// Err is the reason of a refusal; the text names the rule.
 	Err error
 }
 
-// Simulate sends the messages to a FIFO queue in virtual time, without waiting. It
-// returns one outcome for each message, in the same order: delivered, suppressed (with
-// the earlier message) or refused. An outcome also shows a collision: an earlier message
-// with the same dedupe_key and another body. Simulate is a pure function. For a log
-// larger than memory use [NewSimulation].
+// Simulate sends the messages to a FIFO queue in virtual time, without waiting. It returns
+// one [Outcome] for each message, in the same order. Simulate is a pure function.
+//
+// The result of a message is delivered, suppressed or refused. An outcome also shows a
+// collision: an earlier message with the same dedupe_key and another body.
 //
 // Messages must be sorted by time, none before 1970. Otherwise, and for an invalid
 // configuration, Simulate returns an error and no outcomes.
+//
+// For a log larger than memory use [NewSimulation].
 func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	s, err := NewSimulation(c)
 	if err != nil {
@@ -88,10 +90,12 @@ func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	return out, nil
 }
 
-// Simulation is like [Simulate], but takes the messages one at a time. Memory is
-// bounded by the deduplication window: some 250 bytes for each message of the last five
-// minutes, independent of the length of the log and of the messages. A Simulation is
-// not safe for concurrent use. Create a simulation with [NewSimulation].
+// Simulation is like [Simulate], but takes the messages one at a time. Create a simulation
+// with [NewSimulation]. A Simulation is not safe for concurrent use, except
+// [Simulation.Prepare].
+//
+// It takes some 250 bytes for each message of the last five minutes, independent of the
+// length of the log and of the messages.
 type Simulation struct {
 	settings *settings
 	restarts bool
@@ -112,9 +116,9 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed is the simulation's data about one dedupe_key, to find messages with this key and
-// different bodies. The field last is the index of the last message, and body the hash of
-// its body. other is the index of the last earlier message with a different body, or -1.
+// keyed is the simulation's data about one dedupe_key. last is the index of the last
+// message with this key, and body the hash of its body. other is the index of the last
+// message with a different body, or -1.
 type keyed struct {
 	last, other int
 	otherAt     int64 // time of the message other, in ns since 1970
@@ -152,9 +156,9 @@ type PreparedMessage struct {
 	group, body, attributes uint64
 }
 
-// Prepare does the first and longest part of [Simulation.Send]. Only Prepare may be
-// called concurrently, also during a call of another method. The result is valid for this
-// Simulation only.
+// Prepare does the first and longest part of [Simulation.Send]. Prepare may be called
+// concurrently, also with a call of another method. Its result is valid for this Simulation
+// only.
 func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	p := PreparedMessage{At: m.At, GroupID: m.GroupID}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
@@ -186,10 +190,11 @@ func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	return p
 }
 
-// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides are
-// indices of messages: the first call of Send has the index 0. Send returns an error if
-// the message is earlier than the previous message, or earlier than 1970. Such a message
-// gets no index.
+// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides are indices
+// of messages: the first message has the index 0.
+//
+// Send returns an error for a message earlier than the previous message, or earlier than
+// 1970. Such a message gets no index.
 func (s *Simulation) Send(m TimedMessage) (Outcome, error) { return s.SendPrepared(s.Prepare(m)) }
 
 // SendPrepared is [Simulation.Send] for a prepared message.
@@ -232,8 +237,8 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	return out
 }
 
-// collides records message i under its dedupe_key in s.keys. It returns the index of
-// the last message within the interval that has the same key and another body, or -1.
+// collides records the message i under its dedupe_key in s.keys. It returns the last
+// message within the interval with the same key and another body, or -1.
 func (s *Simulation) collides(i int, p PreparedMessage) int {
 	is := keyed{last: i, other: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {
@@ -242,8 +247,7 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// If s.keys is full, Put returns an error, and collisions with this message go
-	// unreported. The other fields of each Outcome are still correct.
+	// If s.keys is full, Put fails, and collisions with this message go unreported.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other
@@ -264,8 +268,6 @@ func (s *Simulation) significant(attributes map[string]string) uint64 {
 	return sum
 }
 
-// differingParts returns the names of the parts of the duplicate that differ from the
-// original.
 func differingParts(original, duplicate simulated) []string {
 	var out []string
 	if original.attributes != duplicate.attributes {

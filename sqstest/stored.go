@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is the deduplication window's data about a message: the IDs for the answer to
-// a duplicate. It has no pointers, to spare the garbage collector a scan of millions of
-// records. Queue.stored has the whole message until the queue forgets it.
+// accepted is the deduplication window's data about a message: the IDs for the answer to a
+// duplicate. It has no pointers, so the garbage collector need not scan millions of
+// records.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
@@ -50,9 +50,9 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether it is time to remove deleted messages from a list:
-// listed is its length, and live its number of messages not deleted. Removals visit the
-// whole list but are rare: on average, each call of the queue visits only a few messages.
+// tooManyDeleted reports whether to remove deleted messages from a list. The parameters are
+// its length and its number of undeleted messages. Removals are rare, so on average a call
+// visits only a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
@@ -67,8 +67,9 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the message of which send is a duplicate. If q.stored no longer has
-// this message, only the fields in the window's record r are set. The caller holds q.mu.
+// original returns the message of which the parameter send is a duplicate. If q.stored no
+// longer has this message, the result has only the facts in the window's record r. The
+// caller holds q.mu.
 func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m
@@ -84,9 +85,9 @@ func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	return m
 }
 
-// recordSuppression adds a suppressed send to q.suppressions. With Config.DiscardDeleted
-// it first drops entries older than five minutes, and the oldest entries above
-// maxSuppressed and maxSuppressedBytes. The caller holds q.mu.
+// recordSuppression adds a suppressed send to q.suppressions. With Config.DiscardDeleted it
+// first drops old entries: after five minutes, or above maxSuppressed or
+// maxSuppressedBytes. The caller holds q.mu.
 func (q *Queue) recordSuppression(s Suppression) {
 	if q.config.DiscardDeleted {
 		over := 0

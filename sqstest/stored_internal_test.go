@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With DiscardDeleted, the queue's lists of stored messages, of expiries and of
-// receipts stay short after 5000 messages were sent and deleted. They stay short even
-// if one early message is never deleted.
+// With DiscardDeleted, the queue's lists stay short after 5000 messages were sent and
+// deleted, even if one early message is never deleted.
 func TestDiscardedMessagesTakeNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{DiscardDeleted: true})

@@ -1,16 +1,15 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - The order of the checks is not known (F-062). Here the FIFO parameters come
-//     first, then the contents.
-//   - In a batch, an entry with invalid FIFO parameters causes the refusal of the whole
-//     request (F-050 to F-052). An entry with invalid contents fails alone, unless
-//     Config.ContentsRefuseBatch is set. AWS was recorded to fail the entry alone only on
-//     standard queues (F-058, F-059).
-//   - No recording shows AWS's error messages about attribute names, types and numbers,
-//     or its refusal of the reserved members StringListValues and BinaryListValues.
-//   - A body with invalid UTF-8 is refused as InvalidMessageContents. Such a body
-//     cannot reach AWS at all, because an SDK replaces the bad bytes.
+//   - The order of the checks is not known (F-062). Here the FIFO parameters come first,
+//     then the contents.
+//   - In a batch, invalid FIFO parameters of an entry refuse the whole request (F-050 to
+//     F-052). Invalid contents fail the entry alone, unless Config.ContentsRefuseBatch is
+//     set. AWS was recorded to do so only on standard queues (F-058, F-059).
+//   - No recording shows AWS's error messages about attribute names, types and numbers, or
+//     its refusal of the reserved members StringListValues and BinaryListValues.
+//   - A body with invalid UTF-8 is refused as InvalidMessageContents. It cannot reach AWS,
+//     because an SDK replaces the bad bytes.
 
 import (
 	"maps"
@@ -41,8 +40,8 @@ const (
 	maxEntryIDLength = 80 // characters of a batch entry's ID (F-056)
 )
 
-// validateSend makes all checks of a single send. Its result has the type error and not
-// *apiError, because a nil *apiError in a variable of type error is not nil.
+// validateSend makes all checks of a single send. The result type is error, because a nil
+// *apiError in a variable of type error is not nil.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
 		return missing("MessageBody") // for an absent and for an empty body (F-071)
@@ -56,9 +55,9 @@ func (s *settings) validateSend(e sendEntry) error {
 	return nil
 }
 
-// validateParameters makes the checks that depend on the type of the queue. For a
-// missing group (F-050, F-070) and for a wrong delay (F-052, F-074), AWS has one answer for
-// single sends and another for batches; batch selects the answer.
+// validateParameters makes the checks that depend on the type of the queue. The parameter
+// batch selects AWS's answer to a batch, which differs for a missing group (F-050, F-070)
+// and a wrong delay (F-052, F-074).
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
@@ -79,9 +78,8 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		// A standard queue refuses a deduplication ID. No recording shows AWS's error
-		// message for this. The fake uses AWS's message for a delay of a message on a FIFO
-		// queue (F-074).
+		// A standard queue refuses a deduplication ID. No recording shows AWS's message;
+		// this is the message for a delay on a FIFO queue (F-074).
 		if !s.fifo {
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}
@@ -100,8 +98,7 @@ const notForThisType = "The request include parameter that is not valid for this
 func validateID(parameter, id string) *apiError {
 	ok := len(id) >= 1 && len(id) <= maxIDLength
 	for i := 0; ok && i < len(id); i++ {
-		// AWS accepts alphanumeric characters and a list of punctuation characters.
-		// Together these are all visible ASCII characters.
+		// AWS's list of alphanumeric and punctuation characters is all visible ASCII.
 		ok = id[i] > ' ' && id[i] <= '~'
 	}
 	if ok {
@@ -110,9 +107,8 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents checks everything that depends on the message alone. For a message
-// that is too long, AWS has one text for single sends and another for batches (F-073,
-// F-145).
+// validateContents makes the checks that depend on the message alone. The parameter batch
+// selects AWS's text for a message that is too long (F-073, F-145).
 func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {
@@ -132,8 +128,7 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
 	if len(e.MessageAttributes) > 0 { // avoids a sorted list for most messages
-		// Check the attributes in the order of their names, so that a message with two
-		// faults always gets the same refusal.
+		// Check in the order of the names, so that two faults always give the same refusal.
 		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
 				return err

@@ -9,17 +9,15 @@ import (
 	"time"
 )
 
-// waiters are the long polls of a queue (receives that wait for a message), in the order
-// of arrival. Only the first poll looks for messages, and only the first has a timer for
-// the next message that becomes visible. A change of the queue wakes only the first poll,
-// so the cost of a change does not grow with the number of polls. When the first poll
-// leaves, the next becomes the first. The zero value is ready. The queue's mutex guards
-// waiters.
+// waiters are the long polls of a queue (receives that wait for a message), in the order of
+// arrival. A change of the queue wakes only the first poll, so the cost of a change does
+// not grow with the number of polls.
+//
+// The zero value is ready. The queue's mutex guards waiters.
 type waiters struct{ inLine list.List }
 
-// waiter is one long poll. The goroutine of the poll makes the channel: inside a
-// testing/synctest bubble, the clock advances only if all waits are on channels that
-// were made in the bubble.
+// waiter is one long poll. The goroutine of the poll must make the channel: inside a
+// testing/synctest bubble, only waits on the bubble's own channels let the clock advance.
 type waiter struct {
 	signal chan struct{} // one wake-up can wait in the channel
 	place  *list.Element
@@ -34,8 +32,8 @@ func (w *waiter) wake() {
 	}
 }
 
-// join puts w at the end of the line of waiting polls, unless w is already in the line. It
-// reports whether w is the first in the line.
+// join puts w at the end of the line of waiting polls, unless w is already there. It
+// reports whether w is the first.
 func (ws *waiters) join(w *waiter) (first bool) {
 	if w.place == nil {
 		w.place = ws.inLine.PushBack(w)

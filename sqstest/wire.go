@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Member names are matched case-insensitively, the last of repeated members counts,
-//     and an escaped lone surrogate becomes U+FFFD.
+//   - Member names are matched case-insensitively, the last of repeated members counts, and
+//     an escaped lone surrogate becomes U+FFFD.
 //   - The members of an answer are in alphabetical order, and the attributes of a message
-//     in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). Two
-//     attributes of a message are in no recording and come last.
-//   - No recording shows the order of a queue's attributes. Here it is alphabetical.
+//     in the order of F-148 (both recorded: go-cloud, 2024-05-31 and 2026-03-19). The two
+//     attributes without a recording come last.
+//   - A queue's attributes are in alphabetical order. No recording shows AWS's order.
 
 import (
 	"bytes"
@@ -52,8 +52,7 @@ func decode(body []byte, in any) error {
 }
 
 // encode encodes the output of a request as one line of JSON, without escapes for HTML and
-// without absent members (F-060). For an operation without a result it returns no bytes
-// (F-132).
+// without absent members (F-060). An operation without a result has no bytes (F-132).
 func encode(out any) ([]byte, error) {
 	view := wireForm(out)
 	if view == nil {
@@ -111,10 +110,9 @@ func wireForm(out any) any {
 	return present(v.Elem())
 }
 
-// present converts a value of an SDK type to maps and lists that contain only the members
-// that AWS sends. The SDK's types also have fields that AWS does not send, and
-// encoding/json would encode absent members as null. Maps are used because encoding/json
-// sorts their members.
+// present converts a value of an SDK type to maps and lists with only the members that AWS
+// sends. For the SDK's type itself, encoding/json would also write other fields, and null
+// for absent members. For a map it sorts the members.
 func present(v reflect.Value) any {
 	t := v.Type()
 	switch kind := t.Kind(); {

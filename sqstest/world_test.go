@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below explain the step's fields a, b and c. A
-// number that is too large is reduced, so that every step is valid in every state.
+// kind is the kind of a step. The comments below explain the step's fields a, b and c. Too
+// large numbers are reduced, so every step is valid in every state.
 type kind uint8
 
 const (
@@ -190,8 +190,7 @@ func (w *world) do(s step) error {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
 			// On a standard queue the call succeeds with every receipt handle of an
-			// undeleted message, not only with the newest handle (F-141). It changes the
-			// visibility only if the message is hidden.
+			// undeleted message (F-141), but changes only a hidden message.
 			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
 			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
@@ -236,8 +235,7 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 	if original := w.model.put(now, m); original != nil {
 		switch {
 		case original.id == "":
-			// The model does not know the MessageId of a message that a move task stored.
-			// This answer is the first to show it.
+			// The model does not know the MessageId of a message stored by a move task.
 			original.id = *e.MessageId
 		case original.id != *e.MessageId:
 			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)

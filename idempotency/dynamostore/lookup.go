@@ -52,9 +52,10 @@ func (s *Store) read(ctx context.Context, ids []idempotency.KeyID) ([]idempotenc
 }
 
 // Scan implements [idempotency.Store]. First it collects all record IDs, with a scan of
-// the whole table, 32 bytes of memory per ID. Then it reads the records one by one, so
-// Scan consumes the table's read capacity twice. Scan may miss records created during the
-// scan.
+// the whole table and 32 bytes of memory per ID. Then it reads the records one by one, so
+// Scan consumes the table's read capacity twice.
+//
+// Scan may miss records created during the scan.
 func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		ids, err := s.ids(ctx)

@@ -168,9 +168,9 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil
 }
 
-// slacken adds the slack to a claim's lease: a client whose clock is ahead must not take
-// over early. It subtracts the slack from ResendFor: a client whose clock is behind must
-// not run the operation again too late.
+// slacken adds Config.Slack to a claim's lease, because a client whose clock is ahead
+// must not take over early. It subtracts Slack from ResendFor, because a client whose
+// clock is behind must not run the operation too late.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
@@ -179,8 +179,8 @@ func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	return c
 }
 
-// longer returns the lease plus the slack. It does not change a lease of less than a
-// millisecond, which Ending.Check refuses, and a lease that would exceed Forever.
+// longer returns the lease plus Config.Slack. It does not change a lease of less than a
+// millisecond, which Ending.Check refuses, or a lease that would exceed Forever.
 func (s *Store) longer(lease time.Duration) time.Duration {
 	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
 		return lease
@@ -267,8 +267,8 @@ func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
 			// An earlier put of this call may have ended the claim, although DynamoDB
-			// reported a refusal: after a lost answer the SDK repeats the put, and
-			// DynamoDB refuses the repetition. Another claim may have been granted since.
+			// refused it: the SDK repeats a put after a lost answer, and DynamoDB refuses
+			// the repetition.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -306,8 +306,8 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the stored record still has the version given as at. If this
-// version is zero, the table must have no record yet. put reports whether it wrote.
+// put writes the item if the stored record still has the version in the parameter at. If
+// this version is zero, the table must have no record yet. put reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {
@@ -327,10 +327,9 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 // differ.
 const bucketBits = 12
 
-// draw returns a new fence. Its upper bits are a number from the counter of the key's
-// bucket: the current time in milliseconds, or the counter plus 1 if that is larger.
-// Because the number follows the time, fences also grow after the table was restored from
-// a backup with an old counter.
+// draw returns a new fence. Its upper bits are the time in milliseconds, or the bucket's
+// last number plus 1 if that is larger. Fences therefore also grow after the table was
+// restored from a backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),
@@ -357,7 +356,6 @@ func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	return sequence<<bucketBits | int64(id[0])<<4 | int64(id[1])>>4, nil
 }
 
-// wrong returns an [idempotency.InvalidError] with the package's prefix.
 func wrong(field, found, rule string) error {
 	return fmt.Errorf("dynamostore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }

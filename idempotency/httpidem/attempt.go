@@ -22,8 +22,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The handler called NotDone and then panicked. Record the failure, which ends
-		// the claim: the guard's later report of an unknown outcome then has no effect.
+		// The handler called NotDone and then panicked. Record the failure now: the
+		// guard's later report of an unknown outcome then has no effect.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}

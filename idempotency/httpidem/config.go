@@ -28,6 +28,7 @@ type Config struct {
 
 	// Begin is an alternative to Store: it opens a database transaction for each request
 	// with a key. The claim, the handler's effect and the outcome then commit together.
+	//
 	// The handler runs under the returned context, which should carry the transaction.
 	// The context passed to Begin ends with the lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
@@ -47,11 +48,12 @@ type Config struct {
 	// there is no global scope.
 	Scope func(*http.Request) string
 
-	// Authorize is called before each replay and decides whether the request may read the
-	// stored answer; an error refuses the request with 403. Rights may have been revoked
-	// since the answer was stored, so Authorize should repeat the handler's checks.
-	// Return nil only if every principal of a scope may always read the answers of the
-	// scope.
+	// Authorize decides, before each replay, whether the request may read the stored
+	// answer. An error refuses the request with 403.
+	//
+	// Rights may have been revoked since the answer was stored, so Authorize should
+	// repeat the handler's checks. Return nil only if every principal of a scope may
+	// always read the answers of the scope.
 	Authorize func(*http.Request, idempotency.Record) error
 
 	Rules  Rules
@@ -67,8 +69,10 @@ type Config struct {
 type Rules struct {
 	// Required reports whether a request without a key is refused with 400. Otherwise the
 	// request runs unprotected. Required is not called for safe methods, which need no
-	// key. If Required is nil, all other methods need a key except PUT and DELETE, which
-	// are already idempotent.
+	// key.
+	//
+	// If Required is nil, all other methods need a key except PUT and DELETE, which are
+	// already idempotent.
 	Required func(*http.Request) bool
 
 	// OtherPayload is the status of the answer if the key was used before for another
@@ -76,16 +80,19 @@ type Rules struct {
 	OtherPayload int
 
 	// StatusURL, unless nil, changes the answer to a request while an earlier request
-	// with the same key still runs: the answer is 202 with the returned URL as Location,
-	// instead of 409. Both answers have Retry-After. If StatusURL returns "", the answer
-	// is 409.
+	// with the same key still runs. The answer is then 202 with the returned URL as
+	// Location, instead of 409.
+	//
+	// If StatusURL returns "", the answer is 409. Both answers have Retry-After.
 	StatusURL func(*http.Request, idempotency.Key) string
 
-	// Headers names further response headers to store with the answer. These headers are
-	// always stored: Cache-Control, Content-Digest, Content-Disposition,
-	// Content-Encoding, Content-Language, Content-Location, Content-Type, ETag,
-	// Last-Modified, Link, Location, Repr-Digest, Retry-After and Vary. New refuses
+	// Headers names further response headers to store with the answer. New refuses
 	// credentials (Set-Cookie, Authorization and similar headers) and connection headers.
+	//
+	// These headers are always stored: Cache-Control, Content-Digest,
+	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
+	// Content-Type, ETag, Last-Modified, Link, Location, Repr-Digest, Retry-After and
+	// Vary.
 	Headers []string
 }
 
@@ -99,13 +106,15 @@ type Limits struct {
 	ResponseBody int64
 
 	// Buffered is the memory for the request and response bodies of all concurrent
-	// requests, at least RequestBody + ResponseBody. Before its claim, each request
-	// reserves the length of its body plus ResponseBody; if that much memory is not free,
-	// the request is refused with 503. An answer larger than ResponseBody uses further
-	// memory if it is free. If no more is free, the body of the answer is dropped: all
-	// clients get a [NotRetained] document in its place, even the client whose request
-	// ran the handler. Buffered excludes the fixed overhead of a request, stored headers,
-	// and copies made by a store.
+	// requests, at least RequestBody + ResponseBody. It excludes the fixed overhead of a
+	// request, stored headers, and copies made by a store.
+	//
+	// Before its claim, each request reserves the length of its body plus ResponseBody.
+	// If that much memory is not free, the request is refused with 503.
+	//
+	// An answer larger than ResponseBody uses further memory if it is free. Otherwise the
+	// body of the answer is dropped: all clients get a [NotRetained] document in its
+	// place, even the client whose request ran the handler.
 	Buffered int64
 }
 

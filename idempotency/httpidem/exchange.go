@@ -112,7 +112,6 @@ func (e *exchange) fingerprint() idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, parts...)
 }
 
-// refuse sends the problem p to the client and returns err.
 func (e *exchange) refuse(p problem, err error) error {
 	e.seen.Status, e.seen.Problem = p.Status, p.Type
 	p.send(e.w)

@@ -18,9 +18,12 @@ type Observation struct {
 	// handler's answer. It is empty if the client got no problem document.
 	Problem ProblemType
 
-	// Ended is the key's status after a run. Succeeded: the answer is stored. Failed: the
-	// request may run again. Running: the outcome is unknown, or the store did not
-	// confirm the outcome. Absent: the handler did not run.
+	// Ended is the key's status after a run:
+	//
+	//   - Succeeded: the answer is stored.
+	//   - Failed: the request may run again.
+	//   - Running: the outcome is unknown, or the store did not confirm the outcome.
+	//   - Absent: the handler did not run.
 	Ended idempotency.Status
 
 	// Retained reports, after a run, that the stored answer includes its body.

@@ -58,8 +58,9 @@ const (
 	// OutcomeUnknown has status 409 if an earlier request with this key may have taken
 	// effect. No request runs under this key until an operator resolves the outcome. The
 	// client can read the resource that the request changes, to see the effect.
-	// OutcomeUnknown has status 500 if this request took effect or may have taken effect,
-	// and its outcome could not be recorded.
+	//
+	// OutcomeUnknown has status 500 if this request may have taken effect, and its
+	// outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
 
 	// TimedOut has status 504: the handler did not answer in time. The detail says
@@ -74,7 +75,6 @@ const (
 
 const problemJSON = "application/problem+json"
 
-// problem is a problem document.
 type problem struct {
 	Type   ProblemType `json:"type"`
 	Title  string      `json:"title"`

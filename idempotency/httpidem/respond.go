@@ -111,7 +111,6 @@ func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	}, err)
 }
 
-// replay sends the stored answer.
 func (e *exchange) replay(got idempotency.Answer) error {
 	e.seen.Decision = idempotency.Duplicate
 	if err := e.config.Authorize(e.withFreshBody(e.r.Context()), got.Record); err != nil {

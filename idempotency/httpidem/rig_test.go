@@ -44,7 +44,6 @@ func newRig(change func(*httpidem.Config)) *rig {
 	return g
 }
 
-// last returns the last observation.
 func (g *rig) last(t *testing.T) httpidem.Observation {
 	t.Helper()
 	g.mu.Lock()
@@ -73,7 +72,6 @@ func (g *rig) server(t *testing.T, f http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// reply is a response with its body.
 type reply struct {
 	status int
 	header http.Header

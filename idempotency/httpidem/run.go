@@ -19,7 +19,9 @@ type runKey struct{}
 
 // NotDone declares that this run had no effect and will have none. The request may then
 // run again under its key, whatever the answer's status, even after a panic or a late
-// answer. Call NotDone with the request's context, or a derived one, once an effect is
+// answer.
+//
+// Call NotDone with the request's context, or a derived one, once an effect is
 // impossible: after a rollback, or an error before the first write. Outside of a run
 // NotDone does nothing.
 func NotDone(ctx context.Context) {
@@ -28,11 +30,14 @@ func NotDone(ctx context.Context) {
 	}
 }
 
-// Claimed returns the outcome of the claim under which the handler runs. Pass the fence
-// of the outcome's record to targets that refuse smaller fences: a later claimant of the
-// key has a greater fence. The decision is idempotency.Reclaimed if an earlier run may
-// have had an effect; this happens only if the policy allows another run. ok is false
+// Claimed returns the outcome of the claim under which the handler runs. ok is false
 // outside of a run, for example for a request without a key.
+//
+// Pass the fence of the outcome's record to targets that refuse smaller fences: a later
+// claimant of the key has a greater fence.
+//
+// The decision is idempotency.Reclaimed if an earlier run may have had an effect. This
+// happens only if the policy allows another run.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -50,10 +55,9 @@ const (
 	unknown
 )
 
-// judge decides whether a finished run had an effect. If notDone is true, the handler
-// called NotDone, so the run had none. If late is true, the handler answered after the
-// end of its context, so the effect is unknown. Otherwise the status of the answer
-// decides.
+// judge decides whether a finished run had an effect. The parameter notDone is true if
+// the handler called NotDone; late is true if the handler answered after the end of its
+// context.
 func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return refuted
@@ -117,12 +121,9 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Finish implements idempotency.Store. In a transaction, Finish stores a result and
-// commits. An ending without a result has no effect there: rollBack() later rolls the
-// transaction back.
-//
-// If the store refuses a result of at most idempotency.MaxResponse bytes as too large,
-// Finish tries once more with the smaller result that s.smaller returns.
+// Finish implements idempotency.Store. In a transaction it stores a result and commits;
+// it leaves all other endings to rollBack(). If the store refuses a result as too large,
+// Finish tries once more with the result of s.smaller.
 func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	result, completed := t.Result()
 	switch {

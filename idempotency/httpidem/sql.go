@@ -16,10 +16,10 @@ type SQLStore interface {
 }
 
 // InSQL returns a [Config].Begin that opens a database transaction for each request with
-// a key. The handler gets the transaction from [SQLTx], makes its effect in it, and must
-// not end it: the middleware commits key, effect and answer together, or rolls all of
-// them back. The store must keep its keys in the same database. Nil options mean the
-// default.
+// a key. The store must keep its keys in the same database. Nil options mean the default.
+//
+// The handler gets the transaction from [SQLTx], makes its effect in it, and must not end
+// it. The middleware commits key, effect and answer together, or rolls all of them back.
 //
 // On SQLite the transaction blocks all other writers from the claim to the answer, so
 // handlers must be short.

@@ -123,9 +123,9 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// The outcome of a first run is unknown (502), and the policy allows a second run, which
-// is Reclaimed. The second run answers 429: it had no effect, but the first run may have
-// had one, so the key stays in doubt. A third run answers 201, which settles the outcome.
+// The outcome of the first run is unknown, and the policy allows further runs. The second
+// run had no effect (429), but the key stays in doubt because of the first run. The third
+// run settles the outcome.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {

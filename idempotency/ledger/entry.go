@@ -55,9 +55,11 @@ const (
 	Purged    Event = "purged" // the expired key's row was deleted
 )
 
-// Entries with these events come from callers of the store: see [Remark]. The store adds
-// no entry itself if it answers a claim with Duplicate or Conflict, because such a claim
-// changes no record, and the number of such claims is unbounded. A caller may add one.
+// Entries with these events come from callers of the store: see [Remark].
+//
+// If a store answers a claim with Duplicate or Conflict, it adds no entry: the claim
+// changes no record, and the number of such claims is unbounded. A caller may add an
+// entry.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"
@@ -77,8 +79,8 @@ type Remark struct {
 	Dataset idempotency.Dataset
 
 	// Note names a rule, run or person: UTF-8 without NUL, at most
-	// [idempotency.MaxReason] bytes. Leave out payload and secrets: ledger entries are
-	// never deleted.
+	// [idempotency.MaxReason] bytes. Leave out payload and secrets: ledger entries never
+	// change.
 	Note string
 }
 
@@ -124,9 +126,9 @@ type Entry struct {
 
 	Generation, Fence, Attempts int64
 
-	// Status is the record's status after the event, as text in the form that package
-	// sqlstore stores. "released" means that the claim was taken back: the key has no
-	// record, as before the claim. "" means that the event changed no record.
+	// Status is the record's status after the event, in the text form of package
+	// sqlstore. "" means that the event changed no record. "released" means that the
+	// claim was taken back: the key has no record, as before the claim.
 	Status string
 
 	// Resend is the field Resend of the claim: the claimant asked to run the operation
@@ -151,8 +153,8 @@ type Entry struct {
 // Place is the position of an entry. Entries are ordered by Transaction, then Seq.
 type Place struct {
 	// Transaction is the number of the database transaction that wrote the entry. The
-	// order of the numbers is not the order of commits. SQLite has a single writer; there,
-	// Transaction equals Seq.
+	// order of the numbers is not the order of commits. On SQLite, Transaction equals
+	// Seq.
 	Transaction int64
 
 	// Seq is unique in the ledger.
@@ -165,9 +167,10 @@ func (p Place) Compare(o Place) int {
 }
 
 // Sum returns the SHA-256 of the content: the text "sqsfifo ledger entry 1", then the
-// fields from At to Note in struct order. The length precedes each text and hash.
-// Lengths, numbers and booleans (0 or 1) take eight big-endian bytes. Times are
-// microseconds since 1970.
+// fields from At to Note in struct order.
+//
+// The length precedes each text and hash. Lengths, numbers and booleans (0 or 1) take
+// eight big-endian bytes. Times are microseconds since 1970.
 func (e Entry) Sum() Hash {
 	b := make([]byte, 0, 768)
 	b = appendText(b, "sqsfifo ledger entry 1")

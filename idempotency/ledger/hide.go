@@ -24,15 +24,17 @@ func CheckSecret(secret []byte) error {
 	return nil
 }
 
-// Hide returns the key as written by a store with this secret: "hmac-sha256:" and the
-// HMAC-SHA-256 in hexadecimal take the places of the scope and of the value. The operation
-// stays. Use Hide to find the entries of a known key. A guess of a scope or value cannot
-// be tested without the secret.
+// Hide returns the key as written by a store with this secret. Use Hide to find the
+// entries of a known key. "hmac-sha256:" and an HMAC-SHA-256 in hexadecimal replace the
+// scope and the value. The operation stays. A guess of a scope or value cannot be tested
+// without the secret.
 //
-// The HMAC of the scope covers the text "sqsfifo ledger scope 1" and the scope; the HMAC
-// of the value covers the text "sqsfifo ledger value 1", the scope and the value. The
-// length precedes each text, in eight big-endian bytes. Equal values in different scopes
-// therefore have different hashes.
+// The HMACs cover these texts, each preceded by its length in eight big-endian bytes:
+//
+//   - for the scope: "sqsfifo ledger scope 1" and the scope
+//   - for the value: "sqsfifo ledger value 1", the scope and the value
+//
+// Equal values in different scopes therefore have different hashes.
 func Hide(secret []byte, k idempotency.Key) idempotency.Key {
 	return idempotency.Key{
 		Scope: HideScope(secret, k.Scope), Operation: k.Operation,

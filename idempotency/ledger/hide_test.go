@@ -13,9 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// The hash of a scope depends on the secret, the hash of a value also on the scope. Two
-// keys have different hashes even if scope and value, written one after the other, are
-// the same text ("tenant" and "p-1"; "tenantp" and "-1").
+// The hash of a scope depends on the secret, the hash of a value also on the scope. The
+// scopes and values "tenant", "p-1" and "tenantp", "-1" have different hashes.
 func TestHide(t *testing.T) {
 	one, two := bytes.Repeat([]byte{1}, ledger.MinSecret), bytes.Repeat([]byte{2}, ledger.MinSecret)
 	k := idempotency.Key{Scope: "tenant", Operation: "pay", Value: "p-1"}

@@ -108,7 +108,6 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// rehash recomputes the hash of the i-th line's seal.
 func rehash(l []ledger.Line, i int) []ledger.Line {
 	l[i].Seal.Hash = l[i].Seal.Sum()
 	return l

@@ -28,8 +28,8 @@ type Seal struct {
 	N int64
 
 	// Epoch grows when the ledger was restored to another database server, or when the
-	// server's transaction numbers went back. Places of different epochs are not
-	// comparable, because transaction numbers started again.
+	// server's transaction numbers went back. A [Place] of one epoch is not comparable
+	// with a Place of another epoch, because transaction numbers started again.
 	Epoch int64
 
 	// Fence is the fence of the process that wrote the seal. It grows whenever another
@@ -37,8 +37,8 @@ type Seal struct {
 	// entries.
 	Fence int64
 
-	// End bounds the places of the seal's entries, in the seal's epoch: all of them are
-	// smaller than End. Stores add no further entries with a place below End.
+	// End is greater than the [Place] of each entry of the seal. Stores add no further
+	// entries of the seal's epoch with a smaller Place.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.
@@ -90,10 +90,12 @@ func ParseLeaves(b []byte) ([]Leaf, error) {
 	return leaves, nil
 }
 
-// Head is the number and hash of a seal. It identifies a ledger up to this seal: the hash
-// depends on all earlier seals and entries. Keep heads out of reach of the database's
-// writers: in a log, a ticket or another account. The zero Head belongs to an empty
+// Head is the number and hash of a seal. It identifies a ledger up to this seal, because
+// the hash depends on all earlier seals and entries. The zero Head belongs to an empty
 // ledger.
+//
+// Keep heads out of reach of the database's writers: in a log, a ticket or another
+// account.
 type Head struct {
 	N    int64
 	Hash Hash

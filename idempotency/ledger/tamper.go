@@ -41,8 +41,8 @@ func (k Kind) String() string {
 type TamperError struct {
 	Kind Kind
 
-	// Seal is the number of the faulty or missing seal. For a faulty entry it is the
-	// number of the entry's seal, and for an unreadable number 0.
+	// Seal is the number of the faulty or missing seal, or of a faulty entry's seal. It
+	// is 0 if the number cannot be read.
 	Seal int64
 
 	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped

@@ -17,9 +17,10 @@ type Report struct {
 	Seals, Entries int64
 
 	// Trimmed is the number of the last seal with exported and deleted entries, or 0 for
-	// a complete ledger. To verify that the ledger continues the exported part, pass the
-	// head of this or a later seal. One head is enough: each seal's hash depends on all
-	// earlier seals.
+	// a complete ledger.
+	//
+	// To verify that the ledger continues the exported part, pass the head of this or a
+	// later seal. One head is enough: each seal's hash depends on all earlier seals.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after
@@ -37,14 +38,17 @@ const MaxFaults = 100
 
 // Verify checks a whole ledger, from [Read] or a store. It recomputes the ledger's hashes
 // and compares them with keptHeads: heads (seal number and hash) kept by the caller
-// outside of the database. The error is the first [*TamperError] of Report.Faults, or an
-// error from lines. The report covers the ledger up to the error.
+// outside of the database.
+//
+// The error is the first [*TamperError] of Report.Faults, or an error from lines. The
+// report covers the ledger up to the error.
 func Verify(lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, keptHeads...)
 }
 
-// VerifyAfter is like [Verify], but begins after the seal with the head given as after,
-// for example at a second export. With the zero Head, lines begin with the first seal.
+// VerifyAfter is like [Verify], but begins after the seal of the head in the parameter
+// after, for example at a second export. With the zero Head, lines begin with the first
+// seal.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], keptHeads ...Head) (Report, error) {
 	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, keptHeads: slices.DeleteFunc(slices.Clone(keptHeads), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.keptHeads, func(a, b Head) int { return cmp.Compare(a.N, b.N) })

@@ -12,9 +12,8 @@ import (
 )
 
 // clocks has the largest times that a store has read from its servers, in microseconds.
-// On a single server, one such time serves all records. In a cluster each bucket (all key
-// IDs with the same first twelve bits) has a separate time: the buckets are on different
-// servers, and a script can use the keys of one bucket only.
+// In a cluster each bucket (all key IDs with the same first twelve bits) has a separate
+// time, because buckets are on different servers.
 type clocks struct {
 	largest []clock.Largest
 	steps   atomic.Int64
@@ -31,17 +30,18 @@ func (c *clocks) seen(bucket int64) string {
 	return ""
 }
 
-// saw keeps the time at, read from the bucket's server, if it is the largest so far.
+// saw keeps the time in the parameter at, read from the bucket's server, if it is the
+// largest time so far.
 func (c *clocks) saw(bucket int64, at time.Time) { c.of(bucket).Raise(at.UnixMicro()) }
 
-// watchClocks finds out whether all records can share one clock record (a Redis hash with
-// the largest time). A cluster needs a clock record for each bucket, because it refuses
-// scripts with keys of several slots. A single server of a cluster and a proxy for a
-// cluster also refuse such scripts.
+// watchClocks finds out whether all records can share one clock record, a Redis hash with
+// the largest time. In a cluster each bucket needs a clock record, because scripts cannot
+// use keys of several slots.
 func (s *Store) watchClocks(ctx context.Context) error {
 	s.clocks.largest = make([]clock.Largest, 1)
 	_, cluster := s.client.(*redis.ClusterClient)
 	if !cluster {
+		// The client may be connected to one server of a cluster, or to a proxy.
 		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
 		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
 			return fmt.Errorf("redisstore: open: %w", err)
@@ -75,11 +75,11 @@ func (s *Store) watchClock(n names, a answer) {
 		"by", a.stepped.Sub(a.record.ReadAt), "clock", n.clock)
 }
 
-// Stats counts what happened to a store since [Open].
+// Stats has the counts of a store since [Open].
 type Stats struct {
 	// ClockSteps counts how often a claim of this store found that a server's clock had
-	// been set back. A cluster detects a step separately in each bucket of keys, so one
-	// step may count several times. See Limits in the package documentation.
+	// been set back. In a cluster one step may count several times, once in each bucket
+	// of keys. See Limits in the package documentation.
 	ClockSteps int64
 }
 

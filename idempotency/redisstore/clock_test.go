@@ -11,10 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// The server's clock is set back while operations are in progress, so the time since
-// their first attempts is unknown. These operations are unresolved from then on, even
-// after the clock has caught up. Their claimants can still finish them. Operations with
-// ResendFor Forever, and operations claimed later, are not affected.
+// The server's clock is set back while operations are in progress. These operations are
+// then unresolved, and their claimants can still finish them. Operations with ResendFor
+// Forever, and operations claimed later, are not affected.
 func TestClockSetBack(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

@@ -33,8 +33,8 @@ func TestKilledClients(t *testing.T) {
 }
 
 // A client process and this process make random calls over few keys, and the client is
-// killed. The results are linearizable: there is an order of all calls that explains each
-// result by the rules of package idempotency.
+// killed. The results are linearizable: some order of all calls explains each result by
+// the rules of package idempotency.
 func TestKilledClientsHistory(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})

@@ -63,9 +63,11 @@ type place struct {
 }
 
 // Scan implements [idempotency.Store]. First it collects the names of all records, with a
-// SCAN of the whole database, about 150 bytes of memory per name. Then it reads the
-// records in pages of 64. Scan may miss records created during the scan and, in a cluster,
-// records whose slot moves to another server meanwhile.
+// SCAN of the whole database and about 150 bytes of memory per name. Then it reads the
+// records in pages of 64.
+//
+// Scan may miss records created during the scan. In a cluster it may also miss records
+// whose slot moves to another server meanwhile.
 func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		places, err := await(ctx, s, func() ([]place, error) { return s.places(ctx, f.Operation) })

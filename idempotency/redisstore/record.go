@@ -21,8 +21,8 @@ var fields = []string{
 }
 
 // bucketBits is the number of key ID bits that choose a bucket. The records of a bucket
-// share a cluster slot and a sequence of fences. These bits are also the lowest bits of
-// each fence, so that fences of different buckets differ.
+// share a cluster slot and a sequence of fences. The lowest bits of a fence are its
+// bucket.
 const bucketBits = 12
 
 // names are the Redis keys of one record.
@@ -79,9 +79,9 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a single word or a list. The list has a word, the
-// server's time, the fields of one record, and a last element. The last element is "",
-// or, if the script detected that the clock was set back, the largest time before.
+// parseAnswer parses a script's answer: a word, or a list of a word, the server's time,
+// the fields of a record, and a last element. This element is "", or, after a backward
+// clock step, the largest time before.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -12,10 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// Random sequences of claims, endings and clock steps over one key give the same
-// decisions as Decide, Grant and Finish of package idempotency. The records are equal to
-// the microsecond, and the internal field Prior is equal too. The suite storetest
-// compares neither microseconds nor Prior.
+// Random claims, endings and clock steps over one key give the same decisions and records
+// as Decide, Grant and Finish. Unlike the suite storetest, this test compares
+// microseconds and the field Prior, too.
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

@@ -54,9 +54,9 @@ func newScripts(clockSource string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// The claim script has no flags line, so Redis checks its memory limit when the
-		// script writes, and not before it starts. A server with full memory therefore
-		// still answers claims that write nothing, such as duplicates.
+		// Without a flags line, Redis checks its memory limit only when the script
+		// writes. A full server then still answers claims that write nothing, such as
+		// duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),
@@ -64,7 +64,6 @@ func newScripts(clockSource string) scripts {
 	}
 }
 
-// call has the keys and the arguments for one run of a script.
 type call struct {
 	keys []string
 	args []any

@@ -75,7 +75,6 @@ func checkServer(ctx context.Context, c *redis.Client) ([]weakness, error) {
 	return weak, nil
 }
 
-// wrong returns an [idempotency.InvalidError] with the package's prefix.
 func wrong(field, found, rule string) error {
 	return fmt.Errorf("redisstore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }

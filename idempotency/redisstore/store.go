@@ -17,8 +17,8 @@ import (
 // Config configures a [Store].
 type Config struct {
 	// Client is a *redis.Client (from redis.NewClient or redis.NewFailoverClient) or a
-	// *redis.ClusterClient. The caller closes Client after the store. Its timeouts bound
-	// the duration of calls and of Close.
+	// *redis.ClusterClient. The caller closes Client after the store. The client's
+	// timeouts bound the duration of calls and of Close.
 	Client redis.UniversalClient
 
 	// Prefix precedes the names of all Redis keys of the store, for example "shop:". It
@@ -147,8 +147,8 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 }
 
 // enter waits for running claims with any of the tokens, then counts the tokens as
-// running until a call of leave. Otherwise a claim whose caller stopped waiting might
-// reach the server after the caller's next claim, or even after the operation's end.
+// running until a call of leave. A claim whose caller stopped waiting thus cannot reach
+// the server after the caller's next claim.
 func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
 	done := make(chan struct{})
 	s.mu.Lock()
@@ -168,7 +168,7 @@ func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave fu
 			return nil, err
 		}
 	}
-	// If ctx has ended, the caller may have repeated this claim. Do not send it: it could
+	// If ctx has ended, the caller may have repeated this claim. This claim must not
 	// arrive after the repetition.
 	if err := ctx.Err(); err != nil {
 		return nil, err

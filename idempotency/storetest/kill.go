@@ -42,8 +42,10 @@ const (
 )
 
 // KillClients kills client processes with SIGKILL during their calls. The store must keep
-// every acknowledged change. It must not grant a key twice, or give two claims the
-// same fence. The clients run the test's own binary, with this code:
+// every acknowledged change. It must not grant a key twice, or give two claims the same
+// fence.
+//
+// The clients run the test's own binary, with this code:
 //
 //	func TestClient(t *testing.T) {
 //		storetest.Client(t, func() (idempotency.Store, error) { return mystore.Open(os.Getenv("MYSTORE_PATH")) })
@@ -138,7 +140,6 @@ func killClaim(value string) idempotency.Claim {
 	return claim(idempotency.Key{Scope: "storetest", Operation: "test.kill", Value: value})
 }
 
-// client is a client process.
 type client struct {
 	cmd  *exec.Cmd
 	read chan struct{} // closed at the end of the client's output
@@ -150,8 +151,8 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts a client process of the round and calls note with each complete line of
-// its output. The channel ready is closed when the client is ready.
+// start starts a client process of the round and calls the function note with each complete
+// line of its output. The returned channel is closed when the client is ready.
 func (k Killing) start(t *testing.T, round string, note func(line string), env ...string) (c *client, ready <-chan struct{}) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
@@ -182,8 +183,8 @@ func (k Killing) start(t *testing.T, round string, note func(line string), env .
 	return c, started
 }
 
-// await waits until the client is ready. If the client ends before that, await reports
-// the client's errors, which failed returns.
+// await waits until the client is ready. If the client ends before that, await reports the
+// errors that the function failed returns.
 func (c *client) await(t *testing.T, ready <-chan struct{}, failed func() []string) {
 	t.Helper()
 	select {
@@ -205,9 +206,11 @@ type Witness struct {
 	failed    []string
 }
 
-// Call claims keys of the round and completes every second key that it is granted. It stops
-// at the store's first error and returns that error. Two callers claim the same keys if
-// their numbers differ by a multiple of 8, for example 1 and 9.
+// Call claims keys of the round, and completes every second one if it is granted. It stops
+// at the store's first error and returns the error.
+//
+// Two callers claim the same keys if their numbers differ by a multiple of 8, for example 1
+// and 9.
 func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
 	return calls(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }

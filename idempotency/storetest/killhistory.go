@@ -25,10 +25,11 @@ const (
 	historyCalls = 60 // number of calls by each caller
 )
 
-// KillHistory runs random calls over the same keys in a client process and in this
-// process, kills the client with SIGKILL, and checks that the combined history is
-// linearizable. Calls of the client without an answer may have happened at any time after
-// their start, or never. The client process runs the code shown at [KillClients].
+// KillHistory runs random calls over the same keys in a client process and in this process.
+// It kills the client with SIGKILL, and checks that the combined history is linearizable.
+//
+// Calls of the client without an answer may have happened at any time after their start, or
+// never. The client process runs the code shown at [KillClients].
 func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	t.Helper()
 	if k.Rounds == 0 {
@@ -116,7 +117,6 @@ func (a answered) answer() answer {
 	return out
 }
 
-// perform makes one call and returns its answer.
 func perform(s idempotency.Store, in call) (a answered) {
 	var err error
 	switch {
@@ -173,9 +173,8 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs four concurrent callers, each with historyCalls random calls. It calls
-// begins before each random call, and ends with the answer afterwards. Both functions get
-// the id of the random call.
+// callAll runs four concurrent callers, each with historyCalls random calls. It calls the
+// function begins before each random call, and the function ends afterwards.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
@@ -194,9 +193,9 @@ func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins fu
 	wg.Wait()
 }
 
-// historyClient makes the random calls in a client process of KillHistory and then waits
-// until the process is killed. It prints each call before it makes the call, and prints the
-// answer afterwards.
+// historyClient makes the random calls in a client process of KillHistory, and then waits
+// until the process is killed. It prints each call before the start, and the answer
+// afterwards.
 func historyClient(s idempotency.Store, name string) {
 	seed, _ := strconv.ParseUint(os.Getenv(historySeed), 10, 64)
 	say := func(word, id string, v any) {

@@ -10,8 +10,8 @@ import (
 )
 
 // In each history, one call has no answer, because its process was killed. The call may
-// have taken effect once, at any time after its start, or never. The checker accepts the
-// history only if the other answers fit one of these cases.
+// have taken effect once, after its start, or never. The checker accepts only histories
+// in which the other answers fit.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}

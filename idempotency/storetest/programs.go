@@ -102,8 +102,6 @@ func (m program) randomClaim(k idempotency.Key, tokens []idempotency.Token) idem
 	return c
 }
 
-// finish ends or extends the claim: it calls s.Extend if e is an extension, and otherwise
-// s.Finish.
 func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e idempotency.Ending) error {
 	if lease, ok := e.Lease(); ok {
 		return s.Extend(ctx, ref, lease)

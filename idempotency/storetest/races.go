@@ -171,8 +171,9 @@ func (p *probe) refused(doing string, err error) {
 	}
 }
 
-// checkBatchRaces runs 20 goroutines. Each claims the same 50 keys in random order, 10
-// keys at a time. Each key must be granted exactly once; other claims get InProgress.
+// checkBatchRaces runs 20 goroutines. Each goroutine claims the same 50 keys in random
+// order, 10 keys at a time. Each key must be granted exactly once; other claims get
+// InProgress.
 func checkBatchRaces(p *probe) {
 	const keys, batches, size, rounds = 50, 20, 10, 5
 	all := make([]idempotency.Key, keys)
@@ -217,9 +218,9 @@ func checkBatchRaces(p *probe) {
 	}
 }
 
-// checkConflicts runs ten rounds. In each, 64 goroutines claim one key, half of them with
-// one payload and half with another. Exactly one claim must be granted, and the record
-// must have its payload.
+// checkConflicts runs ten rounds. In each round, 64 goroutines claim one key, half of
+// them with one payload and half with another. Exactly one claim must be granted, and the
+// record must have the payload of this claim.
 func checkConflicts(p *probe) {
 	for i := range 10 {
 		k := p.key()

@@ -18,9 +18,8 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 var token = idempotency.Token{1, 2, 3}
 
 // states lists the states of a key in the decision table. Each function brings a key into
-// one state and returns the outcome of the key's first claim. If the state has a record,
-// the record's Token is the package variable token. If the lease or the record must have
-// expired, the function calls p.pass().
+// one state and returns the outcome of the key's first claim. The record, if any, has the
+// Token in the variable token.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -89,13 +88,12 @@ func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.O
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable lists, for each state of a key after its first claim, the decisions on
-// six different claims:
+// decisionTable lists, for each state of a key, the decisions on six claims:
 //
 //   - equal: the fingerprint of the first claim, another token
 //   - token: the fingerprint and token of the first claim
 //   - payload: the fingerprint of another payload
-//   - tokenPayload: the token of the first claim, the fingerprint of another payload
+//   - tokenPayload: like payload, with the token of the first claim
 //   - spec: a fingerprint of another spec
 //   - again: like equal, with Resend set
 var decisionTable = []struct {
@@ -151,10 +149,9 @@ func checkDecisions(p *probe) {
 	}
 }
 
-// checkGrants claims a key in each state that requires a grant. Afterwards the key's
-// record must equal the result of idempotency.Grant in all fields that sameRecord
-// compares. The claim's bytes differ from the record's, so a reclaimed key must report
-// Drift.
+// checkGrants claims a key in each state that requires a grant, and compares the key's
+// record with the result of idempotency.Grant. The claim's bytes differ from the record's
+// bytes, so a reclaimed key must report Drift.
 func checkGrants(p *probe) {
 	for _, row := range decisionTable {
 		if !row.equal.Granted() {
@@ -286,7 +283,6 @@ func checkTransitions(p *probe) {
 	}
 }
 
-// extend extends the lease of a claim to 2*long from now.
 func extend(p *probe, ref idempotency.Ref) error { return p.store.Extend(p.ctx, ref, 2*long) }
 
 func checkExtensions(p *probe) {

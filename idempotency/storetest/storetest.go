@@ -53,8 +53,8 @@ type Storage struct {
 	Volatile bool
 }
 
-// Run checks the store, one subtest per property. Each subtest calls fresh at least once
-// for new, empty storage.
+// Run checks the store, one subtest per property. Each subtest calls the function fresh at
+// least once for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -136,7 +136,6 @@ func (p *probe) must(err error, doing string) {
 	}
 }
 
-// open opens the storage once more.
 func (p *probe) open() idempotency.Store { return p.opening(p.Open) }
 
 // opening opens a store with the function open. At the end of the check, p.close closes
@@ -150,7 +149,6 @@ func (p *probe) opening(open func() (idempotency.Store, error)) idempotency.Stor
 	return s
 }
 
-// close closes all open stores.
 func (p *probe) close() {
 	p.mu.Lock()
 	opened := p.opened
@@ -186,7 +184,6 @@ func (p *probe) pass() {
 	time.Sleep(2 * p.short())
 }
 
-// key returns a new key.
 func (p *probe) key() idempotency.Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +215,6 @@ func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string)
 	return out
 }
 
-// lookup returns the record of k.
 func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 	records, err := p.store.Lookup(p.ctx, k)
 	p.must(err, "lookup")

@@ -91,7 +91,7 @@ type Answer struct {
 	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// If Fate is Altered, Field is the altered part of the message, "MessageBody" or
-	// "MessageAttributes", and Got is the MD5 of this part in SQS's answer.
+	// Field and Got are set if Fate is Altered. Field is the altered part of the message,
+	// "MessageBody" or "MessageAttributes". Got is the MD5 of this part in SQS's answer.
 	Field, Got string
 }

@@ -20,10 +20,9 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// The name of an identifying attribute ends in a stem and a noun from these lists, joined
-// directly or by one separator: eventId, dedupe_key, message-uuid. The lists are short on
-// purpose: any *_id or *_key would also match aggregate IDs, shard keys and other routing
-// hints, and attributes are the right place for routing hints.
+// An identifying name ends in a stem and a noun, joined directly or by one separator:
+// eventId, dedupe_key. Any *_id would also match routing hints, such as aggregate IDs and
+// shard keys.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",
@@ -32,10 +31,11 @@ var (
 	nouns        = []string{"id", "key", "uuid", "name"}
 )
 
-// Event reports whether name is the name of an attribute that identifies an event. Such a
-// name ends in "uuid", or in a word of eventStems followed by a word of nouns, for example
-// eventId. The name of an attribute that identifies an attempt (see [Attempt]) does not
-// count. Case does not matter.
+// Event reports whether an attribute of this name identifies an event. Case does not
+// matter.
+//
+// Such a name ends in "uuid", or in a word of eventStems and a word of nouns, for example
+// eventId. A name for which [Attempt] returns true does not count.
 func Event(name string) bool {
 	name = lower(name)
 	if ends(name, attemptStems) {
@@ -44,9 +44,9 @@ func Event(name string) bool {
 	return strings.HasSuffix(name, "uuid") || ends(name, eventStems)
 }
 
-// Attempt reports whether name is the name of an attribute that identifies a request or one
-// attempt to send an event, for example request_id. Two attempts to send the same event may
-// have different values of the attribute.
+// Attempt reports whether an attribute of this name identifies a request or one attempt to
+// send an event, for example request_id. Two attempts for the same event may have different
+// values.
 func Attempt(name string) bool { return ends(lower(name), attemptStems) }
 
 func ends(name string, stems []string) bool {
@@ -65,9 +65,8 @@ func ends(name string, stems []string) bool {
 	return false
 }
 
-// lower returns name with the ASCII letters A to Z in lower case. Other letters stay,
-// because the Unicode rules for case differ between programming languages, and producers
-// in other languages must get the same result.
+// lower returns name with A to Z in lower case. Producers in other programming languages
+// must get the same result, and languages differ in their Unicode rules for case.
 func lower(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

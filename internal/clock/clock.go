@@ -24,8 +24,8 @@ import (
 // Instant is a reading of a [Clock], in nanoseconds. Compare instants of one clock with <
 // and ==. Zero means no instant.
 //
-// A separate type prevents confusion with time.Time, whose monotonic reading stops during
-// a suspension of the machine and whose wall clock can be set.
+// A separate type prevents confusion with time.Time, whose monotonic reading stops during a
+// suspension.
 type Instant int64
 
 // Add returns the instant d after i.
@@ -57,9 +57,8 @@ type Reading struct {
 }
 
 // minSuspension is the smallest step by which suspensions advance the clock. Shorter
-// suspensions are added up until the sum reaches minSuspension. A measured suspension may
-// be wrong by some microseconds. Without the minimum, such errors would advance the clock
-// even in a synctest bubble, where time stands still.
+// suspensions are added up. Without the minimum, measuring errors of some microseconds
+// would advance the clock.
 const minSuspension = 50 * time.Millisecond
 
 // New returns a clock of this machine.
@@ -79,10 +78,9 @@ func New() *Clock {
 	return c
 }
 
-// sleepClock measures suspensions with few system calls. A suspension moves the wall clock
-// ahead of the monotonic clock, and time.Now reads both clocks without a system call.
-// sleepClock therefore makes a system call only after such a movement, or when
-// maxReadingAge has passed.
+// sleepClock measures suspensions with few system calls. It makes one only after
+// maxReadingAge, or if the wall clock has moved against the monotonic clock, as after a
+// suspension.
 type sleepClock struct{ last atomic.Pointer[sleepReading] }
 
 // sleepReading is the result of one system call that measures the total length of all
@@ -101,11 +99,9 @@ const (
 	maxWallChange = time.Millisecond
 )
 
-// read returns the total duration of all suspensions. It calls suspended, which makes a
-// system call, and keeps the result for later calls. read calls suspended again if the
-// result is at least maxReadingAge old, or if ahead has changed by more than
-// maxWallChange since then. awake is the current time on the monotonic clock; ahead is
-// the time on the wall clock minus awake.
+// read returns the total duration of all suspensions. It calls suspended only if the last
+// result may be outdated. The parameter ahead is the time on the wall clock minus the time
+// on the monotonic clock, awake.
 func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
 	last := c.last.Load()
 	if last == nil || (awake-last.awake).Abs() >= maxReadingAge || (ahead-last.ahead).Abs() > maxWallChange {

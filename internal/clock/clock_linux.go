@@ -13,12 +13,10 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended returns the total duration of all suspensions since the boot: the boot-time
-// clock minus the monotonic clock. It reads the boot-time clock first, so an interruption
-// between the two readings makes the result too low. A later call corrects this. A result
-// that is too high would stay, because a [Clock] never runs backwards. If the system calls
-// fail, the result is the one of byWallClock.
+// suspended returns the total duration of all suspensions since the boot. The result may be
+// too low, never too high. If the system calls fail, the result is the one of byWallClock.
 func suspended(start, now time.Time) time.Duration {
+	// In this order, an interruption makes the result too low.
 	boottime, ok := readClock(clockBoottime)
 	monotonic, both := readClock(clockMonotonic)
 	if !ok || !both {

@@ -45,9 +45,8 @@ func TestSleepClock(t *testing.T) {
 	}
 	assert.InDelta(t, 100, calls, 1)
 
-	// If the wall clock is set back by exactly the length of a suspension, sleepClock sees
-	// no change of the wall clock. It notices the suspension only at its next regular
-	// system call, 100 ms after the last one.
+	// The wall clock is set back by exactly the length of a suspension. sleepClock notices
+	// the suspension only at its next regular system call, 100 ms after the last one.
 	asleep, stepped = asleep+time.Hour, stepped-time.Hour
 	require.Equal(t, asleep-time.Hour, read())
 	awake += maxReadingAge

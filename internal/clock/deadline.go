@@ -82,14 +82,14 @@ func (t *Timer) Stop() {
 	}
 }
 
-// WithDeadline is like [context.WithDeadlineCause] with a clock that counts suspensions.
-// A nil cause means [context.DeadlineExceeded].
+// WithDeadline is like [context.WithDeadlineCause] with a clock that counts suspensions. A
+// nil cause means [context.DeadlineExceeded].
 //
 // If the deadline passes during a suspension, every later call of Err returns
-// DeadlineExceeded. The first such call also closes the channel of Done; without a call
-// of Err, the channel is closed at most a second after the suspension. Contexts derived
-// from this context may then return [context.Canceled] from Err, because WithDeadline can
-// end them early only by cancellation.
+// DeadlineExceeded. The first such call also closes the channel of Done. Without a call of
+// Err, the channel is closed at most a second after the suspension.
+//
+// Err of a context derived from this context may then return [context.Canceled].
 func (c *Clock) WithDeadline(parent context.Context, end Instant, cause error) (context.Context, context.CancelFunc) {
 	if cause == nil {
 		cause = context.DeadlineExceeded

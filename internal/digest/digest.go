@@ -26,8 +26,8 @@ type Sum [md5.Size]byte
 // Of returns the digest of a body. It does not allocate.
 func Of(body string) Sum { return md5.Sum(textview.Bytes(body)) }
 
-// Is reports whether got is the digest s in lower-case hexadecimal, the form of
-// MD5OfMessageBody. It does not allocate.
+// Is reports whether the parameter got is the digest s in lower-case hexadecimal, the form
+// of MD5OfMessageBody. It does not allocate.
 func (s Sum) Is(got string) bool {
 	var text [2 * md5.Size]byte
 	hex.Encode(text[:], s[:])

@@ -24,14 +24,14 @@ type Directive struct {
 	Foreign bool
 }
 
-// Covers reports whether the directive silences the rule with an ID.
+// Covers reports whether the directive silences the rule with the given ID.
 func (d *Directive) Covers(rule string) bool {
 	return d.Rules == nil || slices.Contains(d.Rules, rule)
 }
 
-// Parse reads one comment, including its slashes. It returns nil for a comment without a
-// directive. For an invalid directive, it returns nil and a text that describes the fault.
-// These are the forms of directives:
+// Parse reads one comment, including the comment's slashes. It returns nil for a comment
+// without a directive. For an invalid directive, it returns nil and a description of the
+// fault. The forms of directives are:
 //
 //	//sqsfifo:ignore SF002,SF007 -- reason
 //	//lint:ignore SF002 reason
@@ -82,9 +82,9 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck parses a comment //lint:ignore of the tool staticcheck. rest is the text
-// after this prefix: a list of checks and a reason. Only checks that are rules of this
-// project count.
+// staticcheck parses a comment //lint:ignore of the tool staticcheck. The parameter rest is
+// the text after lint:ignore, a list of checks and a reason. Only rules of this project
+// count.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")

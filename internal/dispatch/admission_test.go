@@ -229,9 +229,8 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// The context of an item ends while Admit runs. The item is withdrawn and gets its
-// outcome immediately. Admit's answer comes too late and has no effect: for the answer
-// Change, for example, the dispatcher does not call Revise.
+// The context of an item ends while Admit runs. The item gets its outcome immediately, and
+// Admit's answer has no effect.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelSender) {

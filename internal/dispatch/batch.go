@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait for the next attempt after the second failed attempt
-	// of an item. Each further failure doubles the wait, up to mostBackoff. After the first
-	// failure the item does not wait: most failures happen only once, and the pacer slows
-	// the requests down if many fail.
+	// firstBackoff is the longest wait after two failed attempts of an item in a row. Each
+	// further failure doubles the wait, up to mostBackoff. After the first failure the item
+	// does not wait.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
@@ -58,7 +57,6 @@ func (d *Dispatcher[M]) newBatch() *batch[M] {
 	return b
 }
 
-// keepForReuse clears a batch and keeps it for the next request.
 func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	clear(b.groups)
 	clear(b.items)
@@ -69,10 +67,9 @@ func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a group with items to send into the list of ready groups, or into the
-// heap of delayed groups if the next attempt must wait. It removes a group without any
-// items (see drop). Before the call the group must be idle (not busy), and neither in the
-// list nor in the heap.
+// schedule puts a group into the list of ready groups, or into the heap of delayed groups
+// if the next attempt must wait. Without an item to send, it calls drop. The group must be
+// neither busy nor queued.
 func (d *Dispatcher[M]) schedule(g *groupQueue[M], now time.Time) {
 	switch {
 	case g.notBefore.After(now):
@@ -149,8 +146,8 @@ func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	return d.sender.GiveUpAt(it)
 }
 
-// putOff delays the next attempt of an item, and the later items of its group, by wait.
-// The delay ends earlier if the sender gives the item up earlier.
+// putOff delays the next attempt of an item by the duration wait, or until the time of
+// Sender.GiveUpAt if that is earlier. The later items of the group wait too.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
 	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
@@ -224,8 +221,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 		if it.phase == decided {
 			continue
 		}
-		// The item is in a call of Prepare: it is not waiting, and no other request has
-		// items of this group.
+		// A ready group has no items in a request, so this item is in a call of Prepare.
 		if it.phase != waiting {
 			break
 		}
@@ -249,10 +245,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], g *groupQueue[M], now time.Time) bool 
 	return len(b.items) > first
 }
 
-// mayFollow reports whether an item may join earlier items of its group in a request. It
-// returns false for an item that must not be sent, for example after the end of its
-// context. In a paused group it returns false for every item, because only the failed
-// item may be sent again, without followers.
+// mayFollow reports whether an item may join earlier items of its group in a request. In a
+// paused group no item may, because the failed item is sent again without followers.
 func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
@@ -295,8 +289,8 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
 		if b == nil {
-			// No ready group had an item to send, and take() has emptied the list: the
-			// loop ends.
+			// take found no item to send and emptied the list of ready groups, so the loop
+			// ends.
 			continue
 		}
 		b.began = now
@@ -308,10 +302,9 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether a request may start now: a group is ready, and fewer than
-// InFlight requests are under way. While another request is under way, a request that is
-// not full yet waits for more items, up to Options.Linger. It does not wait during Flush
-// or after Close.
+// mayCall reports whether a request may start now, apart from pacing. While another request
+// is under way, a request that is not full waits for more items, except during Flush and
+// after Close.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false

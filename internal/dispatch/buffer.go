@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// buffer limits the number of items and of bytes in a dispatcher. Waiters are served
-// first come, first served, so small items cannot starve a large one. The first waiter
-// gets room as soon as its item fits. All operations take constant time.
+// buffer limits the number of items and of bytes in a dispatcher. Waiting callers get room
+// in their order, so small items cannot starve a large one.
 type buffer struct {
 	mu      sync.Mutex
 	items   int       // free room for items
@@ -25,9 +24,9 @@ type waiter struct {
 	admitted bool
 }
 
-// enter takes room for one item. It blocks until there is room, the context ends
-// (returning the context's cause) or the buffer is closed (returning [ErrClosed]). While
-// enter blocks, it calls a non-nil refresh once a minute, under no lock.
+// enter takes room for one item, and blocks until there is room. It returns the context's
+// cause if the context ends first, and [ErrClosed] if the buffer closes first. While enter
+// blocks, it calls a non-nil refresh once a minute, under no lock.
 func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {

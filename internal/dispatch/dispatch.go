@@ -1,5 +1,6 @@
 // Package dispatch forms requests from items, starts requests, retries items, and reports
-// outcomes in order.
+// outcomes. The outcomes of a group are reported in order, but a withdrawn item's outcome
+// does not wait for those of earlier items.
 //
 // A dispatcher owns the queue of each message group (type groupQueue), the buffer, the
 // pacing, the retries, the pauses and every goroutine of a producer. The root package
@@ -55,13 +56,15 @@ var (
 )
 
 // Sender handles messages for the dispatcher. Every method except Report must return
-// quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and
-// Paused must not call the dispatcher.
+// quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and Paused
+// run under the dispatcher's lock, so they must not call the dispatcher.
 type Sender[M any] interface {
-	// Admit decides which items may be in the next request: it sets admissions[i] for
-	// items[i]. The worker calls Admit before each attempt. Items of one group are
-	// adjacent. If an item does not get Send, all later items of its group must get Hold.
-	// Admit may block for a bounded time.
+	// Admit decides which items may be in the next request. It sets admissions[i] for
+	// items[i]. The worker calls Admit before each attempt. Admit may block for a bounded
+	// time.
+	//
+	// Items of one group are adjacent. If an item does not get [Send], all later items of
+	// its group must get [Hold].
 	Admit(items []*Item[M], admissions []Admission)
 
 	// Prepare does work in advance, so that the next Admit of the items is quick. The
@@ -74,28 +77,24 @@ type Sender[M any] interface {
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
 	// Conclude returns the fate of an item when the dispatcher decides its outcome. It is
-	// called once for each item, except if an answer shows that SQS stored the item. The
-	// fate is then Stored without a call.
+	// called once for each item, but not if an answer shows that SQS stored the item.
 	//
-	// A withdrawn item may still be in a request when Conclude is called. This request's
-	// answer no longer changes the outcome. After Conclude, Admit must never let the item
-	// be sent. Otherwise, a returned fate such as NotStored could become false.
+	// A withdrawn item may still be in a request, whose answer no longer changes the
+	// outcome. After Conclude, Admit must never let the item be sent. Otherwise a returned
+	// fate such as NotStored could become false.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that was passed to Conclude, as soon as no
-	// request contains the item. Release is not called if the answer to the item's last
-	// request shows that the item is stored. If the item was withdrawn during Admit,
-	// Release is called even if Admit refuses the attempt.
+	// Release returns the final fate of an item that was passed to Conclude. It is called
+	// once, as soon as no request contains the item. It is not called if the answer to the
+	// item's last request shows that SQS stored the item.
 	//
-	// Release returns the final fate of the item. If the dispatcher pauses the group
-	// because the item is in doubt or altered, the pause ends at pauseEnd at the latest.
-	// The zero time means that the pause does not end by itself.
+	// If the item pauses its group under [PauseInDoubt], the pause ends at pauseEnd at the
+	// latest. The zero time means that the pause does not end by itself.
 	Release(it *Item[M]) (fate attempt.Fate, pauseEnd time.Time)
 
-	// GiveUpAt returns the time at which the retries of a failed item end, if this is
-	// earlier than the end of Options.RetryFor. The zero time sets no limit. GiveUpAt is
-	// not called for an item that SQS may have stored. It is called under the
-	// dispatcher's lock and must return quickly.
+	// GiveUpAt returns the time at which the retries of an item end, if this is earlier
+	// than the end of Options.RetryFor. The zero time sets no limit. GiveUpAt is not called
+	// for an item that SQS may have stored.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each item without an outcome, even during
@@ -107,19 +106,19 @@ type Sender[M any] interface {
 	// was withdrawn meanwhile, the dispatcher calls Release instead of Revise.
 	Revise(it *Item[M])
 
-	// Paused is called when an item has paused its group. It is called under the
-	// dispatcher's lock.
+	// Paused is called when an item has paused its group.
 	Paused(group string, p *Pause)
 
 	// Sweep frees memory that the sender no longer needs. It reports whether the
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Report reports the outcome of an item, once for each item. Calls for the items of a
-	// group come one after another, in group order, with one exception:
-	// [Dispatcher.Withdraw] calls Report immediately, even before and during reports of
-	// earlier items of the group. Report may block, and may end its goroutine
-	// (runtime.Goexit).
+	// Report reports the outcome of an item, once for each item. It may block, and may end
+	// its goroutine (runtime.Goexit).
+	//
+	// Calls for the items of a group come one after another, in group order. An item whose
+	// context ended does not wait for earlier items. [Dispatcher.Withdraw] calls Report
+	// immediately, even during another report of the group.
 	Report(it *Item[M])
 }
 
@@ -146,9 +145,10 @@ const (
 	Stored
 
 	// Later delays the item, because the sender cannot decide yet whether the item may be
-	// sent. The item keeps its place in its group, and Admit is called again after
-	// [Item].Delay. The delay does not count as an attempt, but it counts as time for
-	// retries (Options.RetryFor).
+	// sent. The item keeps its place in its group. Admit is called again after
+	// [Item.Delay].
+	//
+	// The delay does not count as an attempt, but as time for retries (Options.RetryFor).
 	Later
 
 	// Change keeps the item for a later request, with another message: the dispatcher
@@ -263,11 +263,12 @@ func New[M any](sender Sender[M], o Options) *Dispatcher[M] {
 	}
 }
 
-// Reserve takes room for one item in the buffer. Reserve blocks until there is room, the
-// context ends (returning the context's cause) or the dispatcher closes (returning
-// [ErrClosed]). While Reserve blocks, it calls a non-nil refresh once a minute, as the
-// dispatcher calls Sender.Refresh for submitted items. The room becomes free again after
-// the item's outcome was reported.
+// Reserve takes room for one item in the buffer, and blocks until there is room. It returns
+// the context's cause if the context ends first, and [ErrClosed] if the dispatcher closes
+// first.
+//
+// While Reserve blocks, it calls a non-nil refresh once a minute. The room becomes free
+// again after the item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)
 }
@@ -280,9 +281,8 @@ func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.
 // item must not be submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room returns the bytes that an item takes in the buffer: its size, or the size of the
-// whole buffer if the item is larger. Without this limit, a larger item would wait for
-// room forever. With it, the item enters the buffer, and the sender refuses it.
+// room returns the bytes that an item takes in the buffer. An item larger than the whole
+// buffer takes the whole buffer, because it would otherwise wait for room forever.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
 // Submit adds items with reserved room to the ends of their groups. If the dispatcher is
@@ -363,10 +363,8 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. It compares three items of each group: the
-// item with a running report, the first item waiting for its report, and the first item
-// in the queue. After giveUpRecord has changed the order of outcomes, an older item may
-// be missed.
+// oldest returns the age of the oldest item. It looks only at the front of each group, so
+// it may miss an older item that is out of order, for example after giveUpRecord.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, g := range d.groups {
@@ -411,8 +409,8 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if g := d.groups[group]; g != nil {
 			for it := g.head; it != nil; it = it.next {
-				// Items in a request are refreshed, too: Admit may leave such an item out
-				// of the request, so that the item waits for a later request.
+				// An item in a request is refreshed too, because Admit may still leave it
+				// out.
 				if it.phase <= inFlight {
 					d.sender.Refresh(it)
 				}

@@ -39,9 +39,9 @@ func (d *Dispatcher[M]) signalIdle() {
 	}
 }
 
-// Flush sends waiting items without further delay for larger requests (Linger). It waits
-// until the outcomes of all items submitted before the call are reported. If the context
-// ends first, Flush returns the context's cause.
+// Flush ends the wait of items for fuller requests (Options.Linger). It waits until the
+// outcomes of all items submitted before the call are reported. If the context ends first,
+// Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
 	d.urgent++
@@ -64,8 +64,7 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 }
 
 // seal ends the current epoch if it has items, so that later items join a new epoch. It
-// returns all epochs with items. Flush waits for these. An epoch counts the items
-// submitted between two calls of Flush.
+// returns all epochs with items. The caller holds d.mu.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {
@@ -80,13 +79,14 @@ func (d *Dispatcher[M]) seal() []*epoch {
 // requests that have not returned.
 const Grace = time.Second
 
-// Close refuses new items and waits until the outcomes of the submitted items are
-// reported.
+// Close refuses new items and waits until the outcomes of the submitted items are reported.
+// It may be called more than once.
 //
-// If ctx ends first, Close withdraws the remaining items, calls abort to cancel the
-// requests, waits up to [Grace] for reports and requests, and returns the cause of ctx.
-// unreported is the number of items that are not reported by then, because a call of
-// Report blocks. Close may be called more than once.
+// If ctx ends first, Close:
+//   - withdraws the remaining items;
+//   - calls abort to cancel the requests;
+//   - waits up to [Grace] for reports and requests;
+//   - returns the cause of ctx, and the number of items that are not reported by then.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
 	d.mu.Lock()

@@ -3,11 +3,7 @@ package dispatch
 import "time"
 
 // groupQueue is the queue of one message group, in the order of submission. A retried item
-// keeps its place. A decided item leaves the queue after all earlier items have left it.
-//
-// A queue is in exactly one state: busy with a request, in the list of ready groups, in the
-// heap of delayed groups, or without an item to send. An empty queue is reused for another
-// group.
+// keeps its place. An empty queue may be reused for another group.
 type groupQueue[M any] struct {
 	group string
 	// The queue: items without an outcome, and decided items that may not be reported yet
@@ -42,10 +38,9 @@ func (g *groupQueue[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether a later item of the queue may have been stored before the
-// given item (parameter stored): the later item was in an earlier request without a clear
-// answer. The search ends at the first item without an attempt, because all items after
-// it had no attempt either.
+// inDoubtAfter reports whether SQS may have stored an undecided later item before the
+// parameter stored. The search ends at the first untried item, because all items after it
+// are untried too.
 func (g *groupQueue[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayBeStoredBefore(stored) {

@@ -7,9 +7,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is a message in the dispatcher, from Submit until its outcome is reported. The
-// caller sets the fields from Message to Known and then calls Submit. After Submit only
-// Sender.Revise changes these fields, except that the dispatcher finally zeroes Message.
+// Item is a message in the dispatcher, from Submit until its outcome is reported.
+//
+// The caller sets the fields from Message to Known before Submit. Later only Sender.Revise
+// changes them, and the dispatcher finally zeroes Message.
 type Item[M any] struct {
 	// Message belongs to the sender. The dispatcher zeroes Message after reporting the
 	// outcome.
@@ -78,15 +79,15 @@ func (it *Item[M]) Attempts() int { return int(it.attempts) }
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
 // MarkDuplicate records that SQS stored the event for an earlier submission and not for
-// this item. The sequence number in the answer is then the number of the earlier
-// submission, and does not show when SQS stored this item relative to others. Sender.Send
-// calls MarkDuplicate.
+// this item. The sequence number in the answer then belongs to the earlier submission, so
+// the dispatcher ignores it. Sender.Send calls MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
 // MarkRecording delays the report of a stored item until the store has recorded the item
-// (see Recorded). Later items of the group are sent meanwhile. Sender.Send may call
-// MarkRecording before Send returns, and Sender.Conclude may call it if IsSubmitted is
-// true.
+// (see Recorded). Later items of the group are sent meanwhile.
+//
+// Sender.Send may call MarkRecording before Send returns. Sender.Conclude may call it if
+// IsSubmitted is true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
 // IsSubmitted reports whether the item was submitted to a dispatcher. Only then may
@@ -94,8 +95,10 @@ func (it *Item[M]) MarkRecording() { it.recording = true }
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
 // Recorded ends the wait caused by MarkRecording, so that the item's outcome can be
-// reported. ok is true if the store has the event. The caller must hold no lock taken by
-// Sender.Conclude. After the report, a call has no effect.
+// reported. The parameter ok is true if the store has the event.
+//
+// The caller must hold no lock taken by Sender.Conclude. After the report, a call has no
+// effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -117,15 +120,15 @@ func (it *Item[M]) recorded(ok bool) {
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item waits for the store to record the
-// item. The caller holds the lock. In phase decidedInFlight the answer is false:
-// Sender.Send may then be setting the field recording without the lock (MarkRecording),
-// so isRecording must not read this field.
+// isRecording reports whether the report of an item waits for the store to record the item.
+// The caller holds the lock. In phase decidedInFlight, Sender.Send may be setting the field
+// recording without the lock.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it. If
-// the item is in a request that Sender.Send has not begun, the request is sent without
-// the item, and the attempt does not count in Outcome.Attempts.
+// MarkIdle records that no attempt of the item is under way. Sender.Conclude calls it.
+//
+// A request with the item that Sender.Send has not begun is sent without the item. This
+// attempt does not count in Outcome.Attempts.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item for which Admit answers

@@ -26,10 +26,8 @@ type Pause struct {
 	SameCall bool
 }
 
-// pause pauses the group of a failed item if the policy demands a pause. Several failed
-// items of one request add a pause each. Only an item with the key of the oldest pause
-// may be sent; when this item is stored, the oldest pause ends. So failed items are sent
-// again in the order of their failures.
+// pause adds a pause to the group of a failed item if the policy demands one. Only items
+// with the key of the group's oldest pause may then be sent.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, pauseEnd, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {

@@ -167,9 +167,8 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. A caller can resend them in order: the
-// pause permits only the first failed item, and then only the next. A new item is not
-// sent until all of them are stored.
+// Several items of a group fail in one request. The pause permits their resends only in
+// order, and a new item only after all of them are stored.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
@@ -338,9 +337,9 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Three items are sent in one request and fail. SQS refuses the first item for good. The
-// third item has the same Call as the first, so it is not sent again. The second item has
-// no Call and is sent again.
+// Three items fail in one request, and SQS refuses the first for good. The third item has
+// the same Call as the first, so it is not sent again. The second has no Call and is sent
+// again.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		c.script(answers(refuse, fail, fail))

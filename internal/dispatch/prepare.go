@@ -2,10 +2,9 @@ package dispatch
 
 import "time"
 
-// prepare calls the sender's Prepare in another goroutine, while the request of a batch
-// is under way. Prepare gets the next items of the batch's groups, so that these items
-// can be sent soon after the answer. prepare does nothing if other ready groups fill the
-// next request anyway, or while more than half of Options.Prepared items are prepared.
+// prepare starts a goroutine that calls the sender's Prepare with the next items of the
+// batch's groups. It starts none if enough items are prepared, or if the ready groups fill
+// the next request anyway.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return

@@ -72,9 +72,8 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 	})
 }
 
-// The second item of group a has the event of the first item. The second item of group b
-// is marked as refused. Prepare skips both, and the third items too, because it prepares
-// the items of a group in order without gaps.
+// The second item of group a has the event of the first item, and the second item of group
+// b is refused. Prepare skips these items and the items after them.
 func TestNotPrepared(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)

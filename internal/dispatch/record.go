@@ -9,11 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes the request of a batch, and then requests of further batches while a request
-// may start. Between two requests, work also reports outcomes if no reporter is running,
-// because waking another goroutine would take longer. If a call of Report blocks, the
-// watchdog (watchReporters) starts reporters for the remaining outcomes. If Report ends
-// this goroutine (runtime.Goexit), reportLoop continues in another goroutine.
+// work makes the request of a batch, and then further requests while one may start. Between
+// two requests, work also reports outcomes if no reporter is running, because waking
+// another goroutine would take longer.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, reporting := false, false
 	defer func() {
@@ -99,7 +97,8 @@ func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 }
 
 // recordGroup applies one request's answers to the items of one group, and returns the
-// number of items with an answer. entries is the number of all items in the request.
+// number of items with an answer. The parameter entries is the number of all items in the
+// request.
 func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// Find the last item that this request stored. Failed items before it get no retry,
 	// because a retry would be out of order.
@@ -176,10 +175,8 @@ func (d *Dispatcher[M]) recordGroup(g *groupQueue[M], items []*Item[M], admissio
 	return sent
 }
 
-// takeBack undoes startAttempt for an item that was not sent, because Admit left it out
-// or because it was only prepared. The attempt does not count, and notSent decides
-// whether the item waits in its queue again. If the outcome of the item was decided
-// meanwhile, takeBack only calls the sender's Release.
+// takeBack undoes startAttempt for an item that Admit left out or that was only prepared.
+// If the outcome was decided meanwhile, takeBack calls release. Otherwise it calls notSent.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -191,9 +188,9 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item for which Admit did not answer Send. Depending on the answer,
-// notSent ends the item, delays it, lets the sender change it (Revise), or leaves it for
-// the next request.
+// notSent handles an item for which Admit did not answer Send. Depending on the admission,
+// it ends the item, delays it, lets the sender change it (Revise), or leaves it for the
+// next request.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -229,11 +226,9 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item
-// of the group. This happens if the answer to an earlier request with the later item was
-// lost. SQS gives increasing sequence numbers within a group, so the overtaken item has
-// the higher number. Duplicates are skipped, because their numbers come from an earlier
-// submission.
+// nameOvertaken sets Outcome.Overtaken for each item that SQS stored after a later item of
+// the group. Sequence numbers increase within a group, so the overtaken item has the higher
+// number.
 func nameOvertaken[M any](g *groupQueue[M]) {
 	var last *Item[M]
 	for it := g.head; it != nil && it.isTried(); it = it.next {
@@ -242,6 +237,7 @@ func nameOvertaken[M any](g *groupQueue[M]) {
 	lowest := ""
 	for it := last; it != nil; it = it.prev {
 		number := it.Outcome.Answer.Sequence
+		// A duplicate has the sequence number of an earlier submission.
 		if !it.isStored() || it.duplicate || number == "" {
 			continue
 		}
@@ -288,10 +284,9 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker is called if the given request may have stored a later item of the group,
-// and the later item already has its outcome. If this item was stored by a later request
-// and is not a duplicate, Outcome.Overtaken is set. If this item is not stored yet, its
-// field overtaker keeps the lowest such request number.
+// noteOvertaker notes a request that may have stored a later item of the group. It sets
+// Outcome.Overtaken if a later request stored this item. If this item is not stored yet,
+// the field overtaker keeps the lowest request number.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -310,9 +305,8 @@ func (it *Item[M]) isStored() bool {
 }
 
 // release calls the sender's Release for an item that is in no request. If the returned
-// fate is Stored, release ends the pause that the item caused. Otherwise it pauses the
-// group of the item if the policy demands a pause. The parameter code is SQS's last error
-// code for the item.
+// fate is Stored, release ends the item's pause. Otherwise it calls pause. The parameter
+// code is SQS's last error code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, pauseEnd := d.sender.Release(it)
 	if fate == attempt.Stored {
@@ -322,10 +316,9 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, pauseEnd, now)
 }
 
-// leave moves decided items from the front of a group's queue to the list
-// groupQueue.outcomes, from which they are reported. It stops at a stored item while an
-// earlier request may have stored an undecided later item: Outcome.Overtaken is then
-// uncertain.
+// leave moves decided items from the front of a queue to groupQueue.outcomes, from which
+// they are reported. It stops at a stored item while Outcome.Overtaken is uncertain (see
+// inDoubtAfter).
 func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	for it := g.head; it != nil && it.phase == decided; it = g.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && g.inDoubtAfter(it) {
@@ -336,10 +329,8 @@ func (d *Dispatcher[M]) leave(g *groupQueue[M]) {
 	}
 }
 
-// withdraw decides the outcome of an item because its context ended, because the context
-// of a call of Close ended, or because its caller waits no more. The item moves from its
-// queue to the list of outcomes to report. The caller of withdraw must then call leave,
-// because decided items after this item may now be reported.
+// withdraw ends an item because a context ended, and moves it to groupQueue.outcomes. The
+// caller of withdraw must then call leave, because later items may now be reported.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	g := it.queue
 	d.visited++

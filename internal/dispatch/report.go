@@ -65,9 +65,8 @@ func (d *Dispatcher[M]) giveUpRecord(g *groupQueue[M], it *Item[M]) {
 	d.queueForReport(g)
 }
 
-// startReporter starts a reporter if outcomes wait and no reporter runs. If more
-// reporters may be needed, because one already runs or several groups have outcomes,
-// startReporter sets the timer of watchReporters.
+// startReporter starts a reporter if outcomes wait and no reporter runs. If one reporter
+// may not be enough, it sets the timer of watchReporters.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
 		return
@@ -95,10 +94,9 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters is called by the timer watchdog. If outcomes wait, and no outcome was
-// reported since the previous call, it starts more reporters, at most doubling their
-// number. It also gives the room of reported items back to the buffer (returnRoom),
-// because blocked reporters cannot do this.
+// watchReporters is called by the timer watchdog. If outcomes wait and none was reported
+// since the previous call, it starts more reporters, at most doubling their number. It
+// calls returnRoom, because blocked reporters cannot.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
@@ -192,9 +190,9 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// A reporter gives the room of reported items back to the buffer after freeBatch items,
-// or earlier if no outcomes wait. Room for a single item would wake a waiting caller of
-// Reserve each time, which costs more than the report.
+// A reporter gives the room of reported items back to the buffer after freeBatch items, or
+// when no outcomes wait. Room for each single item would wake a caller of Reserve each
+// time.
 const freeBatch = 64
 
 // returnRoom gives the room of reported items back to the buffer.
@@ -228,8 +226,8 @@ func (d *Dispatcher[M]) queueNextOutcome(g *groupQueue[M]) {
 	d.drop(g)
 }
 
-// Withdraw ends all items of the given call after the end of the caller's context. If
-// call is nil, it ends only item. Withdraw reports these items itself, so the caller does
+// Withdraw ends all items of the given call, or only the given item if call is nil, because
+// the caller's context has ended. Withdraw reports these items itself, so the caller does
 // not wait for blocked reports of earlier items.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }

@@ -31,9 +31,8 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// One request sends the items 0, 1 and 2 of a group. The service stores only item 1, and
-// all answers are lost. The next request stores item 0 and item 2. Only item 0 is reported
-// as overtaken: a later item, item 1, was stored before it.
+// One request sends the items 0, 1 and 2. The service stores only item 1, and all answers
+// are lost. The next request stores items 0 and 2. Only item 0 is reported as overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		items := c.make("a", 3)
@@ -47,9 +46,9 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// Request 1 sends items a and b, and its answer is lost. Request 2 stores a. If request 1
-// stored b, then b has overtaken a. The outcome of a is therefore not reported until the
-// fate of b is known.
+// Request 1 sends two items, and its answer is lost. Request 2 stores the first item. The
+// outcome of the first item waits for the fate of the second, which may have been stored
+// first.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelSender) {
@@ -155,10 +154,9 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// An earlier submission has stored the event of the second of three items. SQS answers
-// the second item as a duplicate, with the sequence number of the earlier submission.
-// This number is lower than the first item's, but the first item is not overtaken: the
-// duplicate was not stored now.
+// SQS answers the second of three items as a duplicate, with the sequence number of an
+// earlier submission. This number is lower than the first item's, but the first item is not
+// overtaken.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelSender) {
 		before := c.item("a")
@@ -219,9 +217,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// At random, the service loses answers, stores only some entries of a request, or returns
-// errors, and contexts end. At the end, the model sender checks that every item stored
-// after a later item of its group is reported as overtaken.
+// At random, the service loses answers, stores only some entries or returns errors, and
+// contexts end. The model sender checks that every item stored after a later item of its
+// group is reported as overtaken.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -264,11 +262,9 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service fail at random. The last three parameters are
-// probabilities. A request gets no answer with probability lose. Then each entry is lost
-// with probability drop+0.3, and stored otherwise. In an answered request, an entry fails
-// with probability fail and is refused with probability fail/10. With probability lose/10
-// it is stored, but its answer is missing.
+// unreliable makes the service fail at random. The parameters are probabilities: lose for a
+// request without an answer, drop+0.3 for an entry of such a request to be lost, and fail
+// for an entry to fail.
 func unreliable(c *modelSender, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

@@ -5,17 +5,15 @@ import (
 	"time"
 )
 
-// watcher withdraws items when their context ends. All items with the same context
-// share a watcher, so a program that sends every event with one context has one
-// watcher. A context may have any type, so the dispatcher calls its methods under no
-// lock.
+// watcher withdraws items when their context ends. All items with the same context share a
+// watcher. The dispatcher calls methods of a context under no lock, because a context may
+// have any type.
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
 	first, last *Item[M] // items with this context, in the order of submission
 	// stop ends the watch of the context. It is nil until begin has started the watch. It
-	// must not be called under the lock, so unwatch passes it to the last item that
-	// leaves the watcher.
+	// must not be called under the lock (see unwatch).
 	stop  func() bool
 	ended bool  // the context has ended; no item is sent any more
 	cause error // the context's cause
@@ -62,9 +60,8 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item from the watcher of its context. The item has already left its
-// group's queue. After the last item, the watch must end with a call of watcher.stop, but
-// not under the lock. So unwatch moves stop to this item, and reportItem calls it.
+// unwatch removes an item, which has left its group's queue, from the watcher of its
+// context. The last item takes watcher.stop: reportItem calls stop without the lock.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

@@ -21,9 +21,8 @@ func (e postgresError) Error() string    { return "secret" }
 func (e postgresError) SQLState() string { return string(e) }
 
 // Hide replaces the text of a database error by the database's description of the error
-// code, the Go type of the error, and the code: for example "lock not available
-// (foreign_test.postgresError, SQLSTATE 55P03)". An unknown code has no description.
-// Nothing else of the original text remains.
+// code, the Go type and the code. An unknown code has no description. No other part of the
+// text remains.
 func TestErrorsOfDatabases(t *testing.T) {
 	for err, want := range map[error]string{
 		sqliteError(5):         "database is locked (foreign_test.sqliteError, code 5)",

@@ -28,8 +28,8 @@ import (
 // Known lists the errors and error codes with constant texts, which are safe to show. The
 // zero Known lists none.
 type Known struct {
-	// Errors are errors with constant texts. If the error passed to Hide is or wraps one
-	// of them, the new text contains its constant text.
+	// Errors are errors with constant texts. If the error passed to Hide is or wraps one of
+	// them, the new text contains that constant text.
 	Errors []error
 
 	// Code reports whether an error code is a constant and may be shown. If Code is nil,
@@ -55,9 +55,11 @@ func (k Known) Hide(err error) error {
 	return &hiddenError{k.text(err), err}
 }
 
-// Panic describes v, the value of a panic: an error of the Go runtime by its text, any
-// other error by the text of the error from Hide, and any other value by the name of its
-// type.
+// Panic describes v, the value of a panic:
+//
+//   - an error of the Go runtime by its text
+//   - any other error by the text of the error from Hide
+//   - any other value by the name of its type
 func (k Known) Panic(v any) string {
 	if err, ok := v.(error); ok {
 		if t := reflect.TypeOf(v); t.Kind() != reflect.Pointer && t.PkgPath() == "runtime" || t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "runtime" {
@@ -133,8 +135,8 @@ var constants = []error{
 	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
 }
 
-// own describes err alone, without the errors that err wraps. opaque is true if only the
-// type of err may be shown.
+// own describes err alone, without the errors that err wraps. The result opaque is true if
+// only the type of err may be shown.
 func (k Known) own(err error) (text string, opaque bool) {
 	switch e := err.(type) { //nolint:errorlint // only err itself, not the errors that it wraps
 	case *net.OpError:

@@ -105,9 +105,8 @@ func (s *scan) body(l *Line) bool {
 	return err == nil && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// object reads a JSON object with string values only and without escapes, such as
-// {"a":"b"}. It calls visit with the name and the value of every member. It returns false
-// for any other text, or if visit returns false.
+// object reads a JSON object of strings without escapes, such as {"a":"b"}, and calls visit
+// for every member. It returns false for any other text, or if visit returns false.
 func (s *scan) object(visit func(name, value string) bool) bool {
 	if !s.take('{') {
 		return false
@@ -168,8 +167,7 @@ func (s *scan) plain() ([]byte, bool) {
 }
 
 // value returns the JSON text of a string or object, or nil for other values. It does not
-// validate the text between the quotes or braces. value accepts one level less than
-// canonicaljson.MaxDepth, because the whole line is an object and counts as one level.
+// validate the text between the quotes or braces.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0
@@ -189,6 +187,7 @@ func (s *scan) value() []byte {
 				return nil
 			}
 		case '{', '[':
+			// The line itself is an object, so it counts as one level.
 			if depth++; depth >= canonicaljson.MaxDepth {
 				return nil
 			}

@@ -39,9 +39,10 @@ func NewReader(r io.Reader, size int) *Reader { return &Reader{r: bufio.NewReade
 // Offset returns the offset after the last line returned by Next.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Next returns the next line that is not blank, or io.EOF. For a line that is too long it
-// returns [ErrTooLong], with the line's number and offset; the next call returns the
-// following line. Other errors are from the underlying reader.
+// Next returns the next line that is not blank, or io.EOF.
+//
+// For a line that is too long it returns [ErrTooLong], with the line's number and offset.
+// The next call returns the following line. Other errors are from the underlying reader.
 func (r *Reader) Next() (Text, error) {
 	for {
 		t, err := r.line()

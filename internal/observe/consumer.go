@@ -27,9 +27,8 @@ type ConsumerConfig struct {
 
 	// Metric readers call Snapshot; Close calls it once more.
 	//
-	// Snapshot must not take a lock that a caller of NewConsumer or Close holds:
-	// OpenTelemetry's SDK and this package hold locks during the readers' calls, and
-	// NewConsumer and Close wait for these locks, so both goroutines would wait forever.
+	// NewConsumer and Close may wait for a running call of Snapshot. So Snapshot must not
+	// take a lock that a caller of NewConsumer or Close holds.
 	Snapshot func() ConsumerSnapshot
 }
 
@@ -130,9 +129,11 @@ func (o *Consumer) observeConsumer(queue []attribute.KeyValue, c *ConsumerConfig
 }
 
 // Close adds the counts since the last reading to the counters. After Close has returned,
-// metric readers no longer call ConsumerConfig.Snapshot. The caller must not hold a lock
-// that Snapshot takes, because Close may have to wait for a running call. The other methods
-// continue to work.
+// metric readers no longer call ConsumerConfig.Snapshot. The other methods continue to
+// work.
+//
+// Close may wait for a running call of Snapshot. So the caller must not hold a lock that
+// Snapshot takes.
 func (o *Consumer) Close() { o.unregister() }
 
 // Received counts received messages.
@@ -150,8 +151,10 @@ func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
 }
 
 // StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
-// creation, and adds the message's baggage to the context. At the end of the attempt, the
-// caller calls done with the error type, or with "" after a success.
+// creation. It adds the message's baggage to the returned context.
+//
+// At the end of the attempt, the caller calls done with the error type, or with "" after a
+// success.
 func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
 	began := time.Now()
 	span := trace.Span(noop.Span{})

@@ -100,7 +100,7 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 }
 
 // Inject omits two of a propagator's three fields, because SQS would refuse them. The
-// omitted fields need no space: free has room only for the third field.
+// omitted fields need no space: the message has room only for the third field.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {

@@ -141,7 +141,6 @@ func (i *instruments) countViolation(ctx context.Context, rule string, warned bo
 	}
 }
 
-// countCall counts a request and its messages.
 func (i *instruments) countCall(ctx context.Context, took time.Duration, answers []attempt.Answer, err error) {
 	if i.duration.Enabled(ctx) {
 		options := i.recordDuration

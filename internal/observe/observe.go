@@ -72,9 +72,8 @@ type Config struct {
 	// Metric readers call Snapshot on their own goroutines; Close calls it once more. If
 	// Snapshot is nil, its instruments are not created.
 	//
-	// Snapshot must not take a lock that a caller of New or Close holds: OpenTelemetry's
-	// SDK and this package hold locks during the readers' calls, and New and Close wait
-	// for these locks, so both goroutines would wait forever.
+	// New and Close may wait for a running call of Snapshot. So Snapshot must not take a
+	// lock that a caller of New or Close holds.
 	Snapshot func() Snapshot
 
 	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
@@ -173,9 +172,11 @@ func spanAttributes(queueURL string) []attribute.KeyValue {
 }
 
 // Close adds the counts since the last reading to the counters. After Close has returned,
-// metric readers no longer call Config.Snapshot and Config.StoreSnapshot. The caller must
-// not hold a lock that one of these functions takes, because Close may have to wait for a
-// running call. All other methods continue to work. Close may be called several times.
+// metric readers no longer call Config.Snapshot and Config.StoreSnapshot. All other methods
+// continue to work. Close may be called several times.
+//
+// Close may wait for a running call of Snapshot or StoreSnapshot. So the caller must not
+// hold a lock that one of the two takes.
 func (o *Observer) Close() { o.unregister() }
 
 // StartEvent starts an event's PRODUCER span, which EndEvent ends. With NoEventSpans set,
@@ -248,9 +249,9 @@ type Call struct {
 	began time.Time
 }
 
-// StartCall starts the CLIENT span of a request with n messages, n at least 1, linked to
-// the spans of their events. origin(i) returns the span context and the ID of the event
-// in message i. EndCall ends the request's span.
+// StartCall starts the CLIENT span of a request, linked to the spans of its events. EndCall
+// ends the request's span. The number n of messages is at least 1. The function origin
+// returns the span context and the ID of the event in message i.
 func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (trace.SpanContext, string)) (context.Context, Call) {
 	c := Call{noop.Span{}, time.Now()}
 	if o.isSilent() {
@@ -270,9 +271,9 @@ func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (tra
 	return ctx, c
 }
 
-// EndCall counts a request and its messages, and ends the request's span. answers has one
-// answer for each message, even if err is set. err is the error of the whole request. An
-// empty requestID is omitted from the span.
+// EndCall counts a request and its messages, and ends the request's span. The parameter
+// answers has one answer for each message, even after an error of the whole request (err).
+// An empty requestID is omitted from the span.
 func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answers []attempt.Answer, err error) {
 	o.countCall(ctx, time.Since(c.began), answers, err)
 	if c.span.IsRecording() {
@@ -302,12 +303,15 @@ const (
 	maxAttributes = 10
 )
 
-// Inject returns the trace context and baggage of ctx as attributes of type String, and
-// the number of bytes that SQS counts for them. own has the message's attributes, which
-// Inject does not change, so a caller may resend the message without trace context. free
-// is the number of bytes by which the message may still grow. Inject returns nil if the
-// message already has any of the new attributes, if they need more than free bytes, or if
-// the message would exceed SQS's attribute limit.
+// Inject returns the trace context and baggage of ctx as attributes of type String, and the
+// number of bytes that SQS counts for them. The parameter own has the message's attributes,
+// which Inject does not change. The parameter free is the number of bytes by which the
+// message may still grow.
+//
+// Inject returns nil if:
+//   - the message already has any of the new attributes;
+//   - the new attributes need more than free bytes;
+//   - the message would exceed SQS's attribute limit.
 func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
 	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {

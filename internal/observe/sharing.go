@@ -25,9 +25,9 @@ type groupKey struct {
 	queue    attribute.KeyValue
 }
 
-// group has the producers, or the consumers, with the same queue and meter provider.
-// registering guards the field unregister; it is held during calls of OpenTelemetry's
-// SDK. mu guards the field members; it is held during calls of snapshot functions.
+// group has the producers, or the consumers, with the same queue and meter provider. The
+// lock registering guards the field unregister; it is held during calls of OpenTelemetry's
+// SDK. The lock mu guards the field members; it is held during calls of snapshot functions.
 type group[S any] struct {
 	users int // guarded by sharing.mu
 
@@ -45,9 +45,8 @@ type member[S any] struct {
 	count    func(S)
 }
 
-// join adds the member m to the group of its queue and meter provider. If the group has
-// no metric callback yet, join calls register to register one, which calls read and
-// reports the combined snapshot of all members. The caller calls leave when the member
+// join adds the member m to the group of its queue and meter provider, and registers the
+// group's metric callback if there is none yet. The caller calls leave when the member
 // closes.
 func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
 	g := s.enter(key)
@@ -72,8 +71,8 @@ func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() 
 }
 
 // enter returns the group of a queue and meter provider and adds 1 to group.users. If the
-// provider cannot be a map key, because its type is not comparable, each call returns a
-// separate new group.
+// type of the provider is not comparable, the provider cannot be a map key, and each call
+// returns a separate new group.
 func (s *sharing[S]) enter(key groupKey) *group[S] {
 	if !reflect.ValueOf(key.provider).Comparable() {
 		return &group[S]{}
@@ -141,9 +140,8 @@ func (g *group[S]) read(merge func(S, S) S) (all S) {
 	return all
 }
 
-// tally receives running totals and adds their increases to synchronous counters. The SDK
-// keeps the sums of these counters after the producer closes. The first call also adds
-// zeros, so that each series exists before its first event. A tally is safe for
+// tally adds the increases of running totals to synchronous counters. The first call also
+// adds zeros, so that each series exists before its first event. A tally is safe for
 // concurrent use.
 type tally struct {
 	mu     sync.Mutex

@@ -101,10 +101,9 @@ func (o *Observer) Source(name string) *Source {
 	return s
 }
 
-// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. On
-// a queue with named sources, the source without a name usually has no events. Its counts
-// are added only after its first stored or duplicate event, so that no empty series
-// appears.
+// countSources adds the counts of all sources to the counters of OpenTelemetry's SDK. On a
+// queue with named sources, it skips the source without a name before its first event, so
+// that no empty series appears.
 func (o *Observer) countSources() {
 	o.mu.Lock()
 	sources := o.sources

@@ -39,10 +39,9 @@ const (
 	// together.
 	timerDelay = 10 * time.Millisecond
 
-	// A period begins when the rate changes. (The small correction trimKeep does not
-	// begin a period.) A period is light if fewer calls start than inUse (80 %) of the
-	// allowed calls. A light period does not show whether the rate is too high, and it
-	// ends after lightTime.
+	// A period begins when the rate changes, except by trimKeep. In a light period, fewer
+	// calls start than inUse (80 %) of the allowed calls. Such a period ends after
+	// lightTime, because it does not show whether the rate is too high.
 	inUse     = 0.8
 	lightTime = time.Second
 
@@ -55,15 +54,14 @@ const (
 // call that fails adds 1, and a call that succeeds subtracts a credit. When the sum reaches
 // a limit, the pacer lowers the rate.
 const (
-	// Four throttles with few successful calls between them reach the limit, and count as
-	// a sign of a quota. If SQS throttles 1 % of the calls at random, without a quota,
-	// this happens by mistake about once in 150,000 calls.
+	// Four throttles with few successful calls between them reach the limit, and count as a
+	// sign of a quota. If SQS throttles 1 % of the calls at random, this happens by mistake
+	// about once in 150,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// A failed call adds 1 to the sum and a successful call subtracts 1, so the limit is
-	// reached only if more than half of the calls fail. The pacer does not react to fewer
-	// failures, because a lower rate rarely helps if a service fails only some calls.
+	// With a credit of 1, the limit is reached only if more than half of the calls fail. A
+	// lower rate rarely helps if a service fails only some calls.
 	troubleLimit  = 32
 	troubleCredit = 1
 
@@ -73,13 +71,12 @@ const (
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles: SQS throttles calls at random, although no
-// quota is reached. A rate far below a quota gets no throttles from it, but stray
-// throttles hit the same share of calls at every rate. So if a very low rate has about
-// the same share of throttled calls as the earlier rate, the throttles are stray. The
-// pacer then restores the earlier rate and from now on expects this share. A share above
-// strayMost never counts as stray, because producers that share a quota can cause such
-// throttles for each other.
+// These constants detect stray throttles, for which no quota is the cause. Stray throttles
+// hit the same share of calls at every rate. So if a very low rate has about the same share
+// of throttled calls as the earlier rate, the pacer restores the earlier rate.
+//
+// A share above strayMost never counts as stray, because producers that share a quota can
+// cause such throttles for each other.
 const (
 	// A rate is very low if it is below this fraction of the calls per second that SQS
 	// accepted before the pacer lowered the rate.
@@ -93,78 +90,72 @@ const (
 	// number of calls.
 	strayFade = 2000
 
-	// With stray throttles, the pacer needs more throttles than usual before it lowers
-	// the rate. A successful call subtracts strayCredit times the share of stray
-	// throttles from the sum (type evidence), or throttleCredit if that is more. The
-	// first trial of a higher rate also permits strayTrial times the expected number of
-	// stray throttles.
+	// With stray throttles, a successful call subtracts strayCredit times their share from
+	// the sum (type evidence), or throttleCredit if that is more. The first trial of a
+	// higher rate also permits strayTrial times the expected number of stray throttles.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // These constants decide how far to lower the rate.
 const (
-	// In two cases the share of failed calls does not show how low the quota is. First,
-	// more than heavyShare (75 %) of the calls failed. Second, the pacer had no limit
-	// yet: SQS accepts a burst above the quota at first. In both cases the pacer lowers
-	// the rate to searchKeep (an eighth), and then doubles it until SQS throttles calls
-	// again.
+	// The pacer lowers the rate to searchKeep (an eighth) if more than heavyShare (75 %) of
+	// the calls failed, or if it had no limit yet. The share of failed calls then does not
+	// show how low the quota is.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
 	// In all other cases the pacer lowers the rate by cutShare times the share of failed
-	// calls: after failures of 10 % of the calls, by 8 %. cutShare is below 1, because a
-	// rate that is too low takes longer to correct than a rate that is too high.
+	// calls: after failures of 10 % of the calls, by 8 %. It takes longer to correct a rate
+	// that is too low.
 	cutShare = 0.8
 
 	// These constants apply after a failed trial of a higher rate. The held rate is the
-	// rate before the trial. If SQS accepted fewer calls per second during the trial than
-	// nearHeld (1.5) times the held rate, the pacer returns to the held rate, perhaps
-	// slightly corrected: trialKeep (0.95) times the accepted calls per second is an
-	// estimate of the best rate. If it is above the held rate, the pacer adds trialWeight
-	// (a quarter) of the difference. The weight is small, because a trial has few calls.
+	// rate before the trial. If SQS accepted fewer calls per second than nearHeld (1.5)
+	// times the held rate, the pacer returns to the held rate.
+	//
+	// If trialKeep (0.95) times the accepted calls per second is above the held rate, the
+	// pacer adds trialWeight (a quarter) of the difference. A trial has few calls, so the
+	// weight is small.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
 )
 
-// These constants decide when to raise the rate. The pacer keeps (holds) a rate for some
-// time and then tries a higher rate. Such a trial costs a few throttles, so the pacer holds
-// each rate long enough to keep throttles below 1 % of the calls.
+// These constants decide when to raise the rate. The pacer holds a rate for some time and
+// then tries a higher rate. It holds each rate long enough to keep the throttles of such
+// trials below 1 % of the calls.
 const (
 	holdCalls = 800
 	holdTime  = 10 * time.Second
 	holdMost  = 25 * time.Second // longest time that a rate is held
 
-	// After the pacer has held a rate, the first trial raises it by riseFirst (25 %). If
-	// this is above the quota, there are clearly more throttles than chance explains. If
-	// the trial succeeds, each further trial raises the rate by riseNext (50 %). After
-	// the rate was cut to an eighth (searchKeep), each trial doubles it (riseSearch)
-	// until SQS throttles calls again.
+	// After the pacer has held a rate, the first trial raises it by riseFirst (25 %), and
+	// each further trial by riseNext (50 %). After the rate was cut to an eighth
+	// (searchKeep), each trial doubles it (riseSearch) until SQS throttles calls again.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial succeeds after trialCalls/rise² successful calls. For example, if it raised
-	// the rate by a share (rise) of 0.25, it needs 10/0.0625 = 160 calls. It takes at
-	// least trialTime. After trialMost (6 s), trialCalls successful calls are enough. The
-	// first trial needs the most calls: while the rate was held, SQS saved up unused
-	// calls of the quota, and the trial must use these up first.
+	// A trial succeeds after trialCalls/rise² successful calls (160 calls with a rise of
+	// 0.25), and at least trialTime. After trialMost (6 s), trialCalls successful calls are
+	// enough.
+	//
+	// The first trial needs the most calls, because it must use up the calls of the quota
+	// that SQS saved up while the rate was held.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
 	// The first trial fails when the number of throttles reaches failLeast + failShare *
-	// (number of successful calls), for example 2 + 0.02 * 100 = 4. Stray throttles raise
-	// this limit (strayTrial). The limit is low, because a wrong decision costs little:
-	// the rate only returns to about the rate before the trial.
+	// (number of successful calls), or more with stray throttles (strayTrial). The limit is
+	// low, because the rate then only returns to about the held rate.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate may be slightly too high. The pacer corrects it when the number of
-	// throttles in the period reaches trimLeast plus trimShare (0.5 %) of the successful
-	// calls, after at least trimCalls successful calls. It multiplies the rate by the
-	// share of successful calls, and by trimKeep.
+	// A held rate may be slightly too high. After trimCalls successful calls, the pacer
+	// lowers it when the throttles of the period reach trimLeast plus trimShare (0.5 %) of
+	// the successful calls.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -178,20 +169,18 @@ type Pacer struct {
 	tokens float64   // calls that may start now
 	at     time.Time // time at which tokens was last filled up
 
-	// The pacer holds a rate for some time, and then tries a higher rate. While it holds
-	// a rate, rate equals heldRate. During a trial of a higher rate, rate is above
-	// heldRate. heldRate is 0 without a limit, and after a cut to an eighth (searchKeep)
-	// until SQS throttles calls again.
+	// While the pacer holds a rate, heldRate equals rate. During a trial of a higher rate,
+	// heldRate is below rate. heldRate is 0 without a limit, and after a cut to an eighth
+	// (searchKeep) until SQS throttles calls again.
 	heldRate float64
 	rise     float64 // share by which the current or the next trial raises the rate; 0.25 means by 25 %
 
-	// These fields describe the current period. A period begins when the rate changes,
-	// but not after the small correction trimKeep. A period also ends after lightTime if
-	// there is no limit, or if fewer than 80 % (inUse) of the allowed calls started.
+	// These fields describe the current period (see inUse). Without a limit, a period ends
+	// after lightTime.
 	since   time.Time // start of the period
 	started float64   // number of requests started in this period
-	// lightRate is the number of calls per second in the last light period, in which fewer
-	// calls started than inUse (80 %) of the allowed calls.
+	// lightRate is the number of calls per second in the last period that ended after
+	// lightTime.
 	lightRate       float64
 	passed, refused float64 // numbers of successful and throttled requests of this period
 	trimmed         bool    // the rate was already corrected in this period (trimKeep)
@@ -201,10 +190,9 @@ type Pacer struct {
 	throttles   evidence
 	troubles    evidence
 
-	// An alarm means that SQS throttled more calls than chance explains: a sign of a
-	// quota. This field has the alarm with the highest rate so far, and the share of
-	// throttled calls then. Three events reset rate to 0: an alarm with a share above
-	// heavyShare, the detection of stray throttles, and the end of the limit.
+	// An alarm means that SQS throttled more calls than chance explains: a sign of a quota.
+	// This field has the alarm with the highest rate so far, and the share of throttled
+	// calls then. A rate of 0 means no alarm.
 	alarm struct {
 		rate, share float64
 		limited     bool // the pacer limited the rate when the alarm occurred
@@ -299,9 +287,9 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate restores the rate from before the alarm. If there was no limit then,
-// it removes the limit. It is called when SQS throttles about the same share of calls at
-// a much lower rate: the cause is then not a quota, and a lower rate does not help.
+// restoreAlarmRate restores the rate from before the alarm, or removes the limit if there
+// was none then. It is called when SQS throttles about the same share of calls at a much
+// lower rate.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, mostStray: share, ignoreUntil: now, at: now}
 	if p.alarm.limited {
@@ -341,13 +329,11 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 }
 
 // usedRate returns the calls per second that started in the current period, at most the
-// allowed rate. A period shorter than usedTime is too short to measure: usedRate then
-// returns the allowed rate. Without a limit, it returns at least lightRate, the rate
-// measured in an earlier period.
+// allowed rate. In a period shorter than usedTime, it returns the allowed rate. Without a
+// limit, it returns at least lightRate.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	// After lightTime, Start ends a period in which fewer than 80 % (inUse) of the allowed
-	// calls started. If Start has kept the period, the result is 80 % to 100 % of the
-	// allowed rate.
+	// After lightTime, the result is 80 % to 100 % of the allowed rate, because Start ends
+	// a light period.
 	age := min(now.Sub(p.since), lightTime)
 	if p.rate == 0 {
 		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
@@ -406,15 +392,13 @@ func (p *Pacer) beginTrial(now time.Time) {
 	}
 }
 
-// beginPeriod begins a period.
 func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
-// evidence detects that too many calls fail. It keeps a sum: each failed call adds 1, and
-// each successful call subtracts a number called the credit; the sum is never below 0.
-// While the share of failed calls is below about the credit, the sum keeps returning to 0.
-// While the share is higher, the sum grows, and it grows faster for a higher share.
+// evidence detects that too many calls fail. It keeps a sum, which is never below 0. Each
+// failed call adds 1, and each successful call subtracts a credit. The sum grows only while
+// the share of failed calls is above about the credit.
 type evidence struct {
 	sum           float64
 	failed, calls float64 // numbers of failed calls and of all calls since the sum was last 0

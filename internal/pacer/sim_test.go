@@ -29,7 +29,7 @@ type scenario struct {
 	fastest, slowest time.Duration
 
 	// quota returns the allowed calls per second at the given time; nil means no quota.
-	// Unused calls can be made later: at most the calls of a time of burst seconds.
+	// Unused calls can be made later, at most the calls of burst seconds.
 	quota func(at time.Duration) float64
 	burst float64
 

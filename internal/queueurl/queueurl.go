@@ -53,17 +53,17 @@ func place(host string) (partition, region string) {
 	return partition, region
 }
 
-// regionIn returns the region in a host name of SQS, or "" if it is not of SQS. The
-// labels are the parts of the host name between dots, without the domain of AWS at
-// the end. The forms are sqs.REGION, sqs-fips.REGION, ID.sqs.REGION.vpce and the old
-// form REGION.queue. The old form for us-east-1 is the label "queue" alone.
+// regionIn returns the region in a host name of SQS, or "" for any other host name. The
+// labels are the parts of the host name between dots, without the domain of AWS.
 func regionIn(labels []string) string {
 	switch n := len(labels); {
 	case n == 2 && (labels[0] == "sqs" || labels[0] == "sqs-fips"):
 		return labels[1]
 	case n == 2 && labels[1] == "queue":
+		// old form REGION.queue
 		return labels[0]
 	case n == 1 && labels[0] == "queue":
+		// old form of this region
 		return "us-east-1"
 	case n == 4 && labels[1] == "sqs" && labels[3] == "vpce":
 		return labels[2]

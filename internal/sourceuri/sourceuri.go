@@ -17,16 +17,22 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and
-// 6.2.3) or, if the URI cannot identify a source, the text of the rule that it breaks.
-// Exactly one of the two results is empty. A rule never quotes the URI, which may hold a
-// secret; it quotes at most the name of a query parameter with a value.
+// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and 6.2.3).
+// If the URI cannot identify a source, Normalize returns the text of the broken rule
+// instead. Exactly one of the two results is empty.
 //
-// The normal form has no surrounding white space and no fragment. Scheme and host are
-// lowercase, the default port of the scheme is dropped, dot segments are resolved, and
-// percent-encoding is uppercase and used only where necessary. The query may have only
-// the parameters named in parameters; they are sorted. The normal form of a normal form
-// is the same text.
+// The normal form has:
+//
+//   - no surrounding white space and no fragment
+//   - scheme and host in lower case, without the default port of the scheme
+//   - dot segments resolved
+//   - percent-encoding in upper case, and only where necessary
+//   - only the query parameters named in the argument parameters, sorted
+//
+// The normal form of a normal form is the same text.
+//
+// A rule never quotes the URI, which may hold a secret. It quotes at most the name of a
+// query parameter with a value.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {
@@ -120,7 +126,6 @@ func lower(s string) string {
 
 func isNotHost(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("-._", r) }
 
-// defaultPort returns the default port of the scheme, or "".
 func defaultPort(scheme string) string {
 	switch scheme {
 	case "http":
@@ -136,9 +141,8 @@ func defaultPort(scheme string) string {
 	}
 }
 
-// normalizeQuery returns the normal form of a query: a "?" and the sorted parameters, or
-// "" without parameters. For a query that breaks a rule, such as an undeclared parameter,
-// it returns only the rule's text.
+// normalizeQuery returns the normal form of a query: a "?" and the sorted parameters, or ""
+// without parameters. For a query that breaks a rule, it returns only the rule's text.
 func normalizeQuery(raw string, declared []string) (query, rule string) {
 	var pairs []string
 	for pair := range strings.SplitSeq(raw, "&") {
@@ -172,9 +176,9 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 	return "?" + strings.Join(pairs, "&"), ""
 }
 
-// isSignature reports whether a query parameter is part of a presigned URL (of Amazon S3,
-// CloudFront, Google Cloud Storage or Azure Storage) or is named like an access token. Such
-// a parameter is refused even if QueryParameters declares it.
+// isSignature reports whether a query parameter is part of a presigned URL of S3,
+// CloudFront, Google Cloud Storage or Azure Storage, or is named like an access token.
+// Declaring such a parameter does not permit it.
 func isSignature(name string) bool {
 	n := lower(name)
 	switch n {
@@ -184,7 +188,6 @@ func isSignature(name string) bool {
 	return strings.HasPrefix(n, "x-amz-") || strings.HasPrefix(n, "x-goog-")
 }
 
-// shorten returns a name in quotes, shortened to 32 bytes.
 func shorten(name string) string {
 	const most = 32
 	if len(name) > most {
@@ -222,9 +225,9 @@ func isAlphanumeric(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
 }
 
-// normalizeEscapes decodes the escapes of unreserved characters, writes the other
-// escapes in uppercase (RFC 3986 section 6.2.2) and encodes characters forbidden in a
-// path. url.Parse has checked that two hexadecimal digits follow each "%" of a path.
+// normalizeEscapes decodes the escapes of unreserved characters, writes the other escapes
+// in uppercase (RFC 3986 section 6.2.2) and encodes characters forbidden in a path.
+// url.Parse has checked the escapes.
 func normalizeEscapes(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {

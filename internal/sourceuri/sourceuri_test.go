@@ -148,10 +148,8 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks that Normalize returns either a normal form or the text of the
-// broken rule, never both. If the URI is a normal form already, Normalize returns it
-// unchanged. A normal form consists of printable ASCII characters other than "|", which
-// separates the parts of a key. White space around the URI and a fragment do not change the
+// FuzzNormalize checks that Normalize returns either a normal form or the text of a rule,
+// and a normal form unchanged. White space around the URI and a fragment do not change the
 // result.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{

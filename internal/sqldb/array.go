@@ -58,8 +58,10 @@ func (a *Array) String() string {
 }
 
 // Columns returns one array for each column of the rows, in PostgreSQL's text form. The
-// values of a row are of type int64, string or []byte. A nil value or a nil []byte becomes
-// NULL. The caller passes at least one row, and rows of equal length.
+// caller passes at least one row, and rows of equal length.
+//
+// The values are of type int64, string or []byte. A nil value or a nil []byte becomes
+// NULL.
 func Columns(rows [][]any) []any {
 	out := make([]any, len(rows[0]))
 	for i := range out {

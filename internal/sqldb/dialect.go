@@ -86,9 +86,9 @@ func (d Dialect) TxOptions() *sql.TxOptions {
 //	{counters}                 ends a table of few, often changed rows
 //	{queue}                    ends a table of short-lived rows
 //
-// Callers pass a list as one JSON text, because JSON needs no array type of the database
-// driver and keeps group names and numbers unchanged. They never pass the bytes of
-// messages as JSON.
+// A list is one JSON text, because JSON needs no array type of the database driver and
+// keeps group names and numbers unchanged. Callers never pass the bytes of messages as
+// JSON.
 func (d Dialect) Render(text string) string {
 	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
 		parts := recordSet.FindStringSubmatch(m)

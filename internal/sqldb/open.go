@@ -15,9 +15,11 @@ import (
 )
 
 // Open checks a database before a program writes to it: settings, version, columns,
-// durable tables, and a test write. The error is an [*idempotency.InvalidError] or a
-// database error. weak has an error for each setting with which a crash may lose commits.
-// If allowLoss is false, Open returns the first of them as err instead.
+// durable tables, and on SQLite a test write. The error is an [*idempotency.InvalidError]
+// or a database error.
+//
+// The result weak has an error for each setting with which a crash may lose commits. If
+// allowLoss is false, Open returns the first of these errors as err instead.
 func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
 	if db == nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})

@@ -112,8 +112,8 @@ func (s *Schema) Oldest() string {
 }
 
 // CheckOldest returns an [*idempotency.InvalidError] if this program is too old to write
-// to the database. The caller reads oldest in its transaction with [Schema.Oldest]. A
-// migration waits for transactions that have read the previous value of oldest.
+// to the database. The caller reads the parameter oldest in its transaction, with
+// [Schema.Oldest]. A migration waits for transactions that have read the previous value.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -147,9 +147,8 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if err := protectNewFile(ctx, conn); err != nil {
 			return err
 		}
-		// Create the table before the transaction, which must begin with a write to it:
-		// after a first read, SQLite would refuse a write if another connection has
-		// written.
+		// Create the table before the transaction. The transaction must begin with a
+		// write to the table, because SQLite may refuse a write after a read.
 		if _, err := conn.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}

@@ -30,10 +30,11 @@ const (
 	MaxEntries = 10
 )
 
-// Client is the subset of *sqs.Client used by a Caller. A wrapper of an *sqs.Client must
-// pass on the functional options, which turn the SDK's retries off and record the
-// request's progress. Without them, Send has fewer proofs and reports more messages as in
-// doubt, but never a wrong fate.
+// Client is the subset of *sqs.Client used by a Caller.
+//
+// A wrapper of an *sqs.Client must pass on the functional options, which turn the SDK's
+// retries off and record the request's progress. Without the options, Send reports more
+// messages as in doubt, but never a wrong fate.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -68,28 +69,31 @@ func New(client Client, queueURL string) *Caller {
 	return &Caller{client: client, queueURL: queueURL, timeout: Timeout}
 }
 
-// Send makes one request with 1 to MaxEntries entries and sets answers[i] for
-// entries[i]; answers must be at least as long as entries. An entry without a proof of
-// its fate is in doubt. Every answer except Stored has an Err.
+// Send makes one request with 1 to MaxEntries entries and sets answers[i] for entries[i].
+// The slice answers must be at least as long as entries. An entry without a proof of its
+// fate is in doubt. Every answer except Stored has an Err.
 //
-// load is the largest Load of the answers. err is the error of the request as a whole,
-// for reports: nil if SQS answered entry by entry. The answers are set in either case.
+// The result load is the largest Load of the answers. The result err is the error of the
+// request as a whole: nil if SQS answered entry by entry.
 //
 // Send returns after Timeout at the latest if the client obeys its context. If ctx is
-// canceled after the request has left, the entries are in doubt. Send recovers a panic
-// of the client. If the client ends the goroutine (runtime.Goexit), Send does not return
-// and the answers say InDoubt.
+// canceled after the request has left, the entries are in doubt. Send recovers a panic of
+// the client. If the client ends the goroutine (runtime.Goexit), Send does not return and
+// the answers say InDoubt.
 func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
 	load, _, err = c.SendIf(ctx, entries, answers, nil)
 	return load, err
 }
 
-// SendIf is Send with a condition: permit reports whether the request may be sent. SendIf
-// calls permit before it calls the client. With the SDK's client, SendIf calls permit a
-// second time when the request is signed and about to go to the network. If permit returns
-// false, SendIf drops the request, and each answer has the Fate NotStored, the Next Retry
-// and the Err ErrNotAllowed. permit must return quickly. A nil permit always allows the
-// request. SendIf also returns the Exchange, which describes the HTTP response.
+// SendIf is Send with a condition: the function permit reports whether the request may be
+// sent. It must return quickly. A nil permit always allows the request.
+//
+// SendIf calls permit before it calls the client. With the SDK's client, SendIf calls
+// permit again when the request is signed and about to go to the network. If permit returns
+// false, SendIf drops the request. Each answer then has the Fate NotStored, the Next Retry
+// and the Err ErrNotAllowed.
+//
+// SendIf also returns the Exchange, which describes the HTTP response.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, permit func() bool) (load attempt.Load, exchange Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
@@ -169,8 +173,8 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 	return nil
 }
 
-// call calls a method of the client. A panic of the client, and a result with neither an answer
-// nor an error, are errors.
+// call calls a method of the client. A panic of the client, and a result with neither an
+// answer nor an error, are errors.
 func call[In, Out any](ctx context.Context, c *Caller, method func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
 	defer c.recoverInto(&err)
 	out, err = method(ctx, in, options...)
@@ -183,9 +187,8 @@ func call[In, Out any](ctx context.Context, c *Caller, method func(context.Conte
 	return out, nil
 }
 
-// recoverInto sets err to a PanicError after a panic of the client. If the client ends
-// the goroutine (runtime.Goexit), recover returns nil. recoverInto then changes nothing,
-// and Send does not return.
+// recoverInto sets err to a PanicError after a panic of the client. After runtime.Goexit it
+// changes nothing, and Send does not return.
 func (c *Caller) recoverInto(err *error) {
 	if v := recover(); v != nil {
 		*err = c.newPanicError(v)
@@ -198,10 +201,9 @@ func spread(answers []attempt.Answer, a attempt.Answer) {
 	}
 }
 
-// configure turns the SDK's retries off. With retries, the SDK reports only the result of
-// the last attempt, and a refusal of this attempt does not prove that an earlier attempt
-// without an answer stored nothing. configure also turns the SDK's check of digests off:
-// in a batch of ten messages, one wrong digest would turn the whole answer into an error.
+// configure turns the SDK's retries off, because the result of the last attempt proves
+// nothing about earlier attempts. It also turns the SDK's check of digests off, which makes
+// one wrong digest an error of a whole batch.
 func configure(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true

@@ -256,8 +256,8 @@ func (r retrying) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o .
 	return r.Client.SendMessage(ctx, in, o...)
 }
 
-// A wrapper sends each request twice. A refusal of the second proves nothing about the
-// first: the entry is in doubt.
+// A wrapper sends each request twice. A refusal of the second request proves nothing about
+// the first: the entry is in doubt.
 func TestWrapperThatRetries(t *testing.T) {
 	var n atomic.Int32
 	h := stubHTTP(func(*http.Request) (*http.Response, error) {

@@ -48,10 +48,9 @@ func classify(code string) class {
 
 func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
-// classes has the error codes of SQS, of AWS's server framework Coral (F-131), and of
-// every AWS service. The codes of SQS are from the SDK v1.52.9: types/errors.go and the
-// names in the query protocol. They include codes of operations that this package does
-// not use.
+// classes has the error codes of SQS, of AWS's server framework Coral (F-131), and of every
+// AWS service. The codes of SQS are from the SDK v1.52.9: types/errors.go and the names in
+// the query protocol.
 var classes = map[string]class{
 	// Codes about the rate of requests.
 	"OverLimit":                              throttle,

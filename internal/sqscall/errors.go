@@ -42,10 +42,13 @@ var (
 // PanicError reports a panic of the client. SQS may have stored the messages, unless the
 // SDK's client panicked before it passed the request to its HTTP client.
 type PanicError struct {
-	// Text describes the value of the panic. For an error of the Go runtime, Text is the
-	// full text of the error. For other errors, it is the text without the parts that may
-	// quote a message (see package foreign). For other values, it is only the type. With
-	// Caller.ShowTexts, Text is the full text of every error, string and fmt.Stringer.
+	// Text describes the value of the panic:
+	//   - for an error of the Go runtime, its full text;
+	//   - for another error, its text without the parts that may quote a message (see
+	//     package foreign);
+	//   - for another value, only its type.
+	//
+	// With Caller.ShowTexts, Text is the full text of every error, string and fmt.Stringer.
 	Text string
 }
 
@@ -71,9 +74,9 @@ func (c *Caller) hide(err error) error {
 	return known.Hide(err)
 }
 
-// readable returns err if the call err.Error() does not panic. Otherwise it returns an error
-// that wraps err and has another text. The call panics for an incomplete error, for example
-// for an SDK error without a response.
+// readable returns err, or an error with another text that wraps err if the call
+// err.Error() panics. The call panics for an incomplete error, such as an SDK error without
+// a response.
 func readable(err error) (shown error) {
 	defer func() {
 		if recover() != nil {

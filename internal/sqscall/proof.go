@@ -20,13 +20,9 @@ import (
 // confirmation has the fields that SQS returns for a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove returns the answer for entry i, which SQS reports as stored.
-//
-// If a digest is wrong, prove reports an altered or mixed-up message, even if the message
-// ID, the sequence number or the other digest is missing. If it reported the entry as in
-// doubt, the producer would send the entry again. SQS would drop the second send as a
-// duplicate of the altered message and answer with the right digest (F-002). The altered
-// message would then count as stored.
+// prove returns the answer for entry i, which SQS reports as stored. It reports an altered
+// message even if other fields are missing. In doubt, the entry would be sent again, and
+// SQS would drop the resend as a duplicate and answer with the right digest (F-002).
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -110,19 +106,15 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 			answers[i] = inDoubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
 			// SQS confirmed another entry with the wrong digest, so the entry IDs in this
-			// response are unreliable. The refusal of entry i may belong to another
-			// entry, because a refusal has no digest to check.
+			// response are unreliable. The refusal of entry i may belong to another entry.
 			answers[i] = mixedUp()
 		}
 	}
 }
 
-// refuse returns the answer for an entry in Failed, the batch's entries refused by SQS.
-//
-// A throttled entry was not stored. An entry with a fault of the sender was not stored
-// either, because SQS detects these faults before execution. If such an entry has no
-// code, or a code of a failure inside SQS, it is in doubt. All other entries are in
-// doubt, too.
+// refuse returns the answer for an entry in Failed, the batch's entries refused by SQS. SQS
+// has not stored a throttled entry, or an entry with the code of a sender's fault, because
+// it detects both before execution. Any other entry is in doubt.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -166,11 +158,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.inDoubtByClass(classify(api.ErrorCode()))
 	}
-	// A refusal may have two codes: one in the body, and one in the header
-	// x-amzn-query-error. The answer's Code is the header's code if the table has that
-	// code, because users know it. The class of the body's code decides whether the
-	// messages were provably not stored. If the two codes are in different classes of the
-	// table, the refusal proves nothing.
+	// A refusal may have one code in the body and one in the header x-amzn-query-error.
+	// Users know the header's code. If the two codes differ in their class, the refusal
+	// proves nothing.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -187,18 +177,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 }
 
 // judgeUnseen does the work of judge for a client that skipped the middleware, such as a
-// fake or a wrapper that drops the options.
-//
-// An API error with a known code counts as a refusal by SQS if its HTTP status is 4xx or
-// missing and its fault is not the server's. A throttle also counts with a status 5xx or
-// a fault of the server. A code of a failure inside SQS never counts.
-//
-// An error that contains an HTTP request never counts. The SDK made this request without
-// our options, so it may have retried. The last try's error proves nothing about the
-// earlier tries.
-//
-// After any other error the entries are in doubt. Even a failure to connect may come from
-// a retry, after a first request that arrived.
+// fake. An API error with a code of a refusal proves that SQS stored nothing if the HTTP
+// status is 4xx or missing and the fault is not the server's. A throttle also counts with a
+// status 5xx or a fault of the server.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -206,6 +187,7 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	dropped := false
 	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
 		status = response.HTTPStatusCode()
+		// The SDK made this request without our options and may have retried it.
 		dropped = response.Response.Request != nil
 	}
 	known := status == 0 || status >= 400 && status < 500
@@ -243,8 +225,8 @@ func refusal(c class, n int) attempt.Answer {
 }
 
 // inDoubtByClass returns the answer for an entry that SQS may have stored. If the class or
-// the HTTP status indicates a throttle, the answer's Load is Throttled, so that the
-// producer slows down. This does not need a proof that SQS throttled the request.
+// the HTTP status indicates a throttle, the Load is Throttled, so that the producer slows
+// down.
 func (p *progress) inDoubtByClass(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {

@@ -18,11 +18,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// progress is the progress of a request and its answer, written by the SDK's middleware
-// and net/http's hooks.
-//
-// permit is set before the request and does not change. All other fields are atomic: a
-// wrapper of an *sqs.Client may return while another goroutine is still in the SDK.
+// progress is the progress of a request and its answer, written by the SDK's middleware and
+// net/http's hooks. The fields after permit are atomic: a wrapper of an *sqs.Client may
+// return while another goroutine is still in the SDK.
 type progress struct {
 	permit func() bool // whether the request may leave; nil means yes
 
@@ -86,14 +84,9 @@ func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports whether net/http asked for a connection for every transmission
-// and never obtained a connection. A transmission is a request passed to the HTTP client.
-// If net/http did not ask for a connection, another HTTP client sent the request, and
-// neverConnected returns false.
-//
-// neverConnected is wrong in one case. The connection attempt of net/http fails, and the
-// HTTP client sends the request by another transport, which does not call the hooks. This
-// request gets no answer.
+// neverConnected reports whether net/http asked for a connection for every transmission and
+// never obtained a connection. It is wrong if the HTTP client then sends the request by a
+// transport that does not call the hooks, and gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
@@ -118,10 +111,9 @@ var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 		return next.HandleInitialize(ctx, in)
 	})
 
-// noteTransmission counts the requests passed to the HTTP client, and installs the hooks
-// of net/http. It is the innermost middleware. The hooks therefore count only the
-// connections for the request to SQS, and not the connections that a credentials provider
-// makes with the same context.
+// noteTransmission counts the requests passed to the HTTP client, and installs the hooks of
+// net/http. It is the innermost middleware, so the hooks do not count the connections of a
+// credentials provider.
 var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmission",
 	func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		p, ok := ctx.Value(progressKey{}).(*progress)
@@ -149,8 +141,7 @@ const (
 )
 
 // receive records an answer's status and, unless it is a success, the error type in the
-// body. It limits the body for the SDK, which has no limit itself: to maxAnswer bytes for
-// a success, otherwise to maxError bytes.
+// body. It limits the body to maxAnswer or maxError bytes, because the SDK has no limit.
 func (p *progress) receive(r *smithyhttp.Response) {
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {
@@ -183,10 +174,9 @@ func errorType(body []byte) (string, bool) {
 	return name, name != ""
 }
 
-// checkStatus returns an error if the HTTP status of the answer is known and not 200. The
-// middleware has recorded the status. If the client has not run the middleware (see
-// followed), checkStatus takes the status from the metadata that the SDK returns. A client
-// that does not use HTTP, such as a fake, has no status, and checkStatus returns nil.
+// checkStatus returns an error if the HTTP status of the answer is known and not 200. If
+// the client has not run the middleware, checkStatus takes the status from the SDK's
+// metadata.
 func (p *progress) checkStatus(metadata middleware.Metadata) error {
 	status := int(p.status.Load())
 	if !p.followed() {

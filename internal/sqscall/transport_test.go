@@ -252,9 +252,9 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server answers the first request, and the client keeps the connection. At the first
-// byte of the second request, the server resets the connection. The first entry is
-// stored. The second is in doubt, because a part of its request has left this machine.
+// The client keeps the connection after the first answer. At the first byte of the second
+// request, the server resets the connection. The second entry is in doubt, because a part
+// of its request has left this machine.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {
@@ -262,9 +262,8 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		c := to(listen(t, func(c net.Conn) {
 			accepted.Add(1)
 			readRequest(c)
-			// If the transport has not seen the end of the request's body before the
-			// answer, it closes the connection, and the client could not use the
-			// connection again. The sleep gives the transport time to see the end.
+			// The transport must see the end of the request's body before the answer.
+			// Otherwise it closes the connection.
 			time.Sleep(5 * time.Millisecond)
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
 			_, _ = c.Read(make([]byte, 1)) // a byte of the next request

@@ -21,14 +21,14 @@ import (
 )
 
 // Baseline lists findings that a team has accepted, so that a run reports only new
-// findings. A finding matches an entry with the same rule, severity, file and
-// function; line numbers and messages may differ. An entry accepts as many findings as
-// its Count.
+// findings.
 //
-// The file of a baseline has one entry a line, a JSON object. The lines are sorted by
-// file and function, and their members have a fixed order, so a review shows each
-// added or removed entry as one line. File names are relative to the folder of the
-// baseline's file, with slashes.
+// A finding matches an entry with the same rule, severity, file and function. The line
+// numbers and messages may differ. An entry accepts as many findings as its Count.
+//
+// The file of a baseline has one JSON object a line for each entry. The entries are sorted
+// by file and function, and the members of an object have a fixed order. File names have
+// slashes, and are relative to the folder of the baseline's file.
 type Baseline []Known
 
 // Known is one entry of a baseline.
@@ -52,7 +52,7 @@ type Known struct {
 	Count int `json:"count"`
 }
 
-// String returns the entry in the form of a printed finding: place, rule, severity and
+// String returns the entry like a printed finding: file, function, rule, severity and
 // message.
 func (k Known) String() string {
 	place := k.File
@@ -126,10 +126,9 @@ func (b Baseline) write(w io.Writer) error {
 // number of removed findings and the stale entries. The parameter file is the path of the
 // baseline's file.
 //
-// An entry is stale if it accepts more findings than the report has. The returned entry
-// has the difference as its Count: for example 2 if the entry accepts 5 findings and the
-// report has 3. If an existing file was not checked, for example because of a build
-// constraint, entries about this file are not stale.
+// An entry is stale if it accepts more findings than the report has. The returned entry has
+// the difference as its Count. Entries about a file that exists but was not checked are not
+// stale.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -171,9 +170,8 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether this run checked the file, or the file does not exist. Only
-// then is a baseline entry without a finding stale: in an unchecked file, the finding may
-// still exist. base is the folder of the baseline file.
+// decides reports whether the report shows all findings of a file: the run checked the
+// file, or the file does not exist. base is the folder of the baseline's file.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {

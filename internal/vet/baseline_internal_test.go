@@ -31,9 +31,8 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found writes the Go code of the constant sender to shop/sender.go in a temporary
-// folder. It returns the folder, and a report with the findings. It sets the file's path
-// in each finding.
+// found writes the constant sender to a file in a temporary folder. It returns a report
+// with the findings in this file, and the folder.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()

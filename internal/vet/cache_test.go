@@ -15,10 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// A package's findings are the same in every state of the go command's cache: without
-// results, with the results of all or of some packages, and after an earlier run analyzed
-// the package only as a dependency. The test runs the analyzer by "go vet -vettool" and
-// by Run.
+// A package's findings do not depend on the results in the go command's cache: not with "go
+// vet -vettool", and not with Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()
@@ -57,8 +55,7 @@ func TestTheSameAnswerFromEveryCache(t *testing.T) {
 		var want []string
 		byPattern := map[string][]string{}
 		for i, order := range orders {
-			// The flag names a function that does not exist. Each round has another name,
-			// so the cache has no results for it.
+			// Each round has another value of the flag, so the cache has no results for it.
 			flags := []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d%d", time.Now().UnixNano(), i)}
 			for _, pattern := range order {
 				got := run(flags, pattern)

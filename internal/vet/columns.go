@@ -26,7 +26,6 @@ func (c columns) lines(file string) [][]byte {
 	return lines
 }
 
-// column converts a column in bytes to a column in characters.
 func (c columns) column(file string, line, inBytes int) int {
 	lines := c.lines(file)
 	if line < 1 || line > len(lines) || inBytes < 1 || inBytes > len(lines[line-1])+1 {

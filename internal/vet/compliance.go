@@ -16,10 +16,9 @@ import (
 // noComplianceTest is the ID of the rule about packages without a compliance test.
 const noComplianceTest = "SF020"
 
-// sdkPath, fakePath and suitePath are import paths of packages in this module. SF020 (no
-// compliance test) recognises functions by import path, because a checked program may use
-// any version of this module, or none. docs is the address of the page that explains the
-// rules.
+// sdkPath, fakePath and suitePath are import paths of this module. The rule SF020 compares
+// paths, because a checked program may use any version of the module. docs is the address
+// of the page about the rules.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
 	fakePath  = sdkPath + "/sqstest"
@@ -38,7 +37,7 @@ type Untested struct {
 	Package, Path string
 }
 
-// compliance applies rule SF020 (no compliance test) to the listed packages. It parses only
+// compliance applies rule SF020 (missing compliance test) to the listed packages. It parses only
 // packages that import this module or mention SF020, and it loads no imported packages.
 func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	var findings []Finding
@@ -46,9 +45,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			// Skip the test variants of a package; suiteOf reads the test files. Also
-			// skip single files named on the command line: other files of the package,
-			// perhaps tests, are unknown.
+			// suiteOf reads the test files of a package. For single files named on the
+			// command line, the tests are unknown.
 			continue
 		}
 		check, err := sources.mustCheck(p.GoFiles)
@@ -71,9 +69,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// open has the constructor calls that no ignore directive covers. Every call
-			// must go through ignores.cover, which also marks the directives as used,
-			// because unused directives are reported.
+			// Every constructor call must go through ignores.cover, which also marks the
+			// directives as used.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))
@@ -112,10 +109,9 @@ type construction struct {
 	event types.Type
 }
 
-// constructions returns the places where a package calls a constructor of producers, or
-// uses the constructor as a value. It leaves out producers that send nothing to SQS:
-// those in test code (functions with a parameter such as *testing.T), and those with the
-// fake queue as client.
+// constructions returns the uses of NewProducer and NewProducerOn in a package. It leaves
+// out functions with a parameter such as *testing.T, and calls with the fake queue as
+// client.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
@@ -190,14 +186,13 @@ func isFunc(o types.Object, path string, names ...string) bool {
 type suiteUse struct {
 	runs bool
 
-	// skipped is the position of the first call of the compliance suite that cannot
-	// execute, for example after an unconditional t.Skip. It is the zero Position without
-	// such a call.
+	// skipped is the position of the first call of the compliance suite that can never run,
+	// for example after t.Skip. It is the zero Position without such a call.
 	skipped token.Position
 }
 
 // addCalls looks for calls of the compliance suite in the test files of the package c, and
-// records them in use.
+// records them in the suiteUse.
 func (use *suiteUse) addCalls(c *code) {
 	for _, file := range c.files {
 		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {

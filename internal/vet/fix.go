@@ -48,10 +48,16 @@ type Fixed struct {
 // files before the fixes: call Run again for the remaining findings.
 //
 // A fix is applied completely or not at all. If a fix overlaps an applied fix, call Fix
-// again after the next Run. Fix does not change generated files, files outside the main
-// module, or files written since Run began. It does not change files with line directives
-// or cgo either: the positions of findings there refer to other files. A changed file is
-// formatted as by gofmt. Fix removes imports that only the replaced code used.
+// again after the next Run. A changed file is formatted as by gofmt. Fix removes imports
+// that only the replaced code used.
+//
+// Fix does not change:
+//
+//   - generated files
+//   - files outside the main module
+//   - files written since Run began
+//   - files with line directives or cgo, because the positions of their findings refer to
+//     other files
 //
 // An error means that a file could not be read or written. Other files may already have
 // been changed.
@@ -94,7 +100,6 @@ func (r *Report) Fix() (Fixed, error) {
 	return out, nil
 }
 
-// fixedFile is a file with the edits to apply to it.
 type fixedFile struct {
 	text     []byte
 	refused  string // reason to leave the file unchanged, or ""
@@ -102,8 +107,8 @@ type fixedFile struct {
 	findings int
 }
 
-// accept adds the edits of a fix to its file. If the fix cannot be applied, accept adds
-// nothing and returns the reason.
+// accept adds the edits of a fix to the file that they change. If the fix cannot be
+// applied, accept adds nothing and returns the reason.
 func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, err error) {
 	if len(fix.Edits) == 0 {
 		return "the fix changes nothing", nil
@@ -130,7 +135,7 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 		}
 	}
 	// Two findings may have the same fix, for example if a file belongs to two packages.
-	// The fix is applied once, and counts for both findings.
+	// The fix counts for both findings.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil
@@ -201,8 +206,8 @@ func (f *fixedFile) apply() ([]byte, error) {
 	return format.Source(text)
 }
 
-// withoutImports removes imports from the file text after its edits. It removes an import
-// if the code before the edits used it and the new code does not.
+// withoutImports removes the imports that the file used before its edits and no longer
+// uses.
 func withoutImports(text, before []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -274,9 +279,9 @@ func qualifiers(file *ast.File) map[string]bool {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// namesOf returns the names by which a file may use an import. An import without an
-// explicit name has the package's name. The import path does not contain this name, but its
-// last element is nearly always equal or similar.
+// namesOf returns the names by which a file may use an import. Without an explicit name,
+// this is the package's name, which is nearly always similar to the last element of the
+// import path.
 func namesOf(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}

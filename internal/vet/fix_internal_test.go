@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes writes code to a file and returns a report about the file. For each element of
-// replacements, the report has a finding with a fix. An element has pairs of old text and
-// new text; each old text occurs once in code.
+// fixes writes code to a file. The returned report has one finding with a fix for each
+// element of replacements: pairs of an old text, which must occur once in code, and a new
+// text.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")

@@ -17,16 +17,18 @@ import (
 type Format string
 
 const (
-	// Text has one line for each finding: file:line:column: rule: severity: message. If a
-	// related place is on another source line, it has its own line, after a tab. At the
-	// end, after an empty line, each reported rule has a line with the address of its
-	// explanation.
+	// Text has one line for each finding: file:line:column: rule: severity: message.
+	//
+	// A related place on another source line has its own line, which begins with a tab. The
+	// output ends with the address of each reported rule's explanation, after an empty
+	// line.
 	Text Format = "text"
 
-	// JSON has one object a line for each finding. Its members are file, line, column,
-	// end_line, end_column, rule, severity, message, url and related. The member related is
-	// a list of objects with file, line, column and message. The members end_line,
-	// end_column, url and related are left out if they are empty.
+	// JSON has one object a line for each finding, with the members file, line, column,
+	// end_line, end_column, rule, severity, message, url and related.
+	//
+	// The member related is a list of objects with file, line, column and message. The
+	// members end_line, end_column, url and related are left out if they are empty.
 	JSON Format = "json"
 
 	// SARIF is one SARIF 2.1.0 log with one run. The log is also written if there are no
@@ -43,9 +45,9 @@ var Formats = []Format{Text, JSON, SARIF, GitHub}
 
 // Output configures the printing of findings.
 type Output struct {
-	// Dir is the absolute path of a folder. Text and JSON name files relative to Dir.
-	// SARIF and GitHub name them relative to the root of the repository that contains
-	// Dir, or relative to Dir if there is no repository.
+	// Dir is the absolute path of a folder. Text and JSON name files relative to Dir. SARIF
+	// and GitHub name files relative to the root of the repository around Dir, or to Dir
+	// without a repository.
 	Dir string
 
 	// Colour adds the colour codes of a terminal to Text.

@@ -46,10 +46,8 @@ type unitDiagnostics struct {
 	findings []Finding
 }
 
-// goVet runs the analyzers on the packages by "go vet". The go command takes the
-// diagnostics of a package from its cache if the package, its dependencies, the flags and
-// the tool's binary have not changed. The number try is one of the flags, so a second try
-// does not get the cached diagnostics of the first.
+// goVet runs the analyzers on the packages by "go vet". The number try is part of the go
+// command's cache key, so a second try does not get the cached diagnostics of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -182,8 +180,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// A diagnostic has no field for the severity. If the severity differs from the usual
-	// one of the rule, the analyzer writes it before the text, as in "info: text".
+	// The analyzer writes a severity other than the rule's usual one before the text, as in
+	// "info: text".
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -226,9 +224,8 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page returns the address of a rule's explanation on the page of all rules. The rules
-// bad-ignore and unused-ignore have no explanation; for these, page returns the page's
-// address.
+// page returns the address of a rule's explanation. The rules bad-ignore and unused-ignore
+// have no explanation; their address is the page of all rules.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)

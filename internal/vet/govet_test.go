@@ -74,9 +74,8 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// Run uses "go vet" with its cache. It has the same findings as an analysis of all
-// packages from source. The test module has internal and external tests, packages that
-// need facts about other packages, directives, and generated files.
+// Run uses "go vet" with its cache. Run has the same findings as an analysis of all
+// packages from source.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -115,9 +114,8 @@ func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	assert.NotEmpty(t, report.Findings)
 }
 
-// Run asks the go command where the source files are. So it also finds the files of a
-// workspace, the files of a module with vendored dependencies, and a single file named in
-// place of a package.
+// Run finds the files of a workspace, the files of a module with vendored dependencies, and
+// a single file named in place of a package.
 func TestWhereTheSourcesAre(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()
@@ -190,9 +188,8 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// If the go command is killed while it stores the result of a package, later runs of "go
-// vet" print nothing about the package. Run then calls "go vet" again with another cache
-// key. If the result is still missing, Run returns an error.
+// If "go vet" prints nothing about a package, Run calls it again with another cache key. If
+// the result is still missing after the last try, Run returns an error.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)

@@ -10,7 +10,7 @@ import (
 // analyzer of package fifovet uses the same name.
 const unusedIgnore = "unused-ignore"
 
-// ignore is a comment that suppresses SF020 (no compliance test) on its own line and the
+// ignore is a comment that suppresses SF020 (missing compliance test) on its own line and the
 // next line. A comment without a reason does not suppress SF020, and the analyzer of
 // package fifovet reports it.
 type ignore struct {
@@ -38,9 +38,8 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance returns ok = true if a comment suppresses SF020, the rule about
-// compliance tests. The result ours is true for a directive of this project and false for
-// one of another tool.
+// ignoresCompliance returns ok = true if a comment suppresses SF020 (missing compliance test).
+// The result ours is false for a directive of another tool.
 func ignoresCompliance(comment string) (ours, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports the parse errors
 	if d == nil || !d.Covers(noComplianceTest) {

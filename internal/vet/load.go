@@ -114,9 +114,8 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the import paths for which "go vet" must print a result. A package and its
-// variant with tests have the same path; an external test package has a different path. A
-// package without files, such as unsafe, has no result.
+// paths returns the import paths for which "go vet" must print a result. Packages without
+// files, and the package unsafe, have no result.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

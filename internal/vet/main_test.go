@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 const module = "testdata/module"
 
 // withQuiet selects the analyzer quiet, which never reports anything. Run can then report
-// only SF020 (no compliance test), because this rule does not need an analyzer.
+// only SF020 (missing compliance test), because this rule does not need an analyzer.
 func withQuiet(o vet.Options) vet.Options {
 	o.Flags = []string{"-quiet"}
 	return o
@@ -42,10 +42,9 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames makes Run use a test analyzer that reports every declared function. The
-// argument severity is a part of each diagnostic: with "warning: ", the analyzer reports
-// "SF001: warning: the function New". If fail is true, the analyzer returns an error for
-// package example.com/broken/fine.
+// withNames makes Run use the analyzer names. The text severity, such as "warning: ",
+// begins each diagnostic. If fail is true, the analyzer returns an error for package
+// example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o

@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// These types are the parts of a SARIF 2.1.0 log (OASIS, errata 01) that findings need.
-// The numbers after the types are sections of the standard. A member without the tag
-// omitempty is required by the standard or by GitHub's code scanning.
+// These types are the parts of a SARIF 2.1.0 log that findings need. The comments name
+// sections of the standard. The standard or GitHub requires each member without omitempty.
 type (
 	sarifLog struct { // section 3.13
 		Schema  string     `json:"$schema"`

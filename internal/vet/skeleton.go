@@ -84,9 +84,10 @@ func skeletonOf(u Untested, loaded []*packages.Package) Skeleton {
 	return s
 }
 
-// Write creates a file with the beginning of the package's compliance test, and returns
-// its path. The file compiles, and its test fails until Send and Events are filled in. If
-// the file exists, Write does not change it and returns an error that matches
+// Write creates the file [SkeletonFile] in the package's folder and returns its path. The
+// file compiles. Its test fails until the user fills in Send and Events.
+//
+// If the file exists, Write does not change it. Write then returns an error that matches
 // [os.ErrExist].
 func (s Skeleton) Write() (string, error) {
 	code, err := s.skeleton()
@@ -209,9 +210,7 @@ func (s Skeleton) free(name string, taken map[string]string) string {
 	}
 }
 
-// nameable reports whether the source code of a test file of the package can contain the
-// name of type t. It cannot contain the names of type parameters, of types declared inside
-// functions, or of types of packages that the file may be unable to import.
+// nameable reports whether a test file of the package can contain the name of type t.
 func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {
 		for arg := range list.Types() {
@@ -240,9 +239,8 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// t is a type parameter, or a type without a name such as struct{ ID string }. The
-	// skeleton has a placeholder there, and the user declares a type with a name: this
-	// makes the test easier to read.
+	// t is a type parameter, or a type without a name such as struct{ ID string }. A type
+	// declared by the user makes the test easier to read.
 	return false
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// vet.Skeletons prepares a compliance test for each package of the module in testdata that
-// has no such test (rule SF020). Each written test file compiles, whatever names its
-// package declares. Each test fails when it runs, and SF020 no longer reports the package.
+// Skeleton.Write writes a test file for each package that SF020 reports. The file compiles,
+// whatever names the package declares. Its test fails, and SF020 no longer reports the
+// package.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

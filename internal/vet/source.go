@@ -39,10 +39,8 @@ func (s sources) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// mustCheck reports whether SF020 (no compliance test) may have a finding in the files of
-// a package. It returns true if any file contains the text SF020, or the quoted import
-// path of this module. Other packages neither construct a producer nor have a directive
-// about SF020.
+// mustCheck reports whether SF020 (missing compliance test) may have a finding in the files of a
+// package. It searches their text for the import path of this module and for SF020.
 func (s sources) mustCheck(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {

@@ -12,31 +12,27 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependenciesFlag is the name of a flag of the tool, the binary that "go vet" runs on
-// each package. [Run] sets the flag. With the flag, the tool reports the diagnostics of
-// every package, even of a package that is only imported. It also adds one diagnostic to
-// each analyzed package (see marker).
+// dependenciesFlag is a flag that [Run] gives to the tool, the binary that "go vet" runs on
+// each package. With the flag, the tool reports the diagnostics of imported packages, too,
+// and adds one diagnostic to each package (see marker). The flag works around two faults of
+// the go command (1.26), which lose findings:
 //
-// The flag works around two faults of the go command (1.26), which lose findings:
-//
-// For an imported package, the go command may ask the tool only for facts. It caches a
-// result without diagnostics, and a later run that needs the diagnostics gets this
-// result. With the flag, every result has the diagnostics.
-//
-// The go command stores the facts of a package before the result. If it is killed between
-// the two, later runs print nothing about the package. Run then finds that the added
-// diagnostic is missing, and tries again with another value of the flag. The tool ignores
-// the value, but the go command caches results by flags. It therefore analyzes the
-// package again.
+//   - The go command may ask for the facts of an imported package only. It caches the
+//     result without diagnostics, and a later run for the package gets this result.
+//   - The go command stores a package's facts before its result. If the go command is
+//     killed between the two, later runs print nothing about the package. Run tries again
+//     with another value of the flag, because the go command caches results by flags.
 const dependenciesFlag = "dependencies"
 
 // marker is the category of the diagnostic that the tool adds to every package. The
 // diagnostic shows [Run] that the output of "go vet" includes the package.
 const marker = "answered"
 
-// IsToolCall reports whether the arguments of the process, without its name, come from
-// the go command. The go command runs the binary of "go vet -vettool" with -V=full,
-// with -flags, or with flags and the file that describes one package.
+// IsToolCall reports whether the arguments args come from the go command. args does not
+// contain the name of the process.
+//
+// The go command runs the binary of "go vet -vettool" with -V=full, with -flags, or with
+// flags and the file that describes one package.
 func IsToolCall(args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -48,10 +44,11 @@ func IsToolCall(args []string) bool {
 	return len(args) == 1 && (last == "-V=full" || last == "-flags")
 }
 
-// ToolMain does what the go command asks for, usually runs the analyzers on one package,
-// and exits the process. Call it only if [IsToolCall] returns true. If Options.Tool is
-// empty, [Run] makes "go vet" start the running binary again as its tool. The main
-// function of such a binary must therefore begin with IsToolCall, and with ToolMain if
+// ToolMain answers a call by the go command, usually with an analysis of one package, and
+// exits the process. Call it only if [IsToolCall] returns true.
+//
+// If Options.Tool is empty, [Run] makes "go vet" start the running binary again as its
+// tool. The main function of this binary must begin with IsToolCall, and with ToolMain if
 // the result is true.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependenciesFlag, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
@@ -92,19 +89,12 @@ func withMarker(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics decides whether the analysis of a package reports diagnostics. The go
-// command describes the package in the named file. For an imported package, the
-// description may ask for facts without diagnostics. If diagnostics are needed all the
-// same, withDiagnostics writes a changed copy of the file to the same folder and returns
-// the copy's name; the go command removes the folder later. Otherwise it returns file.
+// withDiagnostics returns the file that describes the package to analyze. If the go command
+// asks for facts only, but diagnostics are needed, the result is a changed copy of the file
+// in the same folder.
 //
-// If all is true, as in a call by [Run], every package needs diagnostics.
-//
-// If all is false, only packages of the main module need diagnostics. Packages with a
-// module version belong to other modules. Imported packages of the main module need them
-// because the go command caches the result, and a later call may name the package. With
-// the flag -fix (fix is true) imported packages do not need them, because the go command
-// then uses no cached results for named packages.
+// If all is true, every package needs diagnostics. Otherwise packages of the main module
+// need them, because the go command caches the result for a later call.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
@@ -121,6 +111,7 @@ func withDiagnostics(file string, all, fix bool) (string, error) {
 	if err := json.Unmarshal(text, &wanted); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
+	// With -fix, the go command uses no cached results for named packages.
 	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
 		return file, nil
 	}

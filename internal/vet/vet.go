@@ -53,7 +53,7 @@ type Options struct {
 	// Flags are flags for Tool, such as "-sqsfifo.strict".
 	Flags []string
 
-	// NoCompliance disables SF020 (no compliance test), the only rule that is not checked
+	// NoCompliance disables SF020 (missing compliance test), the only rule that is not checked
 	// by an analyzer.
 	NoCompliance bool
 }

@@ -59,9 +59,8 @@ func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, erro
 	return report.Findings, nil
 }
 
-// fromSource loads the packages with their imports, without tests, and analyzes them in
-// this process. It builds and runs no code of the module, because the code is not
-// trusted: it may come from a git repository that no module proxy serves.
+// fromSource analyzes the packages with their imports, without tests, in this process. It
+// builds and runs no code of the module, because code from a git repository is not trusted.
 func (m module) fromSource(ctx context.Context, dir string, repos *repositories) ([]vet.Finding, error) {
 	if err := m.completeGoMod(dir, repos); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// repositories gives access to all git repositories below a folder, bare or not, whatever
-// their names and configuration. dir is the path of a new, empty repository that borrows
-// the objects of all these repositories (objects/info/alternates).
+// repositories gives access to all git repositories below a folder, bare or not. The field
+// dir is a new, empty repository that borrows the objects of these repositories
+// (objects/info/alternates).
 type repositories struct{ dir string }
 
 // openRepositories looks for repositories in the folder and in three levels of
@@ -57,10 +57,8 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The new repository gets two files. objects/info/alternates lists the object folders
-	// of the found repositories. info/attributes makes "git archive" include all files of
-	// a commit unchanged, as the go command does when it packs a module. Attributes in
-	// the commit could exclude or change files.
+	// With info/attributes, "git archive" includes all files unchanged, as the go command
+	// does when it packs a module. Attributes in the commit could exclude or change files.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

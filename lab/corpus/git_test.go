@@ -59,8 +59,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 // published creates a bare git repository with one module, two levels below the returned
-// folder. The field sum of the returned module is the sum that the go command computes for
-// this module (as in go.sum).
+// folder. The field sum of the module is the sum that the go command computes (as in
+// go.sum).
 func published(t *testing.T) (folder string, m module) {
 	t.Helper()
 	folder = t.TempDir()

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// completeGoMod writes the go.mod for this run. A replace directive may point to another
-// folder of the repository: completeGoMod copies this folder into dir and points the
-// directive to the copy. If repos is nil, it leaves replace directives unchanged. A
-// module without go.mod gets a new one, with the requirements listed in modules.go.
+// completeGoMod writes the go.mod for this run, a new one if the module has none. Unless
+// repos is nil, replace directives for folders outside of the module point to copies of the
+// folders.
 func (m module) completeGoMod(dir string, repos *repositories) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name) // #nosec G304 -- the go.mod of a module listed in modules.go
@@ -32,9 +31,8 @@ func (m module) completeGoMod(dir string, repos *repositories) error {
 		if !strings.HasPrefix(r.New.Path, "..") || repos == nil {
 			continue
 		}
-		// Copy to a folder whose name starts with an underscore, because the go command
-		// does not search such a folder for packages: a pattern such as ./... does not
-		// match it.
+		// A pattern such as ./... does not match a folder whose name begins with an
+		// underscore.
 		beside := filepath.Join(dir, "_beside", strconv.Itoa(i))
 		subdir := strings.TrimPrefix(path.Join("/", m.subdir, r.New.Path), "/")
 		if _, err := repos.unpack(module{path: m.path, version: m.version, subdir: subdir}, beside); err != nil {

@@ -30,9 +30,8 @@ func (e *absentError) Error() string {
 
 func (e *absentError) Unwrap() error { return e.proxy }
 
-// obtain copies the module to a writable folder. The files of a module marked git come
-// from a local repository that has the commit, if there is one. Otherwise the files come
-// from the proxy.
+// obtain copies the module to a writable folder, from the proxy. If a local repository has
+// the commit of a module marked git, obtain uses this repository instead.
 func (m module) obtain(ctx context.Context, repos *repositories) (string, error) {
 	if m.git && repos != nil && repos.has(ctx, m) {
 		return repos.checkOut(m)

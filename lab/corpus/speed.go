@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// speed compares the time and memory of "sqsfifo vet" and "go vet -vettool" on all
-// packages of a module. It measures each command once without cached analysis, then three
-// times with cached analysis. Compiled and downloaded packages are already in the cache.
+// speed compares the time and memory of "sqsfifo vet" and "go vet -vettool" on all packages
+// of a module. Each command runs once without cached analysis, then three times with cached
+// analysis.
 func speed(ctx context.Context, path string) error {
 	var m module
 	for _, c := range corpus {
@@ -41,9 +41,8 @@ func speed(ctx context.Context, path string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	// The first run must not use cached results. The go command caches results by flags,
-	// so the flag nondet has a new value each time this program starts: the name of a
-	// function that does not exist.
+	// The go command caches results by flags. The flag nondet has a new value for each
+	// start of this program, so the first run finds no results.
 	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
 	ways := []struct {
 		name string

@@ -48,9 +48,8 @@ func parse(text string) (map[string]label, error) {
 	return known, nil
 }
 
-// tally counts the results of all modules. Keys of the maps modules and skipped are
-// values of module.control: true for modules that use only standard queues, false for
-// modules that send to SQS or SNS.
+// tally counts the results of all modules. Modules that use only standard queues
+// (module.control is true) are counted separately.
 type tally struct {
 	modules  map[bool]int // number of analyzed modules, by module.control
 	skipped  map[bool]int // number of missing modules, by module.control
@@ -66,11 +65,11 @@ func newTally() *tally {
 	}}
 }
 
-// add prints a module's findings with their labels from known. It records a fault for
-// each finding without a true or false label, and for each finding of severity error
-// labelled false. In a control module (with only standard queues), each finding is a
-// fault unless its rule is SF015. Each label of this module in known without a finding is
-// a fault, too.
+// add prints a module's findings with their labels from the map known, and records faults:
+//   - a finding without a true or false label
+//   - a finding of severity error with the label false
+//   - a finding in a control module, except of rule SF015
+//   - a label of this module without a finding
 func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
 	t.modules[m.control]++
 	t.analyzed[m.path] = true
@@ -114,9 +113,8 @@ func (t *tally) fault(format string, args ...any) {
 // findings.txt.
 func (t *tally) skip(m module) { t.skipped[m.control]++ }
 
-// coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6
-// skipped". Here, 20 of the 25 listed modules that send, and 4 of the 5 listed control
-// modules, were analyzed.
+// coverage returns a text such as "20 of 25 modules that send, 4 of 5 controls; 6 skipped":
+// of the 25 listed modules that send, 20 were analyzed.
 func (t *tally) coverage() string {
 	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
 		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
@@ -139,9 +137,8 @@ const head = `# What the analyzer finds in the corpus: module, file:line:column,
 # false, reason. A line for each finding, labelled by looking at the code.
 `
 
-// file returns the new text of findings.txt. For a module analyzed in this run, the text
-// has the labelled findings of the run. For other modules it has the labels in the map
-// known.
+// file returns the new text of findings.txt: the labelled findings of this run and, for
+// modules not analyzed in this run, the labels in the map known.
 func (t *tally) file(known map[string]label) string {
 	lines := maps.Clone(t.labels)
 	for k, l := range known {

@@ -131,8 +131,8 @@ func TestAddRefuses(t *testing.T) {
 	})
 }
 
-// An Add waits for an open transaction with an Add to the same group, and not for one
-// with another group.
+// An Add waits for an open transaction with an Add to the same group, and not for a
+// transaction with another group.
 func TestAddWaitsForItsGroupOnly(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

@@ -23,10 +23,9 @@ func isLate(r *outbox.Relay) bool {
 	return len(stopped) == 1 && errors.As(stopped[0].Err, &late)
 }
 
-// The database's clock is set back while a message is in doubt. By the new clock a resend
-// seems permitted, but SQS may have forgotten the first attempt. The message becomes
-// late: neither the leader nor a new relay resends it. The new relay waits only for the
-// remaining lease.
+// The database's clock is set back while a message is in doubt, so a resend seems
+// permitted. The message becomes late all the same: neither the leader nor a new relay
+// resends it.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second
 	each(t, func(t *testing.T, d database) {
@@ -50,8 +49,7 @@ func TestClockSetBack(t *testing.T) {
 				if restart {
 					stop()
 				}
-				// the first attempt was 400 s ago, and the clock was then set back by 300
-				// s
+				// The first attempt was 400 s ago. The clock was then set back by 300 s.
 				_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1`, (400*time.Second - step).Microseconds())
 				require.NoError(t, err)
 				_, err = db.Exec(`UPDATE outbox_leader SET seen_at = seen_at + $1, lease_until = CASE WHEN lease_until = 0 THEN seen_at + $2 ELSE lease_until + $1 END`,

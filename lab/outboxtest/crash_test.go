@@ -151,8 +151,8 @@ func newCrashTest(t *testing.T, d database) *crashTest {
 }
 
 // write commits transactions of random length until all events are written. Each
-// transaction records its events in table facts, with a version of the group that it
-// increases while Add's lock is held. Versions therefore follow the order of commits.
+// transaction increases the versions of its groups under Add's lock, so the versions in the
+// table facts follow the order of commits.
 func (s *crashTest) write(writer int, rng *rand.Rand) error {
 	total := int64(*crashEvents)
 	for n := 0; ; n++ {
@@ -303,8 +303,8 @@ func (s *crashTest) disturb(srv *pgserver.Server, stops int) {
 	for i, stop := range plan {
 		share := int64(*crashEvents) * int64(i+1) / int64(len(plan)+1)
 		s.allowed.Store(share)
-		// Let the writers write until share events exist. The fault comes during the last
-		// 500 of them, or up to 700 ms later.
+		// The writers wait at the number share. The fault comes up to 700 ms after the
+		// number of events is at most 500 below share.
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {

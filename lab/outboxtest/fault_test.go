@@ -204,8 +204,7 @@ func TestFaultyDatabase(t *testing.T) {
 }
 
 // A commit marks rows as possibly sent, but the database reports an error. The relay does
-// not send the rows, and a later commit removes the marks. Otherwise the unsent rows
-// would become late (too old for a resend).
+// not send the rows, and a later commit removes the marks, so the rows do not become late.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
@@ -234,7 +233,7 @@ func must[T any](v T, err error) T {
 }
 
 // unconfirmed makes connections whose Commit commits and then returns an error, for
-// transactions with a statement that contains match.
+// transactions with a statement that contains the text match.
 type unconfirmed struct {
 	*faults
 	match string

@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Outbox.Groups returns each group's number of messages, the age of its first message
-// and, if this message is unconfirmed, its first attempt. With a minimum age, younger
-// groups are omitted.
+// Outbox.Groups returns each group's number of messages and the age of its first message.
+// It also returns the first attempt of an unconfirmed first message. With a minimum age, it
+// omits younger groups.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

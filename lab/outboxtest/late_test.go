@@ -16,9 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// lateOutbox returns an outbox after a crash, with two groups of five rows each. The
-// first two rows of group "late" are late: SQS may have forgotten an attempt to send
-// them. SQS stored only the first row.
+// lateOutbox returns an outbox after a crash, with two groups of five rows. The first two
+// rows of group "late" are late (too old for a resend), and SQS stored only the first row.
 func lateOutbox(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
 	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.ArchiveSent })
 	q := newQueue(t)
@@ -152,9 +151,8 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// The relay ends a send when ResendFor is over, even if the sender would still retry, and
-// the row is then late. A later retry could outlast the deduplication interval of the
-// first attempt.
+// The relay ends a send when ResendFor is over, and the row is then late. A later retry by
+// the sender could come after the deduplication interval of the first attempt.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

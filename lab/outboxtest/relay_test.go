@@ -336,8 +336,8 @@ func TestGoroutinesAreBounded(t *testing.T) {
 	})
 }
 
-// holder is a Sender that delays answers. Each send puts a function into held, and the
-// test calls it to confirm the send.
+// holder is a Sender that delays answers. Each send puts a function into the channel held,
+// and the test calls the function to confirm the send.
 type holder struct{ held chan func() }
 
 func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {

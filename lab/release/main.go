@@ -140,8 +140,8 @@ func checks(root, version string, modules []released, run func(name string, args
 
 var versionConstant = regexp.MustCompile(`(?m)^const Version = "([^"]*)"$`)
 
-// constant compares the constant Version of the root package with number. It returns the
-// problem, or "" if they are equal.
+// constant compares the constant Version of the root package with the parameter number. It
+// returns the problem, or "" if they are equal.
 func constant(root, number string) string {
 	files, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {

@@ -18,7 +18,6 @@ type released struct {
 	file *modfile.File
 }
 
-// tag returns the git tag of the module's version.
 func (m released) tag(version string) string {
 	if m.dir == "." {
 		return version
@@ -82,10 +81,9 @@ func (m released) ownRequirements(modules []released) (own []module.Version) {
 	return own
 }
 
-// problems returns a text for each go.mod that prevents an installation of the modules at
-// the version. The go command refuses to install a program whose go.mod has a replace or
-// exclude line. Requirements between the released modules must name the same version,
-// because other versions may never have been published.
+// problems returns a text for each line of a go.mod that prevents an installation at the
+// version: a replace or exclude line, or a requirement of a released module at another
+// version.
 func problems(modules []released, version string) (out []string) {
 	for _, m := range modules {
 		if len(m.file.Replace)+len(m.file.Exclude) > 0 {

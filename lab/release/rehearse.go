@@ -16,8 +16,8 @@ import (
 )
 
 // rehearse packs each released module into the folder out, as a git tag on the current
-// files (with uncommitted changes) would publish it. The folder has the form of a module
-// proxy, so GOPROXY=file://out serves the modules.
+// files would publish it, with uncommitted changes. With GOPROXY=file://out, the folder is
+// a module proxy.
 func rehearse(root, version, out string) ([]released, error) {
 	modules, err := releasedModules(root)
 	if err != nil {
@@ -80,8 +80,8 @@ func (f moduleFile) Lstat() (os.FileInfo, error)  { return os.Lstat(f.source) }
 func (f moduleFile) Open() (io.ReadCloser, error) { return os.Open(f.source) }
 
 // moduleFiles returns the files below a folder that git tracks or does not ignore. If the
-// module has no licence, it adds the repository's licence, as the go command does. Files
-// of nested modules are included; package zip omits them.
+// module has no licence, it adds the repository's licence. Package zip omits the files of
+// nested modules.
 func moduleFiles(root, dir string) (files []zip.File, err error) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	list.Dir = filepath.Join(root, dir)

@@ -49,7 +49,6 @@ type item struct {
 
 func (i item) MarshalJSON() ([]byte, error) { return json.Marshal(i.payload) }
 
-// newProducer returns a producer of items for a fake queue.
 func newProducer(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[item])) *sqsfifo.Producer[item] {
 	t.Helper()
 	c := sqsfifo.Config[item]{

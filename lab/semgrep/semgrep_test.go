@@ -88,9 +88,9 @@ func (p pattern) check(t *testing.T, id string) (bound []string) {
 	return bound
 }
 
-// uses checks the operators focus-metavariable and metavariable-regex of a pattern. Each
-// may only name a metavariable that the patterns of the rule bind (listed in bound). A
-// regular expression must compile.
+// uses checks that the operators focus-metavariable and metavariable-regex of a pattern
+// name only metavariables in bound, which the patterns of the rule bind. A regular
+// expression must compile.
 func (p pattern) uses(t *testing.T, id string, bound []string) {
 	t.Helper()
 	if p.Focus != "" {

@@ -46,7 +46,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 }
 
 // TestRuleTable shows that the analyzer checks exactly the rules on Go source in the table
-// of package lint, except SF020 (no compliance test), which depends on a package's tests.
+// of package lint, except SF020 (missing compliance test), which depends on a package's tests.
 func TestRuleTable(t *testing.T) {
 	var want []string
 	for _, r := range lint.Rules() {

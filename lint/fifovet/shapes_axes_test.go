@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// source is an expression for the value of a message's field, with the declaration that
-// the expression needs. The expression may use ctx, e (an order), m (a received message)
-// and tokens. "$" stands for the number of the call site.
+// source is an expression for a message field, with the declaration that it needs. The
+// expression may use ctx, e (an order), m (a received message) and tokens. "$" stands for
+// the call site's number.
 type source struct {
 	name, expr, decl string
 	wrong            bool // wrong as the identity of an event
@@ -80,9 +80,9 @@ var carriers = []carrier{
 	{name: "reflection", pre: `held := reflect.ValueOf(@)`, expr: `held.String()`, limit: "reflect"},
 }
 
-// sender is code that sends a message with the fields body, group, dedup, url and
-// attributes. %body and so on stand for string expressions. A part in <...> begins with a
-// field's name, and is left out for messages without this field.
+// sender is code that sends a message. %body, %group, %dedup, %url and %attributes stand
+// for the fields' expressions. A part in <...> begins with a field's name, and is left out
+// without this field.
 type sender struct {
 	name       string
 	decl, send string

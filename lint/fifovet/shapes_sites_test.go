@@ -78,14 +78,14 @@ func shapesOf() []shape {
 				decl, pre, expr := carry(c, src)
 				add("SF002", k == 0, src, c, s, q, w, map[string]string{"body": jsonOrder, "group": "e.Account", "dedup": expr}, decl, pre)
 			}
-			if (i+j)%3 != 0 || s.name == "another package" && false {
+			if (i+j)%3 != 0 {
 				continue
 			}
 			// A new group ID for each message breaks SF007 (wrong). The account of the
 			// event as group ID does not (right).
 			for k, src := range []source{mintedSources[(i+j)%3], {name: "account", expr: "e.Account"}} {
 				q, w := at(n + 1)
-				if w.name == "in a literal" || w.name == "in a loop" || s.name == "v2 batch by append" {
+				if w.name == "in a literal" || w.name == "in a loop" {
 					w = ways[0]
 				}
 				// One random group ID for all entries of a batch is not wrong.

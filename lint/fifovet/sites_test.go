@@ -74,9 +74,9 @@ func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysi
 // gives the reason for each call site under its rule.
 var missed = []string{"functional option", "input by value", "table of names"}
 
-// TestSites checks the analyzer on call sites in the shapes of real programs. It
-// requires findings at 95 % of the wrong sites or more, errors at no right site, and
-// warnings at 2 % of the right sites or fewer.
+// TestSites checks the analyzer on call sites like those of real programs. At least 95 % of
+// the wrong sites have findings. Of the right sites, none has an error, and at most 2 %
+// have warnings.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var pkgs []string

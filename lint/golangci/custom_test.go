@@ -30,9 +30,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// golangci-lint with the plugin reports the findings of sqsfifo vet, each finding once.
-// The test builds it with "golangci-lint custom", which clones golangci-lint with git.
-// Here git clones a local repository with the module's files from the Go module proxy.
+// golangci-lint with the plugin reports each finding of sqsfifo vet once. The test builds
+// golangci-lint with "golangci-lint custom". In place of GitHub's repository, it clones a
+// local one with the files from the Go module proxy.
 func TestGolangciLintCustom(t *testing.T) {
 	if os.Getenv("SQSFIFO_GOLANGCI") == "" {
 		t.Skip("builds golangci-lint twice; make golangci runs it")

@@ -23,21 +23,20 @@ import (
 type evidence struct {
 	organization string
 
-	// The suite sends each event twice at the same instant. The list first has the
-	// messages of the first sends, and the list again those of the second sends.
+	// The suite sends each event twice at the same instant. The list first has the messages
+	// of the first sends, and the list again those of the second sends.
 	first, again []sqstest.Message
 	// later has the messages of a third send of each event, one hour after the second.
 	later []sqstest.Message
 
-	// The producer sends every event to one queue. It sends event 0 again immediately,
-	// after three minutes, and five minutes after the first send. The field delivered
-	// has the messages that the queue stored, and suppressed has the sends that it
-	// suppressed.
+	// The producer sends every event to one queue, and event 0 again: immediately, after
+	// three minutes, and five minutes after the first send. The list delivered has the
+	// stored messages, and the list suppressed the suppressed sends.
 	delivered  []sqstest.Message
 	suppressed []sqstest.Suppression
 
-	// afterTimeout has the messages of event 0 after a lost answer: the queue's first
-	// answer is lost, and the suite calls Send until Send reports success.
+	// afterTimeout has the stored messages of event 0. The queue's first answer is lost,
+	// and the suite calls Send until Send reports success.
 	afterTimeout []sqstest.Message
 
 	// ordered has the messages of all events in stored order. The queue throttles its
@@ -114,9 +113,8 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	return out, nil
 }
 
-// replay sends every event, and then sends event 0 three more times: immediately, after
-// three minutes and after five minutes. It advances only the queue's clock. Another case
-// advances the producer's clock.
+// replay sends every event, and then event 0 three more times: immediately, after three
+// minutes and after five minutes. It advances only the queue's clock.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -141,7 +139,7 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 const throttledCalls = 4
 
 // underFault sends the first events to a queue whose first calls fail. After an error it
-// calls Send again for the same event, as a pipeline would.
+// calls Send again for the same event.
 func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events int) ([]sqstest.Message, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -162,9 +160,8 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// hasNoFailure reports whether no case has failed so far. A case that cannot be judged,
-// such as "Retry Storm" before its load is sent, has not failed. After a failure the suite
-// does not send this load.
+// hasNoFailure reports whether no case has failed so far. A case that cannot be judged yet,
+// such as "Retry Storm", has not failed.
 func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -175,9 +172,8 @@ func (e *evidence) hasNoFailure() bool {
 	return true
 }
 
-// loadCounts are the counts of the retry storm: 80 events a second for ten minutes, with
-// a duplicate attempt for 6 % of the events. These numbers are an example in the KFM
-// glossary.
+// loadCounts are the counts of the retry storm, an example of the KFM glossary: 80 events a
+// second for ten minutes, with a duplicate attempt for 6 % of the events.
 type loadCounts struct {
 	events, duplicates int // number of events and of duplicate attempts
 	accepted           int // number of duplicate attempts that the queue stored; must be 0
@@ -191,17 +187,14 @@ const (
 	stormOneIn   = 100 // of 100 events, 6 (stormRepeats) get a duplicate attempt
 	stormRepeats = 6
 
-	// The storm has two senders. The producer sends each of its events at the start, and
-	// again after the deduplication window. The suite sends the background load: copies
-	// of the producer's first message with other dedupe keys. Most duplicate attempts
-	// repeat a background message. At most one in stormProducerShare is a repeated event
-	// of the producer.
+	// Most duplicate attempts repeat background messages: copies of the producer's first
+	// message with other dedupe keys. At most one in stormProducerShare repeats an event of
+	// the producer.
 	stormProducerShare = 10
 
-	// A duplicate that comes at most stormSafe events after its original is certainly
-	// within the deduplication window: these events take 200 of the 300 seconds. The
-	// other 100 seconds are a reserve, because outside a testing/synctest bubble the time
-	// that the test itself takes passes on the queue's clock too.
+	// A duplicate at most stormSafe events after its original is within the deduplication
+	// window: 200 of the 300 seconds. The test's own time may take the other 100 seconds
+	// outside a testing/synctest bubble.
 	stormSafe = 200 * stormRate
 )
 
@@ -265,8 +258,8 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCo
 	return out, nil
 }
 
-// storedCount returns the number of messages in the queue. The number includes every
-// stored message: there is no receiver, and a case is shorter than the retention.
+// storedCount returns the number of stored messages. All still count: there is no receiver,
+// and a case is shorter than the retention.
 func storedCount(ctx context.Context, q *sqstest.Queue) (int, error) {
 	out, err := q.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages},

@@ -19,9 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// attrOnlyIdentity is the rule of package lint against an event with its identity in an
-// attribute and not in the body. The suite checks this rule in the case "Attribute
-// Ignorance", and not in the case "Envelope Contract".
+// attrOnlyIdentity is the lint rule against an event with its identity in an attribute and
+// not in the body. Only the case "Attribute Ignorance" checks it.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
@@ -197,8 +196,8 @@ func (e *evidence) stableAtOnce() error {
 }
 
 // defectElsewhere returns a notJudgedError if a defect of the producer prevents the
-// comparison of several sends of one event. Such a defect already fails another case; the
-// error names that case. Without such a defect, defectElsewhere returns nil.
+// comparison of several sends of one event, otherwise nil. The error names the case that
+// fails for this defect.
 func (e *evidence) defectElsewhere() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -322,8 +321,7 @@ func dedupeKey(body string) string {
 	var e struct {
 		DedupeKey string `json:"dedupe_key"`
 	}
-	// A body without a key has the empty key here. The case "Envelope Contract" of the
-	// suite reports the missing key.
+	// A body without a key has the empty key; the case "Envelope Contract" reports it.
 	_ = json.Unmarshal([]byte(body), &e)
 	return e.DedupeKey
 }

@@ -27,8 +27,8 @@ import (
 // Suite describes a producer of events of type T to the compliance suite. Send and
 // Events are required.
 type Suite[T any] struct {
-	// Send sends one event through the client to the queue, like a newly started process:
-	// it creates the producer, sends, closes the producer and returns its error. For a
+	// Send sends one event through the client to the queue, like a newly started process.
+	// It creates the producer, sends, closes the producer and returns its error. For a
 	// producer of this module:
 	//
 	//	producer, err := newProducer(client, queueURL) // the team's own constructor
@@ -39,14 +39,15 @@ type Suite[T any] struct {
 	//	_, err = producer.Send(ctx, event)
 	//	return err
 	//
-	// For another producer Send runs the producer's own code. The client reaches only the
-	// fake queue, so Send must not need another service. The suite calls Send some
-	// hundreds of times.
+	// For another producer Send runs the producer's own code. It must not need another
+	// service, because the client reaches only the fake queue.
+	//
+	// The suite calls Send some hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
 
 	// Events are two or more different events. Use real events with the smallest possible
-	// differences. Let two events share a message group, because the suite judges the
-	// order only within a group.
+	// differences. Let two events share a message group: the suite judges the order only
+	// within a group.
 	Events []T
 
 	// Organization is the first label of event_source. Empty means "kfm".
@@ -132,20 +133,20 @@ var complianceCases = []complianceCase{
 	},
 }
 
-// TestProducer runs the compliance suite as subtests, one for each case. A team writes
-// one test for its producer:
+// TestProducer runs the compliance suite as subtests, one for each case. A team writes one
+// test for its producer:
 //
 //	func TestCompliance(t *testing.T) {
 //		compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
 //	}
 //
-// TestProducer runs in a separate testing/synctest bubble and takes no real time. For
-// this reason Send must leave no goroutine running, and TestProducer cannot be called
-// inside a bubble.
+// TestProducer takes no real time: it runs in a testing/synctest bubble. Send must
+// therefore leave no goroutine running, and TestProducer cannot be called inside a bubble.
 //
 // One defect of the producer fails one case. If the defect prevents the judgement of
-// another case, that case is skipped with the reason. A Send that fails, or sends more or
-// less than one message, fails the test as a whole.
+// another case, that case is skipped with the reason.
+//
+// The test as a whole fails if Send fails, or if it sends more or less than one message.
 func TestProducer[T any](t *testing.T, s Suite[T]) {
 	t.Helper()
 	var e *evidence
@@ -179,20 +180,23 @@ type Result struct {
 	// Err is the failure; nil if the case passed or was not judged.
 	Err error
 
-	// NotJudged is the reason why the case could not be judged, or "": either the
-	// producer has a defect that another case reports, or no two Events have the same
-	// message group.
+	// NotJudged is the reason why the case could not be judged, or "". The reason is a
+	// defect that another case reports, or Events of which no two share a message group.
 	NotJudged string
 }
 
-// Results runs the compliance suite for tools without a *testing.T. It returns one
-// result for each case, in the order of the suite. The error means that the suite could
-// not run: Send failed, or sent more or less than one message.
+// Results runs the compliance suite for tools without a *testing.T. It returns one result
+// for each case, in the order of the suite. The error means that the suite could not run:
+// Send failed, or sent more or less than one message.
 //
-// Results runs in real time, a little over a second, because it can move the queue's clock
-// and not the producer's. If the producer puts the current time into the body, the body
-// changes with each send, and the case "Replay Window Collision" fails. A time rounded to
-// more than a second stays unnoticed. TestProducer finds both.
+// Results runs in real time, a little over a second. It can move the queue's clock, but not
+// the producer's:
+//
+//   - If the body contains the current time, it changes with each send, and the case
+//     "Replay Window Collision" fails.
+//   - A time rounded to more than a second may stay unnoticed.
+//
+// TestProducer finds both.
 func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {
 		select {
@@ -215,8 +219,8 @@ func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	return results, nil
 }
 
-// CheckProducer runs the suite as [Results] does. It returns nil if each case passes,
-// and otherwise the joined failures.
+// CheckProducer runs the suite as [Results] does. It returns nil if no case fails, and
+// otherwise the joined failures or the error of Results.
 func CheckProducer[T any](ctx context.Context, s Suite[T]) error {
 	results, err := Results(ctx, s)
 	errs := []error{err}

@@ -6,10 +6,8 @@ import (
 )
 
 // natural is a natural number of at most 4096 bits, in words of 64 bits, the least
-// significant word first. [Parse] needs some 2,800 bits: it compares a literal with the
-// midpoint between two doubles, and scales the literal and the midpoint to integers
-// first. Unlike math/big, natural does not allocate, and takes a tenth of the time for
-// numbers of this size.
+// significant word first. [Parse] needs about 2,800 bits. Unlike math/big, natural does not
+// allocate, and it takes a tenth of the time.
 type natural struct {
 	words [64]uint64
 	n     int // number of words in use; words[n-1] is not zero

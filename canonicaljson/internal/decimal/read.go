@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-// minPower and maxPower are the lowest and the highest exponent in powersOfTen, the table
-// of powers of ten. The function Nearest needs 10^q for each finite w*10^q with up to 19
-// digits in w. The function Shortest needs 10^-k for each of its results d*10^k.
+// minPower and maxPower are the lowest and the highest exponent in powersOfTen. Nearest
+// needs 10^q for each finite w*10^q. Shortest needs 10^-k for each result d*10^k.
 const (
 	minPower = -342
 	maxPower = 324
@@ -16,20 +15,21 @@ const (
 // MaxDigits is how many decimal digits always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity is the bit pattern of positive infinity. Compared as integers, the bit patterns
-// of positive doubles have the order of the doubles. Infinity comes next after the largest
-// finite double, so rounding treats it like 2^1024, the next double if exponents had no
-// limit.
+// Infinity is the bit pattern of positive infinity.
+//
+// As integers, the bit patterns of positive doubles have the order of the doubles. Infinity
+// comes directly after the largest finite double, so rounding treats Infinity as 2^1024.
 const Infinity = 0x7FF << 52
 
-// Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
-// [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity]. In rare cases
-// the method cannot decide between two neighbours. Then exact is false, and the caller
-// must use [Parse].
+// Nearest returns the bits of the double nearest to w*10^q, ties to even. The argument w
+// has at most [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity].
 //
-// The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte
-// per Second, 2021). It multiplies w by the highest 64 bits of 10^q. If this product does
-// not decide the rounding, the algorithm uses 64 more bits of 10^q.
+// In rare cases Nearest cannot decide between two neighbours. Then exact is false, and the
+// caller must use [Parse].
+//
+// The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte per
+// Second, 2021). It multiplies w by the highest 64 bits of 10^q, and by the next 64 bits if
+// the first product does not decide the rounding.
 func Nearest(w uint64, q int) (b uint64, exact bool) {
 	switch {
 	case w == 0 || q < minPower: // below 10^19 * 10^-343
@@ -42,11 +42,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// Rounding needs the first 54 bits of high; at least nine more bits are below them. The
-	// product may be too small, by less than w units of low, because power[0] has only the
-	// first 64 bits of 10^q. This can change the 54 bits only if low+w overflows and the
-	// carry passes the nine lowest bits of high, because all of them are ones. In this case
-	// add the product with the next 64 bits of 10^q.
+	// Rounding needs the first 54 bits of high. The bits of 10^q that power[0] lacks can
+	// change them only if low+w overflows and the nine lowest bits of high are ones.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -61,17 +58,15 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	// (217706*q)>>16 is floor(q*log2(10)), the binary exponent of 10^q.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal number has fewer bits, so shift the other bits out. Round up if the
-		// lowest remaining bit is one. The value is never exactly half way between two
-		// subnormal numbers, because such a decimal has more digits than w. The bit is zero
-		// if the shift removes all bits.
+		// A subnormal number has fewer bits. Shift the other bits out, and round up if the
+		// lowest remaining bit is one. A tie is impossible: its decimal has more digits
+		// than w.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // a result of 1<<52 is right: the smallest normal double
 	}
 	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		// The value seems to be exactly half way between two doubles. This is not certain,
-		// because power[0] has only the first 64 bits of 10^q.
+		// This may be a tie. It is uncertain, because power[0] has only 64 bits of 10^q.
 		exact = false
 	}
 	mantissa += mantissa & 1
@@ -86,15 +81,16 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is the number of significant digits of a literal that Parse uses exactly. If
-// any later digit is nonzero, Parse only notes this fact. A decimal exactly half way
-// between two doubles has at most 767 digits.
+// maxKept is the number of significant digits of a literal that Parse uses exactly. Of the
+// later digits Parse notes only whether one is nonzero. A decimal half way between two
+// doubles has at most 767 digits.
 const maxKept = 800
 
-// Parse returns the bits of the double nearest to text times 10^power, ties to even, or
-// [Infinity] for a value beyond the finite doubles. The argument text consists of digits
-// and at most one point. It may have any length, but its length plus the magnitude of
-// power must fit into an int.
+// Parse returns the bits of the double nearest to text times 10^power, ties to even. A
+// value beyond the finite doubles becomes [Infinity].
+//
+// The argument text consists of digits and at most one point. The sum of its length and the
+// magnitude of power must fit into an int.
 func Parse(text []byte, power int) uint64 {
 	var digits [maxKept + 1]byte
 	n, places, more := 0, 0, false
@@ -158,8 +154,7 @@ func round(b uint64, digits []byte, power int) uint64 {
 	} else {
 		unit.mulPowerOfFive(-power)
 	}
-	// order compares the number to round with the midpoint between the double with the
-	// bits b and the next larger double.
+	// order compares the number to round with the midpoint between the doubles b and b+1.
 	order := func(b uint64) int {
 		c, e := b&(1<<52-1), max(int(b>>52), 1)
 		if b>>52 != 0 {
@@ -177,9 +172,8 @@ func round(b uint64, digits []byte, power int) uint64 {
 	for b < Infinity && order(b) >= 0 {
 		b++
 	}
-	// Now b is Infinity, or the number to round is below the midpoint of b and b+1. Step
-	// down while the number is below the midpoint of b-1 and b. A number exactly at this
-	// midpoint steps down only from an odd b: ties go to the even bit pattern.
+	// The number is now below the midpoint of b and b+1, unless b is Infinity. Step down
+	// while it is below the midpoint of b-1 and b, or at it with an odd b (ties to even).
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break

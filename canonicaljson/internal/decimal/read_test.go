@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearest returns the double that Parse reads from a literal. If the literal has at most
-// MaxDigits digits, nearest also calls Nearest. If Nearest reports an exact result, both
-// functions must return the same bits.
+// nearest returns the double that Parse reads from a literal. For a literal of at most
+// MaxDigits digits, Nearest must return the same bits or report an inexact result.
 func nearest(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)
@@ -38,9 +37,9 @@ func exactly(t testing.TB, mantissa string, power int) float64 {
 	return f
 }
 
-// TestReadingNearTheMiddle reads the decimals that are hardest to round. It takes decimals
-// exactly half way between two doubles, cuts or pads them to many lengths, and moves their
-// last digit up and down. A third of the doubles is subnormal.
+// TestReadingNearTheMiddle reads the decimals that are hardest to round: those half way
+// between two doubles, cut or padded to many lengths, and with their last digit changed. A
+// third of the doubles is subnormal.
 func TestReadingNearTheMiddle(t *testing.T) {
 	const seed = 20260
 	t.Logf("seed %d", seed)

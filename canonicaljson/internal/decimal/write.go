@@ -7,18 +7,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// Shortest returns the shortest decimal d*10^k that rounds to the finite double with the
-// bits b. If several decimals do, Shortest takes one with the fewest digits and, of
-// these, the nearest to the double. The double is positive: the sign bit of b is not set.
-// d does not end in 0.
+// Shortest returns the shortest decimal d*10^k that rounds to the double with the bits b.
+// The double must be finite and positive: the sign bit of b is not set.
+//
+// Among decimals with equally few digits, Shortest returns the nearest to the double. The
+// result d does not end in 0.
 //
 // The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). The
-// numbers that round to the double form an interval. 10^k is the power just smaller than
+// numbers that round to the double form an interval. 10^k is the largest power of ten up to
 // the interval's length. The result is then one of four neighbours of the double: two
-// multiples of 10^k and two of 10^(k+1). To compare them with the interval, Shortest
-// multiplies the double and both ends of the interval by 10^-k and keeps 64 bits of each
-// product. It sets the lowest of these bits if one of the dropped bits is set. The
-// comparisons then have the same results as with all bits.
+// multiples of 10^k and two of 10^(k+1).
+//
+// Shortest multiplies the double and both ends of the interval by 10^-k and keeps 64 bits
+// of each product (see mulOdd). With these bits every comparison has the exact result.
 func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
@@ -29,10 +30,9 @@ func Shortest(b uint64) (d uint64, k int) {
 	}
 	q -= 1075
 
-	// All numbers between lower and upper round to the double, which is middle. The three
-	// variables count quarters of 2^q, the unit in the last place. Usually lower and upper
-	// are half a unit from middle. lower is only a quarter of a unit below middle if the
-	// double is a power of two.
+	// All numbers between lower and upper round to middle, the double. The unit is a
+	// quarter of 2^q. Both ends are two units from middle; for a power of two, lower is one
+	// unit away.
 	middle := 4 * c
 	lower, upper := middle-2, middle+2
 	k = (q * 1262611) >> 22 // floor(log10(2^q))
@@ -50,17 +50,16 @@ func Shortest(b uint64) (d uint64, k int) {
 	lower = mulOdd(high, low, lower<<shift)
 	middle = mulOdd(high, low, middle<<shift)
 	upper = mulOdd(high, low, upper<<shift)
-	// A number exactly at an end of the interval rounds to the double only if the
-	// mantissa c is even (ties to even). If c is odd, move both ends inwards to leave
-	// these numbers out.
+	// A number at an end of the interval rounds to the double only if c is even (ties to
+	// even). If c is odd, move both ends inwards.
 	lower += c & 1
 	upper -= c & 1
 
 	s := middle / 4
 	if s >= 10 {
-		// Try one digit less. In units of 10^(k+1) the double is between t and t+1, and
-		// at most one of t and t+1 rounds to the double. lower and upper count quarters
-		// of 10^k, so t is compared as 40*t.
+		// Try one digit less. In units of 10^(k+1) the double is between t and t+1, and at
+		// most one of the two rounds to the double. The unit of lower and upper is 10^k/4,
+		// hence 40*t.
 		t := s / 10
 		below, above := lower <= 40*t, 40*t+40 <= upper
 		if below != above {
@@ -77,17 +76,17 @@ func Shortest(b uint64) (d uint64, k int) {
 		}
 		return trimZeros(s, k)
 	}
-	// Both s and s+1 are between lower and upper, or neither is. Choose the one nearer to
-	// the double, or the even one if both are equally near.
+	// Either s and s+1 are both between lower and upper, or neither is. Choose the nearer
+	// one, or the even one if both are equally near.
 	if half := 4*s + 2; middle > half || middle == half && s&1 != 0 {
 		s++
 	}
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power
-// (high, low). It sets the lowest bit if the next 64 bits are above 1. A 1 there may come
-// from the rounding up of the power alone.
+// mulOdd returns the highest 64 bits of the 192-bit product of n and a 128-bit power of ten
+// (high, low). It sets the lowest bit if the next 64 bits exceed 1; the rounding of the
+// power can cause a 1.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -136,8 +135,7 @@ func Len(d uint64) int {
 // Append appends d*10^k in the layout of ECMA-262. d has at most 17 digits
 // and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// The functions below write eight bytes at a time and may write past the end of the
-	// number. Make room for these bytes.
+	// The functions below store eight bytes at a time, also past the end of the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -210,11 +208,9 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a decimal point after the first whole digits; whole is at
-// least one and less than count. putPoint writes all digits one byte further to the right
-// than putDigits. It then overwrites the eight bytes around the point with the digits
-// before the point, the point and the next digits. It computes these bytes from d: a load
-// from dst would wait for the recent stores.
+// putPoint is putDigits with a decimal point after the first whole digits, where 0 < whole
+// < count. It stores the digits from the word around the point on one byte further right.
+// Then it stores that word again, with the point.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
@@ -233,6 +229,7 @@ func putPoint(dst []byte, n int, d uint64, count, whole int) {
 		w = word.Digits(d % 1e8)
 	}
 	word.Store64(dst, n+1, w)
+	// Compute these bytes from w: a load from dst would wait for the stores.
 	before := uint64(1)<<(8*uint(whole)) - 1
 	word.Store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
 }

@@ -15,17 +15,20 @@ const (
 	High = 0x8080808080808080
 )
 
-// Others sets in marks the highest bit of each byte of w other than a decimal digit. In
-// values it replaces each digit by its value, 0 to 9. Only the lowest mark is reliable: a
-// carry may mark a digit above it.
+// Others marks each byte of w other than a decimal digit, by the highest bit of the byte in
+// marks. In values it replaces each digit by its value, 0 to 9.
+//
+// Only the lowest mark is reliable, because a carry may mark a digit above it.
 func Others(w uint64) (values, marks uint64) {
 	values = w ^ '0'*Low
 	return values, (values | (values + 0x76*Low)) & High
 }
 
-// Digits returns the text of eight digits, d < 1e8, as a word. It divides d into two
-// fields of four digits, these into fields of two digits, and these into single digits.
-// Each step divides all fields at once.
+// Digits returns the text of d, in eight digits, as a word. The argument d is less than
+// 1e8.
+//
+// Digits divides d into two fields of four digits, then four fields of two, then eight of
+// one. Each step divides all fields at once.
 func Digits(d uint64) uint64 {
 	d = d/1e4 | d%1e4<<32
 	hundreds := d * 10486 >> 20 & 0x7F_0000_007F

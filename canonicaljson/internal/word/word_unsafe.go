@@ -4,8 +4,7 @@ package word
 
 import "unsafe"
 
-// amd64 and arm64 processors load and store words at any address, with the first byte as
-// the lowest byte of the word.
+// The processors of amd64 and arm64 access words at any address, the lowest byte first.
 
 // Load64 returns the eight bytes b[i:i+8] as one integer, with b[i] as its lowest byte.
 func Load64(b []byte, i int) uint64 {

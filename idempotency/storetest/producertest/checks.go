@@ -67,9 +67,9 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that r is a duplicate with the message ID, sequence number, body hash,
-// group and event ID of first, the receipt of the original send. The receipt of r must
-// have the given number of findings: one if its bytes differ from the stored bytes.
+// original checks that r is a duplicate of the send with the receipt first. The receipt
+// of r must have the given number of findings: one if its bytes differ from the stored
+// bytes.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -109,8 +109,8 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 }
 
 // checkStoredBytes returns a check: one process crashes at the given point of a request,
-// and the next process encodes the same event differently. It must still send the bytes
-// of the first process, and the queue must store them once.
+// and the next process encodes the same event differently. It must send the bytes of the
+// first process, and the queue must store them once.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }

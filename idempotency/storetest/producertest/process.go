@@ -22,8 +22,7 @@ type event struct {
 
 // The constant storeTimeout limits each call to the store, and determines the lease of a
 // claim. The constant passed is longer than this lease. The constant forgotten is longer
-// than the deduplication interval of SQS: after it, SQS no longer recognises a message that
-// is sent again.
+// than the deduplication interval of SQS.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
@@ -70,10 +69,8 @@ func (w *world) begin(version int, change ...func(*sqsfifo.StoreConfig)) (*proce
 	return p, nil
 }
 
-// crash disconnects the process.
 func (p *process) crash() { p.kill() }
 
-// stop closes the producer and its connection to the storage.
 func (p *process) stop() error {
 	if p.stopped {
 		return nil
@@ -109,9 +106,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire is the SQS client of a process. The producer passes options to each request, and a
-// real client uses them to record whether the request left the machine. wire ignores the
-// options, so after a crash the producer cannot prove that its request was not sent.
+// wire is the SQS client of a process. It ignores the options of a request, which record
+// whether the request left the machine. After a crash, the producer therefore cannot
+// prove that its request was not sent.
 type wire struct {
 	*sqstest.Queue
 	process     *process

@@ -34,8 +34,8 @@ type Storage struct {
 	Outage func() (end func(), err error)
 }
 
-// Run checks producers over the storage, one subtest per promise. Each subtest calls
-// fresh for new, empty storage.
+// Run checks producers over the storage, one subtest per promise. Each subtest calls the
+// function fresh for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range promises {
 		t.Run(p.name, func(t *testing.T) {
@@ -113,13 +113,11 @@ type world struct {
 	processes []*process
 }
 
-// pass advances the time of queue and storage.
 func (w *world) pass(d time.Duration) {
 	w.queue.Advance(d)
 	w.Advance(d)
 }
 
-// end ends the remaining processes.
 func (w *world) end() {
 	for _, p := range w.processes {
 		p.crash()

@@ -81,8 +81,7 @@ func TestFaults(t *testing.T) {
 }
 
 // One entry of a batch has no group. The fake queue, like SQS, refuses the whole batch.
-// Next is Apart in each answer: send the entries in separate requests, and SQS may accept
-// the other entry.
+// Next is Apart in each answer, because SQS may accept the other entry in another request.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

@@ -15,9 +15,9 @@ import (
 // value is the port.
 const bareEnv = "SQSFIFO_BENCH_BARE"
 
-// bareServer is a net/http server without state. It answers SendMessage with the MD5
-// that the client checks. No SQS server in Go over net/http can be faster, so bareServer
-// shows the highest possible rate. It is not an emulator.
+// bareServer is a net/http server without state, and not an emulator. It answers
+// SendMessage with the MD5 that the client checks. No SQS server in Go over net/http can be
+// faster.
 func bareServer(_ context.Context, _, port string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {

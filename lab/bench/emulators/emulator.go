@@ -76,7 +76,7 @@ func (p peer) start(ctx context.Context, dir string) (*emulator, error) {
 	return nil, fmt.Errorf("no answer within %v: %w", startWithin, last)
 }
 
-// newClient returns the same kind of client for all emulators: the SDK's, with one
+// newClient returns the same kind of client for all emulators: the SDK's client with one
 // connection per worker.
 func newClient(endpoint string) *sqs.Client {
 	return sqs.New(sqs.Options{
@@ -111,8 +111,8 @@ func (e *emulator) processorTime() float64 {
 	if err != nil {
 		return 0
 	}
-	// The name, in parentheses, may contain spaces. User and system time are the fields
-	// 14 and 15.
+	// The program's name, in parentheses, may contain spaces. User and system time are the
+	// fields 14 and 15.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return 0

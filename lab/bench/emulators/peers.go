@@ -50,8 +50,8 @@ func sqsfifoServe(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return exec.Command(program, "serve", "--addr", "127.0.0.1:"+port), nil // #nosec G204
 }
 
-// motoServer uses the moto_server installed on this machine. If there is none, motoServer
-// installs moto with pip.
+// motoServer uses the moto_server installed on this machine. If moto_server is not
+// installed, motoServer installs moto with pip.
 func motoServer(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	program, err := exec.LookPath("moto_server")
 	if err != nil {
@@ -91,7 +91,7 @@ func fauxqs(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	return run, nil
 }
 
-// goaws starts the emulator goaws. If this machine has none, the go command installs it.
+// goaws starts the emulator goaws. If goaws is not installed, the go command installs it.
 // The configuration makes the queue remember deduplication IDs, like an SQS queue.
 func goaws(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	program, err := exec.LookPath("goaws")

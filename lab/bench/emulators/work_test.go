@@ -15,7 +15,6 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// measured returns an emulator whose server is the handler.
 func measured(t *testing.T, handler http.Handler) *emulator {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

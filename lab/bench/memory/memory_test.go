@@ -118,8 +118,8 @@ func (tb *table) queued(size, text string, n, groups int, bound float64, was str
 }
 
 // paused measures the memory of paused message groups, each with one event in doubt. The
-// measurement takes some minutes of virtual time: all requests fail, and the producer then
-// makes fewer requests per second.
+// measurement takes minutes of virtual time, because a producer whose requests fail makes
+// fewer requests per second.
 func (tb *table) paused(t *testing.T, n int) {
 	p := newProducer(t, &failing{}, n, sqsfifo.Delivery{RetryFor: 1})
 	events := make([]event, n)
@@ -157,9 +157,9 @@ func (tb *table) paused(t *testing.T, n int) {
 	runtime.KeepAlive(events)
 }
 
-// remembered measures how many bytes of memory a producer needs for the dedupe keys of the
-// events that it has sent. It sends events at a steady rate for nearly five minutes. The
-// parameters was and wasIdle are earlier results, for comparison.
+// remembered measures a producer's memory for each dedupe key of a sent event. It sends n
+// events in nearly five minutes. The parameters was and wasIdle are earlier results, for
+// comparison.
 func (tb *table) remembered(t *testing.T, what string, n, groups int, was, wasIdle string) {
 	const seconds = 290
 	p := newProducer(t, &client{}, groups, sqsfifo.Delivery{})

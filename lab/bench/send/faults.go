@@ -70,10 +70,9 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 	})
 }
 
-// compare measures the conditions in turn and prints the rate of each, relative to the
-// first condition. A few events get their outcomes late, because several of their
-// attempts failed in a row, and this lowers the rate. So in the column "ratio of the
-// first 99 %" the measurement ends when 99 % of the events have an outcome.
+// compare measures the conditions in turn and prints the rates, relative to the first
+// condition. The column "ratio of the first 99 %" omits the last events, with several
+// failed attempts in a row.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {
@@ -145,9 +144,8 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 	return missed
 }
 
-// ratio divides the two measurements of each round and returns the median of the
-// quotients. Other programs on the machine slow down both measurements of a round about
-// equally, so a quotient within one round is more stable than one between rounds.
+// ratio divides the two measurements of each round and returns the median of the quotients.
+// Other programs slow down both measurements of a round about equally.
 func ratio(of, to []float64) float64 {
 	ratios := make([]float64, len(of))
 	for i := range of {

@@ -111,8 +111,7 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 }
 
 // boundBy sets the highest rate that the order permits: each message of a group waits for
-// the answer to the previous one. 70 % of this rate meets the target, even if the
-// hand-written loop is faster, because the loop keeps no order.
+// the answer to the previous message. 70 % of this rate also meets the target.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s

@@ -95,9 +95,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(w, r)
 }
 
-// command is a command of the parent process to the server. If Faults is set, the server
-// sets these faults for a queue. If Faults is nil, the server checks the messages in the
-// queue and returns the flaws.
+// command is a command of the parent process to the server: to set the faults of a queue,
+// or to check the messages in the queue and return the flaws.
 type command struct {
 	Queue  int
 	Faults *faults // faults to set; nil asks for a check of the stored messages instead

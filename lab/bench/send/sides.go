@@ -48,8 +48,8 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// number returns the index at the end of a scene's ID, which scenes() put there. It
-// returns -1 if the text after the last _ of the ID is not a number.
+// number returns the number at the end of a scene's ID, after the last "_" (see scenes). It
+// returns -1 if this text is not a number.
 func (s Scene) number() int {
 	i, err := strconv.Atoi(s.ID[strings.LastIndexByte(s.ID, '_')+1:])
 	if err != nil {

@@ -67,9 +67,8 @@ func compare(n, rounds int, names []string) (missed int, err error) {
 		turns, o := rounds, command{Phase: phase, Count: max(n/100, 10_000)}
 		switch phase {
 		case "fill":
-			// In five minutes of simulated time, n IDs arrive. All rounds of the phase
-			// "fill" together claim 5 % more, so the first IDs have expired before the
-			// phase "memory" counts the bytes.
+			// n IDs arrive in five minutes of simulated time. The phase "fill" claims 5 %
+			// more IDs, so the first IDs have expired before the phase "memory".
 			o.Count = (n + n/20) / rounds
 		case "stall":
 			turns, o.Count = 5, stallClaims

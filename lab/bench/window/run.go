@@ -24,11 +24,15 @@ type command struct {
 	Count int
 }
 
-// phases are the parts of the measurement, in order. The phases "fill" and "insert" claim
-// new IDs, and "again" claims each new ID twice. The phases "inside" and "outside" test the
-// end of the five minutes: the worker looks up the oldest IDs that are still remembered, or
-// the IDs that expired last. "hit" looks up remembered IDs and "miss" unknown IDs. "stall"
-// measures the longest claim, "memory" the bytes, and "gc" one garbage collection.
+// phases are the parts of the measurement, in order:
+//   - fill and insert claim new IDs
+//   - again claims each new ID twice
+//   - inside looks up the oldest IDs that are still remembered
+//   - outside looks up the IDs that expired last
+//   - hit looks up remembered IDs, and miss unknown IDs
+//   - stall measures the longest claim
+//   - memory counts the bytes
+//   - gc measures one garbage collection
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is the result of a worker for one command.
@@ -157,9 +161,9 @@ func (w *worker) do(o command) (r report) {
 	return r
 }
 
-// stall returns the processor time that the thread needed for the longest claim. This
-// time excludes other programs but includes interrupts. floor is the longest time of a
-// similar computation without a claim, and shows how long interrupts alone take.
+// stall returns the thread's processor time for the longest claim, which includes
+// interrupts. The result floor is the longest time of a similar computation without a
+// claim, and shows how long interrupts take.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

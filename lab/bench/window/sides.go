@@ -13,9 +13,8 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// id is a deduplication ID: a SHA-256, as a queue with content-based deduplication computes
-// it. An array is the fastest form for the maps and caches: it has no pointer and is hashed
-// fast.
+// id is a deduplication ID: a SHA-256. An array has no pointer and is hashed fast, so it is
+// the fastest form for the maps and caches.
 type id [32]byte
 
 // answer is what SQS answers to a duplicate: the receipt of the first message.
@@ -24,9 +23,9 @@ type answer struct {
 	sequence uint64
 }
 
-// memory is the interface of the compared implementations. All of them do the same work:
-// they remember IDs for five minutes. claim reports whether an ID is live (remembered), and
-// otherwise makes it live.
+// memory is the interface of the compared implementations, which remember IDs for five
+// minutes. The method claim reports whether an ID is live (remembered), and otherwise makes
+// the ID live.
 type memory interface {
 	claim(now time.Time, i *id, a answer) (live bool)
 	known(now time.Time, i *id) bool

@@ -46,8 +46,8 @@ func Serve(handler http.Handler) (url string, end func() error) {
 	return "http://" + listener.Addr().String(), server.Close
 }
 
-// Process is a second process of this program. Orders go to its standard input, and
-// reports come from its standard output, both in JSON.
+// Process is a second process of this program. It reads orders from standard input and
+// writes reports to standard output, in JSON.
 type Process struct {
 	Orders  *json.Encoder
 	Reports *json.Decoder

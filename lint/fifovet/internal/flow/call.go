@@ -156,10 +156,9 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call of a function of another package. The fact lists the parts of
-// the function's results, such as a struct field, that are clock readings or random
-// values. If the traced part overlaps with a listed part, endAtFact ends the trace at the
-// call and returns true.
+// endAtFact handles a call into another package. If the fact lists a clock reading or
+// random value that overlaps with the traced part of the result, endAtFact ends the trace
+// and returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -9,16 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles methods of time.Time that return less than the exact time. It
-// reports whether it handled the call.
-//
-// A method such as Truncate or Year rounds, for example to a day. A retry nearly always
-// has the same rounded time as the first attempt. The trace therefore ends at the call,
-// with an origin of kind FromBucket.
-//
-// A method such as Hour returns the same number again on the next day. The trace
-// continues at the receiver, and followRounding sets Wraps in each origin that it finds
-// there.
+// followRounding handles methods of time.Time that return less than the exact time, and
+// reports whether it handled the call. A method such as Truncate or Year ends the trace
+// with FromBucket, because a retry nearly always has the same rounded time.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -41,6 +34,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 			return bucket()
 		}
 	case "Hour", "Minute", "Second", "Nanosecond", "Clock":
+		// The result repeats, for example on the next day.
 		n := len(t.Origins)
 		t.Value(v.Call.Args[0], l.mix())
 		for i := n; i < len(t.Origins); i++ {
@@ -59,10 +53,9 @@ var secondsPerUnit = map[string]float64{
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minRoundingSeconds is the shortest rounding of a time that counts as rounding. The
-// integer division time.Now().Unix()/300, for example, gives the same result for 300
-// seconds. A result that stays the same for a shorter time than minRoundingSeconds counts
-// as an exact clock reading.
+// minRoundingSeconds is the shortest rounding of a time that counts as rounding. For
+// example, time.Now().Unix()/300 rounds to 300 seconds. A result with a shorter rounding
+// counts as an exact clock reading.
 const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {

@@ -99,10 +99,12 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 	p.HasFacts = true
 }
 
-// ExportFacts exports facts about three kinds of functions: functions that return a clock
-// reading or a random value (NondetFact), functions whose name suggests a new identifier
-// but whose result depends only on the arguments (DerivedFact), and functions that call a
-// function argument (CallsFact). Importing packages use the facts.
+// ExportFacts exports facts about functions, for the packages that import this one:
+//
+//   - NondetFact: the function returns a clock reading or a random value
+//   - DerivedFact: the name suggests a new identifier, but the result depends only on the
+//     arguments
+//   - CallsFact: the function calls a function argument
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {

@@ -33,10 +33,11 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the loop l is a retry: the next round sends the same message
-// after a failed send, and not after a successful one. A loop that continues with the
-// next message after a failure is not a retry. A loop that sends the same message after a
-// success too, such as a heartbeat, is not a retry either.
+// Again reports whether the loop l is a retry: it sends the same message again after a
+// failed send.
+//
+// A loop that continues with the next message after a failure is not a retry. A loop that
+// repeats the message after a success, too, such as a heartbeat, is not a retry either.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
 	for _, v := range values {
@@ -157,9 +158,8 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 }
 
 // branchesOfTest is like Branches, for a condition that passes the send's error to a
-// function, such as errors.Is(err, target). The block failed runs next if the function
-// returns true, which means that the send failed. The block other runs next if it returns
-// false.
+// function, such as errors.Is. The block failed runs next if the function returns true, and
+// the block other if it returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -47,9 +47,9 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey returns the key of a map update as an element of an AccessPath. calls leads
-// from the traced function to the function with the update, innermost call last. If the
-// key is a parameter of the latter, boundKey uses the argument of the call.
+// boundKey returns the key of a map update as an element of an AccessPath. If the key is a
+// parameter, boundKey uses the argument. calls are the calls that lead to the update,
+// innermost last.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -131,10 +131,9 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles an instruction that stores a pointer to the searched memory at the
-// address addr. If addr is a local variable or its field, the search for writes continues
-// at each use of the stored pointer. Elsewhere, unknown code may write through the
-// pointer.
+// escape handles a store of a pointer to the searched memory at the address addr. For a
+// local variable or a field, the search continues at each use of the stored pointer.
+// Elsewhere, unknown code may write through the pointer.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

@@ -2,8 +2,8 @@ package flow
 
 import "regexp"
 
-// These expressions decide by the name of a function or variable, where its type and the
-// exported facts do not show its purpose. TestNames has cases for each expression.
+// These expressions decide by the name of a function or variable if the type and the
+// exported facts do not show the purpose. TestNames has cases for each expression.
 var (
 	// idPackage matches the paths of packages that make identifiers, such as
 	// github.com/google/uuid. The path must not end in a major version: callers remove

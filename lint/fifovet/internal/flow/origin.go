@@ -84,11 +84,12 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is the state of a trace at one value. Path is the part of this value that the
-// trace follows. Under is the matching part of the value at which the trace began. For
-// example, the program sets order.Buyer to user.Name: a trace of order visits user with
-// the Path Name and the Under Buyer. Frame is the innermost call that the trace has
-// entered, or nil.
+// Place is the state of a trace at one value. Frame is the innermost call that the trace
+// has entered, or nil.
+//
+// Path is the part of the value that the trace follows. Under is the matching part of the
+// value at which the trace began. For example, the program sets order.Buyer to user.Name: a
+// trace of order visits user with the Path Name and the Under Buyer.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

@@ -32,9 +32,8 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 }
 
-// isIncrement reports whether val, a value that the program stores in the variable v, is
-// v plus an integer, as in v++. The variable is then a counter, which starts again with
-// each process.
+// isIncrement reports whether val is the variable v plus an integer, as in v++. The
+// variable is then a counter, which starts again with each process.
 func isIncrement(val ssa.Value, v *ssa.Global) bool {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {
@@ -56,10 +55,9 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// followWrites continues a trace at each value that the program writes to the memory at
-// v: a variable, or the target of a pointer, map or slice. The parameter own means that
-// no other code can write to this memory. Without any write, the trace then ends with the
-// zero value.
+// followWrites continues a trace at each value that the program writes to the memory at v:
+// a variable, or the target of a pointer, map or slice. The parameter own means that no
+// other code can write there.
 func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {

@@ -25,18 +25,18 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue continues a trace at v, the value of a package-level variable that
-// is set once in a process. If v comes from a clock, a random source or another source
-// (see SourceOf), it adds only these origins to t.Origins and returns true.
+// followProcessValue continues a trace at v, the value of a package-level variable that is
+// set once in a process. It keeps only origins of kind FromSource, such as clocks, and
+// reports whether there are any.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes the origins of t after the first n, except those of kind
-// FromSource, such as clocks and random sources. It sets Seeded in the kept origins,
-// because their value is constant within one process. It reports whether it kept any.
+// keepSources removes the origins of t after the first n, except those of kind FromSource,
+// such as clocks. It sets Seeded in the kept origins, because their value is constant in
+// one process. It reports whether it kept any.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -106,9 +106,7 @@ func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 }
 
 // hasAddress reports whether package fmt prints an address if it prints a value of the
-// type. If the argument itself points to a struct, map, slice or array, fmt prints the
-// target. For any other pointer, fmt prints the address. A type with a String, Error or
-// Format method prints itself.
+// type. fmt prints the target of a pointer only if the argument itself is the pointer.
 func hasAddress(t types.Type, depth int) bool {
 	if depth > maxElements || prints(t) {
 		return false
@@ -145,10 +143,8 @@ func prints(t types.Type) bool {
 	return false
 }
 
-// followMarshal searches for clock readings and random values that a type's encoding
-// methods, such as MarshalJSON, put into the encoded text. It looks only at methods of
-// this package. It adds only origins of the kinds FromSource (such as a clock) and
-// FromOrder (random map order) to t.Origins.
+// followMarshal searches for clock readings and random values in the encoding of a type. It
+// follows the type's encoding methods, such as MarshalJSON, that belong to this package.
 func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return
@@ -165,9 +161,7 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 }
 
 // followPrinted searches the texts that package fmt prints for clock readings and random
-// values. It looks at the Error and String methods of the arguments. It adds only origins
-// of the kinds FromSource (such as a clock) and FromOrder (random map order) to
-// t.Origins.
+// values. It follows the Error and String methods of the arguments.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -177,10 +171,9 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod searches the result of a method of the type for clock readings and
-// random values: the first method in names that belongs to this package. It adds only
-// origins of the kinds FromSource (such as a clock) and FromOrder (random map order) to
-// t.Origins.
+// followFirstMethod follows the result of the first method in names that the type has, if
+// the method belongs to this package. It adds only origins of the kinds FromSource (such as
+// a clock) and FromOrder (random map order) to t.Origins.
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {

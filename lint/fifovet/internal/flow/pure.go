@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SDKPath is the import path of this project's SDK. The analyzer recognises the path
-// and never imports it.
+// SDKPath is the import path of package sqsfifo. The analyzer recognises the path and never
+// imports it.
 const SDKPath = "github.com/kansas-frontier-matrix/sqsfifo"
 
 // purePackages have functions whose results depend only on their arguments.
@@ -77,8 +77,9 @@ func IsPointerHelper(obj *types.Func) bool {
 }
 
 // IsIdentity reports whether a function only returns its argument or receiver in another
-// form, such as a copy, pointer or text. A trace of a field of the result then continues
-// at the same field of the argument. Callers check IsPure first.
+// form, such as a copy, pointer or text. Callers check IsPure first.
+//
+// A trace of a field of the result continues at the same field of the argument.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true
@@ -107,9 +108,9 @@ func IsReader(obj *types.Func) bool {
 	}
 }
 
-// isWriter reports whether a function writes its other arguments to its first argument,
-// or a method its arguments to its receiver: writers of the standard library, and
-// functions with the same names.
+// isWriter reports whether a function writes its other arguments to its first argument, or
+// a method its arguments to its receiver. It knows functions of the standard library, and
+// methods by name.
 func isWriter(obj *types.Func) bool {
 	name := obj.Name()
 	if obj.Signature().Recv() != nil {

@@ -28,9 +28,11 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Results yields the possible values of the result with the number result, from 0. It
-// skips return statements that always return an error, because callers then do not use
-// the other results. For the error itself, the last result, all return statements count.
+// Results yields the possible values of one result of a function. The parameter result is
+// the number of the result, from 0.
+//
+// Results skips return statements that always return an error, because callers then do not
+// use the other results. For the error, the last result, all return statements count.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {

@@ -48,9 +48,8 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 }
 
 // implementation returns the method that a call through an interface runs, or nil. The
-// interface must belong to this program and have exactly one implementation, in this
-// package or in an imported package of the program. SameProgram decides by the import
-// path whether a package belongs to the program.
+// interface must belong to this program (see SameProgram) and have exactly one
+// implementation, in this package or in an imported one.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
 		return nil // for a method such as SendMessage, the interface is the client of an AWS SDK
@@ -131,8 +130,8 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of an exported interface of this package that
-// has only one implementation, the method by of this package.
+// Implemented calls yield for each method of an exported interface of this package that has
+// only one implementation. The argument by is the implementing method of this package.
 func (p *Program) Implemented(yield func(method, by *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)

@@ -16,9 +16,10 @@ type Part struct {
 	Len   int // bytes; 0 for a value of unknown length
 }
 
-// Text returns the parts of a string in order. It splits concatenations and the calls of
-// Sprintf, path.Join, strings.Join and functions of this package that join their
-// arguments. A hash is one part of known length, because its input is not in the text.
+// Text returns the parts of a string in order. It splits concatenations, and the calls of
+// Sprintf, path.Join, strings.Join and functions of this package that join their arguments.
+//
+// A hash is one part of known length, because its input is not in the text.
 func (p *Program) Text(v ssa.Value) []Part { return p.text(v, nil, 0) }
 
 func (p *Program) text(v ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth int) []Part {

@@ -23,7 +23,8 @@ type Tracer struct {
 	// The tracer ignores writes that can run only after all these calls (see IsLater).
 	Until []ssa.CallInstruction
 
-	// Notes makes the tracer record each visited value, with its place, in Places.
+	// Notes makes the tracer record each visited value, with the state of the trace, in
+	// Places.
 	Notes  bool
 	Places []NotedPlace
 
@@ -281,9 +282,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 	for _, m := range made {
 		outer := l
-		// The captured variable belongs to m.Parent(), the function around the literal.
-		// Set outer.Frame to the call that entered m.Parent(), or to nil if the trace
-		// entered m.Parent() by no call.
+		// Set outer.Frame to the call that entered m.Parent(), the function with the
+		// captured variable, or to nil without such a call.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}
@@ -291,9 +291,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive continues a trace at a value received from a channel. For a local
-// channel, the trace continues at the values sent to the channel. For any other channel,
-// the trace ends.
+// followReceive continues a trace of a value received from a channel. For a local channel,
+// the trace continues at the values sent to it. For any other channel, the trace ends.
 func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

@@ -8,9 +8,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is a message body with the attributes of the same message, for rules that
-// compare body and attributes. It describes the message m, or the message that the
-// function called by call makes from its arguments.
+// Letter is a message body with the attributes of the same message, for rules that compare
+// body and attributes. It describes the message m. If m is nil, it describes the message
+// that a called function makes from the arguments of call.
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
@@ -74,10 +74,9 @@ func (p *Index) sinkCount() int {
 	return n
 }
 
-// letterOf returns a Letter (a body with its attributes) for the message m. It returns
-// nil for a batch, and for a message without a body or without attributes. It also
-// returns nil without evidence of a FIFO queue, unless callers pass the queue's name:
-// they may pass the name of a FIFO queue.
+// letterOf returns a Letter for the message m. It returns nil for a batch, and for a
+// message without a body or attributes. It also returns nil without evidence of a FIFO
+// queue, unless callers pass the queue's name.
 func (p *Index) letterOf(m *Message) *Letter {
 	if m.Shape.Batch || !m.Has(RoleBody) {
 		return nil
@@ -183,12 +182,9 @@ func (p *Index) raiseAttributes(l *Letter) {
 	}
 }
 
-// raise records the parameter that the origin o comes from, because its arguments become
-// part of a message. The caller describes that part of the message in s; raise sets
-// s.Index and s.Path. It returns the parameter's function and the complete s.
-//
-// It returns false if o does not come from a parameter, the parameter is recorded
-// already, a limit is reached, or the function is exempt from the rules.
+// raise records the part s of a message for the parameter that the origin o comes from. It
+// sets s.Index and s.Path. It returns the parameter's function, the complete s, and whether
+// it recorded s.
 func (p *Index) raise(o flow.Origin, s paramSink) (*ssa.Function, paramSink, bool) {
 	param, ok := o.Root.(*ssa.Parameter)
 	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath || p.Exempt(param.Parent()) {

@@ -30,10 +30,9 @@ type Message struct {
 	// fields.
 	byValue bool
 
-	// These fields link the Messages that describe one message in several functions.
-	// bases: the messages made by the called function that returned this one. Derived:
-	// the results of this function's calls, if it returns the message. callees: the
-	// parameters of called functions that get the message.
+	// These fields link the Messages that describe one message in several functions. bases
+	// are in called functions that return it. Derived are the results of this function's
+	// calls. callees are parameters of called functions that get it.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
@@ -41,8 +40,7 @@ type Message struct {
 	copied bool
 
 	// later has the roles of fields, such as RoleDedup, that code may set in a later copy
-	// of the message. For example, code appends the message to a slice and then sets a
-	// field of the slice element.
+	// of the message, for example in an element of a slice.
 	later map[Role]bool
 
 	evidence *evidence // evidence about the queue, computed once
@@ -219,8 +217,7 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 		}
 		return
 	}
-	// The function at also collects an argument that is a message made by a helper
-	// function.
+	// The call of at also collects a message that a helper function made.
 	for _, arg := range c.Args {
 		switch arg.(type) {
 		case *ssa.Call, *ssa.Extract:
@@ -239,10 +236,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inheritMarks sets m.open if a related message is open, and m.copied if a related
-// message is copied. A related message is, for example, the one inside a helper function
-// that returns m. Parameters are ignored, because a parameter is always open.
-// inheritMarks also adds m to the field Derived of each message in m.bases.
+// inheritMarks copies the marks open and copied of related messages to m. It ignores
+// parameters, because a parameter is always open. It also adds m to the field Derived of
+// each message in m.bases.
 func (m *Message) inheritMarks() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -274,16 +270,15 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// setLaterFields sets the field later of each message m: the roles of the fields that the
-// program may set in a copy of m. A message of the same type in the same function (with
-// its literals) may be a copy of m if its own origin is unknown: it is open or copied. If
-// m's function returns m by value or in a slice, the copy may be in any function.
+// setLaterFields sets the field later of each message. An open or copied message of the
+// same type may be a copy of the message.
 func setLaterFields(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {
 			continue
 		}
 		for _, m := range messages {
+			// A message that its function returns may be copied in any function.
 			if m == later || m.Shape != later.Shape || flow.Outermost(m.Fn) != flow.Outermost(later.Fn) && !m.isInReturnedSlice() && !m.byValue {
 				continue
 			}

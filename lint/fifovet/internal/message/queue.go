@@ -21,7 +21,8 @@ const (
 	MaybeFIFO
 
 	// SurelyFIFO means that the queue has a constant name ending in .fifo, that the message
-	// has a deduplication ID on every path, or that its type belongs to package sqsfifo.
+	// has a deduplication ID on every path, or that the message's type belongs to package
+	// sqsfifo.
 	SurelyFIFO
 )
 
@@ -34,10 +35,8 @@ const (
 	FifoName
 )
 
-// nameIn returns a queue's kind and name from the origins of its URL. Empty constants do
-// not count. The kind is known only if all origins are constants with a complete URL or
-// name of the same kind of queue. For a variable with ".fifo" appended, the kind is
-// unknown.
+// nameIn returns a queue's kind and name from the origins of its URL. Both are known only
+// if all origins, except empty texts, are complete constants for one kind of queue.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -193,8 +192,8 @@ func (p *Index) isAlwaysSet(m *Message, r Role) bool {
 }
 
 // contentBased reports whether some path sends the message to a FIFO queue without a
-// deduplication ID. SQS then uses the hash of the body as the ID. If the queue is only
-// perhaps FIFO (MaybeFIFO), the same path must set a message group.
+// deduplication ID, so that SQS uses the hash of the body. For MaybeFIFO, this path must
+// set a message group.
 func (p *Index) contentBased(m *Message) bool {
 	if m.Shape.Sdk {
 		return false
@@ -213,9 +212,9 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send assigns no field of the role r. If the
-// parameter with is a role such as RoleGroup, only paths that assign a field of this role
-// count. If it is RoleNone, all paths count.
+// leavesOut reports whether some path to the send assigns no field of the role r. Unless
+// the parameter with is RoleNone, this path must assign a field of the role that with
+// names.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -256,8 +255,8 @@ func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	if with != RoleNone && !inherited {
 		w.need = map[*ssa.BasicBlock]bool{}
 		for _, s := range m.Sets[with] {
-			// An empty value does not count as assigned. If the values of both roles may
-			// be nil, neither does a value of the role with: both are then probably nil
+			// An empty value does not count as assigned. If the value of the role r may be
+			// nil, a value that may be nil does not count either: both are probably nil
 			// together.
 			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
 				continue

@@ -168,8 +168,8 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 }
 
 // madeBy returns the messages that v may be, if v is the result of a call within this
-// package. It returns false if the called function may return one of its parameters or
-// any other value. Empty results, such as nil, do not count.
+// package. It ignores empty results, such as nil. It returns false if the called function
+// may return anything else, such as a parameter.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -197,9 +197,8 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	return made, len(made) > 0
 }
 
-// isOwn reports whether a call is a direct call of a function or method outside of AWS's
-// SDKs. Such a function may set fields of the message, even if it has the name of an AWS
-// call, such as SendMessage.
+// isOwn reports whether a call directly calls a function outside of AWS's SDKs. Such a
+// function may set fields of the message, even if it has a name such as SendMessage.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")

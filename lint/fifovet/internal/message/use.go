@@ -114,10 +114,9 @@ func (p *Index) Queue(u *Use) (queueName, string) {
 	return p.kindAndName(u.Slice.Origins, whole)
 }
 
-// given identifies a parameter that contains the deduplication ID of a message. Param is
-// the index of the parameter plus 1, or 0 if no parameter contains the ID. Path selects
-// the part of the parameter with the ID. A call that passes an empty ID sends the message
-// without a deduplication ID.
+// given identifies the parameter with a message's deduplication ID. Param is the
+// parameter's index plus 1, or 0 for none. Path selects the part with the ID. An empty
+// argument means that the message has no deduplication ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
@@ -146,10 +145,9 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// concernsCallers reports whether the rules must check the calls of the function that
-// makes the message for a missing deduplication ID. This is so if the function sets no ID
-// or gets the ID as a parameter. For any other ID, such as a hash, the arguments do not
-// show whether the ID is empty.
+// concernsCallers reports whether the rules must check the callers of the message's
+// function for a missing deduplication ID: the function sets no ID, or gets it as a
+// parameter.
 func (m *Message) concernsCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
@@ -164,9 +162,9 @@ func (p *Index) repeated(m *Message) bool {
 	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
 }
 
-// usesOfArguments returns a Use for each argument of the call c that becomes part of a
-// message, if the called function is in another package. An event passed to a Producer of
-// package sqsfifo is such an argument.
+// usesOfArguments returns a Use for each argument of the call c that a function of another
+// package makes part of a message. An event passed to a Producer of package sqsfifo is such
+// an argument.
 func (p *Index) usesOfArguments(c flow.Call) []*Use {
 	if event, ok := payloadOf(c); ok {
 		return []*Use{{
@@ -243,9 +241,8 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raiseParameters records each parameter from which the value of u comes, because its
-// arguments become part of a message. It returns a Use for each such argument in the
-// calls of this package.
+// raiseParameters records each parameter from which the value of u comes. It returns a Use
+// for each argument that a call in this package passes for such a parameter.
 func (p *Index) raiseParameters(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -274,7 +271,7 @@ func isOnlyFrom(origins []flow.Origin, root ssa.Value) bool {
 	return !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst && o.Root != root })
 }
 
-// payloadOf returns the event passed by a call to a producer of this SDK.
+// payloadOf returns the event passed by a call to a producer of package sqsfifo.
 func payloadOf(c flow.Call) (ssa.Value, bool) {
 	if c.Callee == nil {
 		return nil, false
@@ -330,10 +327,10 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether several messages contain the same value from one call of the
-// clock or random source o. For example, a call before a loop gives each message sent in
-// the loop the same value. A value made once in each process, such as a seed, is also
-// shared.
+// Shared reports whether several messages contain the same value from one call of the clock
+// or random source o, for example from a call before a loop.
+//
+// A value made once in each process, such as a seed, is also shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
 	// The function does not call the source: the value is, for example, a package-level

@@ -27,8 +27,7 @@ type pathSearch struct {
 }
 
 // stage is a block on a path. made is true if the path has already passed the block that
-// makes the message. In a loop, a path may pass a block twice: before and after the
-// message is made.
+// makes the message. In a loop, a path may pass a block twice, with either value of made.
 type stage struct {
 	block *ssa.BasicBlock
 	made  bool
@@ -75,9 +74,9 @@ func (w *pathSearch) find() bool {
 	return w.searchFrom(w.start, nil, false, false, nil)
 }
 
-// searchFrom continues a path at block b, and reports whether the path can reach the
-// send. In a loop, a path may pass b twice: before and after the message is made. passed
-// is true if the path already has a block of w.need.
+// searchFrom reports whether a path that continues at block b can reach the send. The
+// parameters made and passed report whether the path has made the message, and has passed a
+// block of w.need.
 func (w *pathSearch) searchFrom(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
 	passed = passed || w.need == nil || w.need[b]
@@ -200,8 +199,7 @@ func (w *pathSearch) valueOf(v ssa.Value) ssa.Value {
 }
 
 // isEmpty reports whether a text or a pointer is empty on the current path. The path does
-// not set the field with the role w.role, so a value read from this field is empty. A
-// default that replaces an empty text is not empty.
+// not set the field with the role w.role, so a value read from this field is empty.
 func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
@@ -223,6 +221,7 @@ func (w *pathSearch) isEmpty(v ssa.Value, answers []answer) (empty, known bool) 
 	switch is := w.valueOf(v).(type) {
 	case *ssa.Const:
 		return IsEmptyText(is), true
+	// a default that replaces an empty text
 	case *ssa.Call, *ssa.BinOp:
 		return false, is != v
 	}

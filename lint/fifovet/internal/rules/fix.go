@@ -63,9 +63,9 @@ func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// hoist returns the edit that moves a statement with a call of a clock or random source
-// in front of the loop, or nil. The statement must be directly in the loop's body and
-// define exactly one variable, and its operands must be declared outside of the loop.
+// hoist returns the edit that moves the statement at f.pos in front of its loop, or nil.
+// The statement must be directly in the loop's body, define exactly one variable, and have
+// only operands from outside of the loop.
 func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	_, path := r.enclosing(f.pos)
 	var stmt *ast.AssignStmt

@@ -58,13 +58,9 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports the ignore comments without effect: those that name a rule without
-// a finding on the same line or the next.
-//
-// Three kinds of comments are skipped: for a disabled rule, because the analyzer does not
-// know its findings; for SF020 (no compliance test), because only the command sqsfifo vet
-// checks it; and in the syntax of other tools, such as nolint:sqsfifo, which may be meant
-// for these tools.
+// reportUnused reports the rules in ignore comments that suppress no finding. It skips
+// disabled rules and SF020, which this analyzer does not check. It also skips comments in
+// the syntax of other tools, such as nolint:sqsfifo.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

@@ -21,9 +21,8 @@ const (
 	all                  // export facts and check the rules
 )
 
-// neededDepth returns how much of a package must be analyzed. It looks only at types and
-// names, which show whether the package can have findings, or facts that importing
-// packages need. The reachFact describes the package with its imports.
+// neededDepth returns how much of a package must be analyzed, judged only by types and
+// names. The reachFact describes the package with its imports.
 func (s *settings) neededDepth(pass *analysis.Pass) (depth, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -122,10 +121,9 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// nameMisleads reports whether a package needs analysis although it calls no clock or
-// random source. This is so if an exported function has a name such as NewID, which
-// promises a new ID that may come from the arguments, or may call a function parameter
-// again after an error.
+// nameMisleads reports whether a package without clock or random source needs analysis: an
+// exported function has a name such as NewID, or may call a function parameter again after
+// an error.
 func nameMisleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -177,9 +175,8 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 }
 
 // returnsMinted reports whether an exported function may return a value from a clock or
-// random source, directly or through other functions of the package. random has the known
-// sources. returnsMinted adds the functions that it finds, and all package-level
-// variables of a function type.
+// random source. It adds the functions that it finds, and all package-level variables of a
+// function type, to random, the known sources.
 func returnsMinted(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func

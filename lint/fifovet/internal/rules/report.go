@@ -106,17 +106,16 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a map key in reportAll. Findings with an equal key have the same cause in one
-// function and are reported as one. Another function needs a separate fix, so it gets a
-// separate finding.
+// group is a map key in reportAll. Findings with an equal key are reported as one. Another
+// function needs a separate fix, so its findings have another key.
 type group struct {
 	cause any
 	fn    *ssa.Function
 }
 
 // reportAll reports the findings in the order of their positions. Of the findings in one
-// function with the same cause, it reports only the one that outranks the others (see
-// precedence). A finding without a cause is always reported.
+// function with the same cause, it reports only one (see precedence). It always reports a
+// finding without a cause.
 func (r *reporter) reportAll() {
 	slices.SortStableFunc(r.pending, func(a, b pending) int {
 		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
@@ -168,9 +167,9 @@ func (r *reporter) otherFields(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence has the rules in the order of how well they explain a cause, best first. Of
-// the findings with the same cause and the same severity, only the one whose rule is
-// first in this order is reported.
+// precedence lists the rules from the best to the worst explanation of a cause. Of the
+// findings with the same cause and the same severity, only the one with the first rule is
+// reported.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// checkConfigs checks rule SF001 for producers of this SDK. The result of
+// checkConfigs checks rule SF001 for producers of package sqsfifo. The result of
 // Config.Attributes must depend only on the body, the event's JSON form.
 func (p *audit) checkConfigs() {
 	for _, fn := range p.Fns {
@@ -55,12 +55,7 @@ func (p *audit) checkConfig(fn *ssa.Function) {
 }
 
 // outsideBody returns the origin of an attribute's value that identifies an event but is
-// missing in the event's JSON. Such a value comes from an event field that encoding/json
-// omits, or, for an attribute with the name of an ID such as event_id, from a clock or
-// random source.
-//
-// An attribute with any other varying origin, such as a region, is permitted, because
-// such attributes route messages.
+// missing in the event's JSON.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false
@@ -74,6 +69,7 @@ func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) 
 			lost, found = o, true
 		case o.Kind == flow.FromSource && attrname.Event(a.Name):
 			lost, found = o, true
+		// Another value, such as a region, may route the message.
 		default:
 			return flow.Origin{}, false
 		}

@@ -13,7 +13,7 @@ import (
 
 // nondetDedupID checks rule SF002. It reports an identity of an event that contains a clock
 // reading or a random value. The identity is a deduplication ID, or a field EventID or Time
-// of this SDK's types.
+// of a type of package sqsfifo.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
@@ -168,8 +168,7 @@ func (p *audit) isInAttribute(u *message.Use, o flow.Origin) bool {
 }
 
 // mayBeStored reports whether the program passes the ID from the source o to a function
-// that may store it, for example in a database. A retry may then send the stored ID
-// again, so checkMinted reports only an info.
+// that may store it, for example in a database. A retry may then send the stored ID again.
 func (p *audit) mayBeStored(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

@@ -26,9 +26,8 @@ func (p *audit) entityKey() {
 	}
 }
 
-// mintedByCaller reports whether a value is a parameter for which some call in this
-// package passes a fresh random ID. Such an ID belongs to one event. SF005 reports only
-// IDs that several events share, such as the ID of an account.
+// mintedByCaller reports whether a value is a parameter for which some call in this package
+// passes a fresh random ID. Such an ID belongs to one event, so SF005 permits it.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

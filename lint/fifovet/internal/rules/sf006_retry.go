@@ -61,10 +61,9 @@ func (p *audit) checkRetry(u *message.Use) {
 	}
 }
 
-// attempt describes code that mints a value and sends a message with this value. minted
-// is the call that returns the value: a call of the clock or random source, or of a
-// function that calls it. send is the sending call in the same function. values are the
-// values in the message.
+// attempt describes code that sends a message with a new value. The call minted returns
+// this value, directly or through functions. The call send is in the same function. values
+// are the values in the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
@@ -72,8 +71,8 @@ type attempt struct {
 }
 
 // attempts returns the attempts to send the message of u with the value from the call
-// minted. If the function with this call returns the message and does not send it, the
-// attempt is in each caller: the call of this function then takes the place of minted.
+// minted. If the function with this call returns the message, the attempts are in the
+// function's callers, and their calls take the place of minted.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -102,14 +101,12 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 }
 
 // isRetried reports whether the code repeats a failed send with a new value from the clock
-// or random source. The repetition has one of four forms:
+// or random source. The repetition is one of these:
 //
-//   - a loop around the send and the call try.minted
-//   - a function that is passed to another function, which calls it again
+//   - a loop around the send and the call try.minted; isRetried returns the loop's position
+//   - a function that another function calls again
 //   - a function that calls itself after an error
-//   - a caller that retries; the parameter lift limits the number of nested callers
-//
-// If the loop is around the send itself, isRetried also returns the loop's position.
+//   - a retry in a caller, at most lift calls away
 func (p *audit) isRetried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true

@@ -9,10 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// randomGroupID checks rule SF007. It reports a group ID from a clock or random source,
-// because each message would have a separate group. A random ID is permitted if several
-// messages share it, such as the messages of one session, or if it selects one of a fixed
-// set of groups, such as one of ten.
+// randomGroupID checks rule SF007: a group ID from a clock or random source gives each
+// message a separate group. An ID is permitted if several messages share it, or if it
+// selects one of a fixed set of groups.
 func (p *audit) randomGroupID() {
 	type groupUse struct {
 		u *message.Use

@@ -110,8 +110,8 @@ func (p *audit) bodyAsID(u *message.Use) {
 	}
 }
 
-// sameText reports whether the ID and the body are the same parameter or field, and this
-// is probably a whole body: its type is a slice, or it has a name like payload.
+// sameText reports whether the ID and the body are the same parameter or field, and its
+// value is probably a whole body: the type is a slice, or the name is like payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

@@ -39,8 +39,8 @@ func (p *audit) fifoDelay() {
 }
 
 // variableDelay reports whether the delay of a message is not constant and the queue has
-// the name of a FIFO queue. It returns false if the delay is an unchanged parameter of a
-// function called in this package: the rule checks these calls instead.
+// the name of a FIFO queue. A parameter with calls in this package does not count, because
+// the rule checks the calls.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false

@@ -47,11 +47,10 @@ func (p *audit) sharedConstantKey() {
 	}
 }
 
-// eventType returns the type of a message's event, or nil if the type is unknown. A
-// message of package sqsfifo has the type of the first parameter of the function that
-// sets the dedupe key. A message of the AWS SDK has the type encoded into the body.
+// eventType returns the type of a message's event, or nil if the type is unknown.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
+		// u.Fn sets the dedupe key from the event, its first parameter.
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {
 			return params.At(0).Type()
 		}

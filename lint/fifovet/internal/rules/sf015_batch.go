@@ -103,9 +103,9 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// isCompared reports whether the code does more with a slice field than read its
-// elements: it uses the length in a comparison (except in a loop condition) or
-// calculation, or it passes the slice to other code.
+// isCompared reports whether the code does more with a slice field than read its elements.
+// For example, it calculates with the length, compares the length outside of a loop
+// condition, or passes the slice to other code.
 func isCompared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)
