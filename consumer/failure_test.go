@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,9 +102,10 @@ func TestBlock(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)
 		w.send("b", 2)
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		c := w.config(func(_ context.Context, m consumer.Message[job]) error {
-			if broken && m.Payload.N == 1 {
+			if broken.Load() && m.Payload.N == 1 {
 				return errors.New("broken")
 			}
 			return nil
@@ -129,7 +131,7 @@ func TestBlock(t *testing.T) {
 		require.NoError(w, running.Retry("a"))
 		time.Sleep(time.Hour)
 		assert.Len(w, w.noted(&w.calls), 11, "the attempts begin again")
-		broken = false
+		broken.Store(false)
 		require.NoError(w, running.Retry("a"))
 		time.Sleep(time.Minute)
 		assert.Equal(w, []string{"b2", "a1", "a2"}, w.noted(&w.done))
