@@ -38,7 +38,7 @@ func tell(ctx context.Context, w io.Writer, scenes []Scene) error {
 		}
 	}
 	s.errs = append(s.errs, printMetrics(ctx, w, reader))
-	s.say("Next: go run ./examples/first, then the README. Every message: add -list.")
+	s.say("Next: go run ./examples/first. Every message: go run ./examples/landsat -list.")
 	return errors.Join(s.errs...)
 }
 
