@@ -146,6 +146,18 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
+// outlived reports whether an attempt stored the message after SQS had forgotten another
+// process's copy. A later attempt of the producer had been answered as a duplicate of that
+// copy, so the producer remembers only the answer. See the limits in package
+// internal/memory/process.
+func (a *modelAccept) outlived(as []*modelAccept) bool {
+	return slices.ContainsFunc(as, func(b *modelAccept) bool {
+		return b.sub.producer != a.sub.producer && !a.at.Before(b.at.Add(modelInterval)) && slices.ContainsFunc(b.again, func(r *modelRequest) bool {
+			return r.producer == a.sub.producer && a.request.start.Before(r.end) && r.start.Before(b.at.Add(modelInterval))
+		})
+	})
+}
+
 // checkFate checks that the reported fate is true.
 func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	var conflict *sqsfifo.ConflictError
@@ -165,7 +177,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 			// blocked or SendBatch waited for its other events. In between, another
 			// submission may store the message.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
-			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.outlived(as) {
 				continue
 			}
 			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)

@@ -71,7 +71,8 @@ type Judgement struct {
 	// Delay and Err have a meaning with two Kinds:
 	//
 	//   - Wait: Delay is the time until the next call of Admit or LookUp. Err explains
-	//     why the store has not granted a claim.
+	//     why the store has not granted a claim; it is nil if the memory of this process
+	//     forbids the attempt.
 	//   - Refuse: Delay is zero. Err has the reason.
 	Delay time.Duration
 	Err   error
@@ -282,6 +283,10 @@ func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
+// retainedDelay is the time between two questions about an event of the Kind
+// process.Retained.
+const retainedDelay = time.Second
+
 // judgeInProcess sets Kind to Collide or Late if this process's memory already forbids
 // the attempt. Such an attempt needs no claim in the store.
 func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
@@ -292,7 +297,7 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 		}
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
-	case process.Go, process.Drift, process.OtherGroup, process.Full:
+	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
 		// Only a claim shows whether the store has the original message.
 	}
 }
@@ -316,6 +321,8 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 		a.Kind = Go
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
+	case process.Retained:
+		a.Kind, a.Delay = Wait, retainedDelay
 	default:
 		a.Kind, a.Err = Refuse, ErrFull
 	}

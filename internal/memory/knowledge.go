@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -49,8 +50,8 @@ type Knowledge struct {
 	Result  idempotency.Result
 	Message *Message
 
-	// Err explains why the store granted no claim; nil if it granted one or was not
-	// asked.
+	// Err explains why the store granted no claim, or why the event had to wait in this
+	// process; otherwise nil.
 	Err error
 
 	// These fields have the times of an event in doubt: process if an attempt of this
@@ -128,6 +129,10 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 	return k
 }
 
+// errRetained is the reason for an event that ended while its last judgement was
+// process.Retained.
+var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
+
 // Conclude decides the state of a submission's event and prevents further attempts of the
 // submission.
 //
@@ -137,6 +142,9 @@ func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
 		k := combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
+		if k.Err == nil && r.submission.Retained {
+			k.Err = errRetained
+		}
 		r.knowledge = &k
 	}
 	return r.Knowledge()

@@ -58,6 +58,8 @@ func TestLostPlace(t *testing.T) {
 	s.goes()
 	r.clocks.Asleep += time.Hour
 	other := r.submit("k", "g", "other")
+	assert.Equal(t, process.Retained, other.admit().Kind)
+	r.pass(2 * time.Minute)
 	other.try(stored("m2"))
 	known := other.look()
 	s.record(stored("m3"))
@@ -78,7 +80,8 @@ func TestLateEndWithoutProof(t *testing.T) {
 		s.goes()
 		r.clocks.Asleep += time.Hour
 		other := r.submit("k", "g", "b")
-		since := r.Now()
+		assert.Equal(t, process.Retained, other.admit().Kind)
+		since := r.pass(2 * time.Minute)
 		if meanwhile != "nothing" {
 			other.goes()
 			r.pass(time.Second)

@@ -41,8 +41,13 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
 			// SQS has forgotten the changed message, so an attempt of the event may start.
 			altered.goes()
+			// A later submission waits until the memory no longer keeps the record for the
+			// earlier submissions.
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.sub.Known.State)
+			assert.Equal(t, process.Retained, again.admit().Kind)
+			assert.Equal(t, process.LateStored, waits.admit().Kind)
+			r.pass(2 * time.Minute)
 			again.goes()
 		})
 	}
@@ -68,4 +73,31 @@ func TestRecordsAfterASuspension(t *testing.T) {
 		r.pass(time.Minute)
 		assert.True(t, r.Sweep(r.Now()), "a second suspension does not keep the records of the first")
 	}
+}
+
+// A submission waits during a suspension of the machine. Right after it, a later
+// submission of another event with the same dedupe key must not replace the record, even
+// if SQS then refuses the later event: the waiting submission would take the missing
+// record for a refusal.
+func TestOtherEventRightAfterASuspension(t *testing.T) {
+	r := newRig(t, process.Options{})
+	r.submit("k", "g", "b").try(lost)
+	waits := r.submit("k", "g", "b")
+	since := waits.look().Since
+	r.clocks.Asleep += time.Hour
+	other := r.submitWith("k", "g", "b", "south")
+	for range 120 {
+		assert.Equal(t, process.Retained, other.admit().Kind)
+		assert.True(t, other.sub.Retained)
+		r.pass(time.Second)
+	}
+	waits.refresh()
+	assert.Equal(t, process.InDoubt, waits.sub.Known.State)
+	assert.Equal(t, since, waits.sub.Known.Since)
+	other.try(refused)
+	assert.False(t, other.sub.Retained)
+	other.release()
+	known, duplicate := r.Conclude(r.Now(), &waits.ev, &waits.sub)
+	assert.False(t, duplicate)
+	assert.Equal(t, process.InDoubt, known.State)
 }

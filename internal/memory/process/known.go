@@ -138,6 +138,11 @@ const (
 	// Concluded: Conclude has already decided the submission's outcome.
 	Concluded
 
+	// Retained means that SQS has forgotten the event, but that an earlier submission may
+	// still need the memory's record of the event. This happens only after a suspension of
+	// the machine, for at most two minutes. Ask again later.
+	Retained
+
 	// Full: the memory holds Options.MaxKeys records, or its maximum capacity.
 	Full
 )
@@ -163,6 +168,8 @@ func (k Kind) String() string {
 		return "altered before"
 	case Concluded:
 		return "concluded"
+	case Retained:
+		return "retained"
 	case Full:
 		return "full"
 	default:

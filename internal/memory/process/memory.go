@@ -16,8 +16,12 @@
 // it, and a full memory refuses new events. Duplicates are reported only with proof.
 //
 // Limits: a memory starts empty and learns about other processes' events only from SQS's
-// answers. The package returns judgements; errors, telemetry and queueing belong to the
-// caller.
+// answers. Suppose that an attempt is in doubt when a second attempt is answered as a
+// duplicate of another process's message. The first attempt may still arrive after SQS has
+// forgotten that message, and store the event. The memory then forgets the event up to
+// window.Request too early, so Conclude may return Unknown.
+//
+// The package returns judgements; errors, telemetry and queueing belong to the caller.
 //
 // Usage of one submission:
 //
@@ -233,9 +237,11 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 	horizon := m.freeUntil(now)
 	sub.capture(horizon, known)
 	sub.captureCollision(now, horizon, ev, own, first)
-	switch {
-	case sub.concluded:
+	if sub.concluded {
 		return Judgement{Concluded, sub.Known}
+	}
+	sub.Retained = false
+	switch {
 	case known.State == Altered:
 		return Judgement{AlteredBefore, known}
 	case sub.Known.isLate(now):
@@ -246,8 +252,23 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 		// SQS stored a changed message for the other event. This event has the same body,
 		// so SQS would drop it as a duplicate of the changed message.
 		return Judgement{AlteredBefore, first.known(now)}
+	case !own.exists && sub.made > horizon && m.retains(now, horizon, ev, first.exists):
+		sub.Retained = true
+		return Judgement{Retained, known}
 	}
 	return Judgement{Go, known}
+}
+
+// retains reports whether a new record of the event would replace the record of a message
+// that SQS has forgotten, but that the memory still keeps for earlier submissions (see
+// horizon). If separate is true, the new record would be a separate record.
+func (m *Memory) retains(now, horizon Instant, ev *Event, separate bool) bool {
+	key, at := ev.key, ev.at
+	if separate {
+		key, at = m.separateKey(ev), 0
+	}
+	old := m.lookup(now, horizon, key, at)
+	return old.state() == InDoubt || old.state() == Stored
 }
 
 // judgeLate returns the judgement on an attempt that would start after

@@ -263,6 +263,10 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(sl
 		s.separate = a.message
 	}
 	if own == nil {
+		// Earlier submissions may still need the history of a forgotten message.
+		if old := m.at(m.horizon(now), s); old != nil && doubtful(old.known(now).state) {
+			return process.Retained, k
+		}
 		if isFull(s) {
 			return process.Full, k
 		}

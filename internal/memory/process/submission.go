@@ -35,6 +35,9 @@ type Submission struct {
 	// called.
 	Idle bool
 
+	// Retained reports that the last judgement before Conclude was of the kind Retained.
+	Retained bool
+
 	concluded bool // Conclude was called: no further attempt may begin
 	storedIt  bool // SQS confirmed an attempt of this submission, without proof of a duplicate
 

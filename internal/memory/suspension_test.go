@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+)
+
+type noWaiter struct{}
+
+func (noWaiter) MarkRecording() {}
+func (noWaiter) Recorded(bool)  {}
+
+// An event is stored, and a second submission of the event waits during a suspension of
+// the machine. A third submission, made right after the suspension, must wait. If the
+// third submission ends during this wait, the error names the reason. With a store, it is
+// a known duplicate and need not wait.
+func TestSuspension(t *testing.T) {
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
+	require.NoError(t, err)
+	for _, s := range []idempotency.Store{nil, new(idempotency.Memory)} {
+		synctest.Test(t, func(t *testing.T) {
+			at := clock.Reading{Wall: time.Now()}
+			m := New(Options{Clock: clock.Simulated(func() clock.Reading { return at }), Store: s, Policy: policy})
+			defer func() { _, _ = m.Close(t.Context()) }()
+			submit := func() *Record {
+				r := new(Record)
+				if s != nil {
+					require.NoError(t, m.Claim(r, idempotency.Key{Scope: "s", Operation: "o", Value: "k"}, idempotency.FingerprintOf("test/1", []byte("b")), Message{}, idempotency.Dataset{}))
+				}
+				m.Identify(r, "k", "g", "b", "b", [32]byte{})
+				return r
+			}
+			admit := func(r *Record) Judgement {
+				a := []Attempt{{Record: r, First: true}}
+				m.Admit(t.Context(), a)
+				return a[0].Judgement
+			}
+			first, waits := submit(), submit()
+			require.Equal(t, Go, admit(first).Kind)
+			m.Attempted([]Ended{{Record: first, Waiter: noWaiter{}, Answer: &attempt.Answer{Fate: attempt.Stored, MessageID: "m"}}}, Lead{})
+			synctest.Wait()
+			at.Asleep += time.Hour
+			at.Wall = at.Wall.Add(time.Hour)
+			later, ends := submit(), submit()
+			for _, r := range []*Record{later, ends} {
+				j := admit(r)
+				if s != nil {
+					assert.Equal(t, Known, j.Kind, "the store knows the event")
+					continue
+				}
+				assert.Equal(t, Wait, j.Kind)
+				assert.Positive(t, j.Delay)
+			}
+			k := m.Conclude(waits, false, false)
+			assert.Equal(t, Stored, k.State)
+			assert.NoError(t, k.Err)
+			if s == nil {
+				k = m.Conclude(ends, false, false)
+				assert.Equal(t, Clear, k.State)
+				assert.ErrorIs(t, k.Err, errRetained)
+				at.Awake += 2 * time.Minute
+				assert.Equal(t, Go, admit(later).Kind)
+			}
+		})
+	}
+}
