@@ -44,8 +44,8 @@ func kindOf(r memory.Reuse) observe.Collision {
 	}
 }
 
-// attributeCollision returns the error for a message with the body of an earlier message
-// and other attributes.
+// attributeCollision returns the error for a message whose body was sent before with
+// different attributes.
 func attributeCollision(msg *Message) *ViolationError {
 	names := slices.Sorted(maps.Keys(msg.Attributes))
 	names = slices.DeleteFunc(names, lint.Benign)
@@ -54,9 +54,9 @@ func attributeCollision(msg *Message) *ViolationError {
 			strings.Join(names, ", ")))}}
 }
 
-// drift returns a finding about the event: the store has it with other bytes or in
-// another message group.
-func (s *submission) drift() []lint.Finding {
+// driftFinding returns a finding for the event's receipt: Config.Store has recorded the
+// event with a different body or in a different message group.
+func (s *submission) driftFinding() []lint.Finding {
 	return []lint.Finding{finding(ruleKeyReused, "MessageBody", "/dedupe_key",
 		"the store has this event with another event_time, event_id or encoding, or for another message group; what is stored counts, and this message does not go out")}
 }

@@ -136,9 +136,11 @@ const (
 	Warn
 )
 
-// divide returns the findings of severity Error as refused or as reported, and drops the
-// others. Refused findings prevent the send. With Warn, all are reported, unless one breaks
-// a rule of SQS.
+// divide drops the findings below the severity Error and returns all others in one of its
+// two results. Refused findings prevent the send, reported findings do not.
+//
+// With Enforce, all findings are refused. With Warn, all are reported, unless SQS itself
+// would refuse the message because of one of them: then all are refused.
 func (e Enforcement) divide(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -189,24 +191,24 @@ type Telemetry struct {
 	// sqs_fifo.provenance.dropped {record} counts lost records.
 	Provenance ProvenanceSink
 
-	// Logger receives records for an operator. Nil means no records. Each record names the
-	// queue. A record about an event also names the message group and the event ID. The
-	// records report:
+	// Logger receives records for an operator. Nil means no records. Each record names
+	// the queue. A record about an event also names the message group and the event ID.
+	// The records report:
 	//
 	//   - a paused message group
-	//   - a dedupe key with a second message, or an event that Config.Store has in another
-	//     form
+	//   - a dedupe key used for two different messages
+	//   - an event for which Config.Store has recorded a different message
 	//   - an event altered in transit
 	//   - at most once a minute: throttles, lost provenance records, and stored events
 	//     without a record in Config.Store
 	//   - an outage of SQS or of Config.Store
 	//
-	// For an outage, Logger receives the first failure immediately. It receives the number
-	// of failures after one minute, after eleven minutes and then hourly, and finally the
-	// end.
+	// The first failure of an outage is reported immediately. Further records report the
+	// number of failures after one minute, after eleven minutes and then hourly. The last
+	// record reports the end. Failures in the minute after an outage are not reported.
 	//
-	// The handler runs on a separate goroutine, so a slow handler delays no event. At most
-	// 1,000 records wait for the handler, and further records are dropped.
+	// The handler runs on a separate goroutine, so a slow handler delays no event. At
+	// most 1,000 records wait for the handler, and further records are dropped.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds dedupe keys to error texts and log records. By default these
@@ -232,9 +234,9 @@ type Telemetry struct {
 	// event.
 	ShowErrorTexts bool
 
-	// NoEventSpans turns off the span of each event. Instead, the span of a request links
-	// to the span in the context of Send. The message carries the trace context of that
-	// span.
+	// NoEventSpans turns off the span of each event. The caller's span, from the context
+	// of Send, then replaces the event's span: the span of a request links to the
+	// caller's span. The message carries the trace context of the caller's span.
 	NoEventSpans bool
 }
 

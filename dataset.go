@@ -150,18 +150,19 @@ func normalizeDatasetID(id string) (string, error) {
 	if id == "" {
 		return "", invalid(field, "empty; use the identifier of the STAC or DCAT record")
 	}
-	if rule := componentRule(id); rule != "" {
+	if rule := componentFault(id); rule != "" {
 		return "", invalid(field, rule)
 	}
 	return id, nil
 }
 
-// componentRule returns the rule broken by a component of the key, or "".
-func componentRule(s string) string {
+// componentFault describes a fault of s, a component of the idempotency key. It returns
+// "" if s has no fault.
+func componentFault(s string) string {
 	if strings.Contains(s, "|") {
 		return `holds "|", which joins the components; two different datasets could share one key, encode or rename it`
 	}
-	return textRule(s)
+	return textFault(s)
 }
 
 // semanticVersion is a semantic version without a leading v (semver.org 2.0.0).
@@ -175,7 +176,7 @@ const prerelease = `(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)`
 
 func normalizeVersion(version string) (string, error) {
 	v := strings.TrimSpace(version)
-	if rule := componentRule(v); rule != "" {
+	if rule := componentFault(v); rule != "" {
 		return "", invalid("version", rule)
 	}
 	if strings.HasPrefix(v, "v") || strings.HasPrefix(v, "V") {

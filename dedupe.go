@@ -41,7 +41,7 @@ func JoinKey(parts ...string) (string, error) {
 	}
 	b.Grow(min(length, MaxDedupeKeyBytes))
 	for i, p := range parts {
-		rule := textRule(p)
+		rule := textFault(p)
 		if p == "" {
 			rule = "empty; an unset part would make different events one, leave it out or give it a value"
 		}
@@ -72,8 +72,9 @@ func JoinKey(parts ...string) (string, error) {
 	return b.String(), nil
 }
 
-// textRule returns the rule for key components that s breaks, or "".
-func textRule(s string) string {
+// textFault describes a fault of s, a part of a key, for example a control character. It
+// returns "" if s has no fault.
+func textFault(s string) string {
 	if isPlainText(s) {
 		return ""
 	}
@@ -125,13 +126,14 @@ const eventIDTag = "sqsfifo event_id v1"
 // SHA-256 of source and dedupeKey. An event before 1970 has the timestamp 0, because the
 // timestamp is unsigned. The IDs of such events do not sort by time.
 //
-// Do not use uuid.NewV7 instead: event_id is part of the body, and SQS deduplicates by the
-// hash of the body. A fresh ID would give each retry a new hash, and SQS would deliver
-// every attempt.
+// Do not use uuid.NewV7 instead: event_id is part of the body, and SQS deduplicates by
+// the hash of the body. A fresh ID would give each retry a new hash, and SQS would
+// deliver every attempt.
 //
-// RFC 9562 asks for random bits instead of hash bits (sections 5.7 and 6.9). It assigns
-// name-based SHA-256 to version 8 (section 5.5), but the KFM contract (section 4) asks for
-// version 7. RFC 9562 section 6.1 does not bind the timestamp to the time of generation.
+// The 74 bits of the hash deviate from RFC 9562. For version 7 the RFC asks for random
+// bits (sections 5.7 and 6.9), and for an ID from a SHA-256 it provides version 8
+// (section 5.5). The KFM contract requires version 7 (section 4). The timestamp conforms
+// to the RFC: it may differ from the time at which the UUID was generated (section 6.1).
 //
 // Hash bits prevent collisions as well as random bits do. Among a billion events of one
 // millisecond, two share an ID with probability below 3e-5.

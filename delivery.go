@@ -41,16 +41,19 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt ends:
-	// at most about five minutes. After a proven failure the group continues.
+	// PauseInDoubt pauses a group after an event with the [Fate] InDoubt or Altered. The
+	// pause ends when the event is stored, or when SQS has forgotten the event: after
+	// about five minutes at most. After a failure with the fate NotStored, the group
+	// continues.
 	//
-	// PauseInDoubt suits producers with one group per entity, because each pause ends
-	// without Resume.
+	// PauseInDoubt suits producers with many groups, for example one group per entity:
+	// every pause ends by itself, without a call of Resume.
 	PauseInDoubt GroupFailure = iota
 
-	// PauseOnFailure pauses a group after each attempted and failed event, until that
-	// event is stored or the group is resumed. PauseOnFailure suits a relay that resends
-	// the first row of each group until the send succeeds.
+	// PauseOnFailure pauses a group after an event that failed in an attempt, and after
+	// each event with the [Fate] InDoubt or Altered. The pause ends when that event is
+	// stored or the group is resumed. PauseOnFailure suits a relay that resends the first
+	// row of each group until the send succeeds.
 	PauseOnFailure
 
 	// SkipEvent continues with the next event of the group. A later resend of the failed
@@ -71,20 +74,23 @@ type Delivery struct {
 	// retries after throttles, failures, missing answers and requests that do not leave
 	// this machine. Zero means 4 minutes and 30 seconds.
 	//
-	// With Config.Store, zero means 4 minutes and 30 seconds minus Store.Timeout: 4 minutes
-	// and 25 seconds by default. A longer RetryFor is then refused.
+	// With Config.Store, the maximum is 4 minutes and 30 seconds minus Store.Timeout: 4
+	// minutes and 25 seconds by default. Zero then means the maximum, and a longer
+	// RetryFor is refused.
 	//
-	// If SQS may have stored an attempt, RetryFor has a limit: the last retry starts at
-	// most 4 minutes and 35 seconds after the first such attempt. SQS would deliver a
-	// second message if a retry arrived after the deduplication interval.
+	// Without a store, RetryFor may be longer. But if SQS may have stored an attempt, the
+	// last retry starts at most 4 minutes and 35 seconds after the first such attempt. A
+	// later retry might arrive after the deduplication interval, and SQS would deliver a
+	// second message.
 	RetryFor time.Duration
 
-	// StartFor is the time for retries while SQS, or the store of Config.Store, has never
-	// answered this producer. Zero means 15 seconds, because the network of a new pod may
-	// be late.
+	// StartFor replaces RetryFor for a service, SQS or Config.Store, that has never
+	// answered this producer. StartFor counts from the call of Send. Zero means 15
+	// seconds, because the network of a new pod may be late.
 	//
-	// Without credentials, region, reachable host, permission or queue, an event then fails
-	// after StartFor instead of RetryFor. StartFor has no effect after the first answer.
+	// A wrong configuration therefore makes an event fail early. Examples are missing
+	// credentials, a wrong region or host, a missing permission and a missing queue: such
+	// an error does not count as an answer.
 	StartFor time.Duration
 
 	// Linger is the longest wait for more events in a request. Events wait only while
@@ -117,20 +123,22 @@ type Memory struct {
 	// further key is not sent, and its error wraps [ErrMemoryFull].
 	MaxKeys int
 
-	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
-	// process, or of this process before a restart. Otherwise SQS still suppresses copies
-	// of such events, but Duplicate may be false in their receipts.
+	// DetectForeignDuplicates lets Receipt.Duplicate also recognise an event that another
+	// process, or this process before a restart, has already sent. SQS suppresses the
+	// second message of such an event in any case, but without DetectForeignDuplicates,
+	// Receipt.Duplicate may be false.
 	//
-	// The producer reads the time at which SQS accepted a message from the sequence number.
-	// AWS does not document the content of sequence numbers. The producer therefore ignores
-	// a sequence number unless it contains a time within the last five minutes.
+	// The proof is the time at which SQS accepted the message. The producer reads this
+	// time from the sequence number. AWS does not document the content of sequence
+	// numbers, so the producer ignores a sequence number unless it contains a time within
+	// the last five minutes.
 	//
-	// With the SDK's client, the clock of this machine need not be right, because the Date
-	// header of SQS's answers shows the difference. With another client, the clock must be
-	// right to 5 seconds.
+	// The producer compares the time with the clock of this machine. With the SDK's
+	// client, the clock may be wrong, because the Date header of SQS's answers shows the
+	// difference. With another client, the clock must be right to 5 seconds.
 	//
-	// A message that SQS accepted less than 5 seconds before the first attempt of this call
-	// is not recognised as a duplicate.
+	// If SQS accepted the first message less than 5 seconds before the first attempt of
+	// this call, the duplicate is not recognised.
 	DetectForeignDuplicates bool
 }
 

@@ -52,7 +52,7 @@ func (e Envelope[T]) encode() (string, error) {
 		}
 		return string(body), nil
 	}
-	if cap(body) <= mostKeptBody {
+	if cap(body) <= maxKeptBody {
 		*space = body
 	}
 	return string(body), nil
@@ -61,9 +61,9 @@ func (e Envelope[T]) encode() (string, error) {
 // bodies pools buffers for encode.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostKeptBody is the largest capacity in bytes of a buffer kept in the pool bodies.
+// maxKeptBody is the largest capacity in bytes of a buffer kept in the pool bodies.
 // Without this limit, one large event would occupy memory indefinitely.
-const mostKeptBody = 64 << 10
+const maxKeptBody = 64 << 10
 
 // appendTo appends the same bytes as canonicaljson.Marshal(e), without reflection for
 // the members other than the payload. It reports false if a member has no JSON form.
@@ -107,15 +107,15 @@ func encodeViolation(err error) error {
 	f := finding(rule, "MessageBody", pointer, err.Error())
 	plain := false
 	if located != nil && located.Type != nil {
-		f.Message, f.Fix, plain = wayOut(located, f.Message, f.Fix)
+		f.Message, f.Fix, plain = clearerText(located, f.Message, f.Fix)
 	}
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns a better message and fix for the encoding error e. Without one, it returns
-// the arguments message and fix. If plain is true, the message contains no data of the
-// payload.
-func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
+// clearerText returns a clearer message and fix for a finding about the encoding error e.
+// If there is no clearer text, it returns the parameters message and fix unchanged. The
+// result plain is true if the returned message quotes no data of the payload.
+func clearerText(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {
 	case slices.Contains([]string{"NaN", "+Inf", "-Inf"}, number):
@@ -139,12 +139,12 @@ type Decoder[T any] struct {
 }
 
 // Decode decodes a body and checks it against the KFM contract, including the canonical
-// form. It refuses unknown members of the envelope. Like encoding/json, it ignores unknown
-// members of the payload, so a producer may add payload members.
+// form. It refuses unknown members of the envelope. Like encoding/json, it ignores
+// unknown members of the payload, so a producer may add payload members.
 //
-// If the body breaks the contract, the error is an [*EnvelopeError] with all findings. The
-// finding SF041 means an envelope of KFM v10.3.1. If the payload does not fit T, the error
-// wraps the error of encoding/json.
+// If the body breaks the contract, the error is an [*EnvelopeError] with all findings. A
+// body in the obsolete form of KFM v10.3.1 has the finding SF041. If the payload does not
+// fit T, the error wraps the error of encoding/json.
 func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {

@@ -32,8 +32,8 @@ var (
 	ErrMemoryFull = memory.ErrFull
 
 	// ErrOvertaken occurs only with the order [Runs]: the event failed, and the same
-	// request stored a later event of its group. The producer does not retry out of
-	// order.
+	// request stored a later event of its group. The producer does not retry the event,
+	// because SQS would then store it out of order.
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
 
 	// [Dataset.Verify] returns an error that wraps ErrKeyMismatch if the key belongs to
@@ -61,17 +61,19 @@ type InDoubtError struct {
 	// earlier call or another producer may have stored the event.
 	Attempts int
 
-	// Since is the start of the first attempt in doubt. Until ResendBefore a resend is
-	// safe, because SQS is sure to deduplicate it. At ForgottenAt SQS has forgotten all
-	// attempts: if one of them was stored, a later resend delivers the event a second time.
+	// Since is the start of the first attempt that may have stored the event. Until
+	// ResendBefore a resend is safe, because SQS certainly recognises the event. At
+	// ForgottenAt SQS has forgotten all attempts: if one of them stored the event, a
+	// later resend delivers the event a second time.
 	//
 	// The times are readings of the wall clock at the time of the error. Store them and
 	// compare them with the wall clock.
 	//
-	// With Config.Store, the attempt in doubt may be from another producer or from before a
-	// restart. The times then come from the store. If the store never answered, all three
-	// times are zero, and an earlier attempt may exist. A resend is then safe at any time,
-	// because the producer asks the store before it sends.
+	// With Config.Store, another producer may have made the attempt, or this process
+	// before a restart. The times then come from the store. If the store has never
+	// answered, all three times are zero, because the producer does not know whether an
+	// earlier attempt exists. A resend is then safe at any time: the producer asks the
+	// store before it sends.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason for no attempt.
@@ -187,20 +189,21 @@ type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests of this call. It is 0 if an earlier call returned
-	// the AlteredError and this call came before ResendAfter.
+	// Attempts is the number of requests of this call. It is 0 if the answer to another call
+	// showed the change. This call then makes no request, or no further request.
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer of
-	// SQS. Both are empty if this call made no request, see Attempts.
+	// SQS. Both are empty if Attempts is 0.
 	Field, Got string
 
 	// ResendAfter is the first instant, by the wall clock, at which SQS certainly accepts
-	// the event as a new event. Until then the producer refuses a resend with an
-	// AlteredError, because SQS would drop the resend as a duplicate.
+	// the event as a new event. Until then SQS would drop a resend as a duplicate of the
+	// altered message, so the producer refuses a resend with an AlteredError.
 	//
-	// The zero time means that a resend is safe immediately. SQS computed another
-	// deduplication ID from the altered body, so the resend is not a duplicate.
+	// The zero time means that a resend is safe immediately. This happens if the body was
+	// altered and SQS computed the deduplication ID: the ID of the altered body differs
+	// from the ID of the event.
 	ResendAfter time.Time
 
 	showKey bool
@@ -247,22 +250,21 @@ type ViolationError struct {
 	// fix of one violation.
 	Findings []lint.Finding
 
-	// Err is the error of encoding the payload or computing the dataset's key. It is nil
-	// for a built message that breaks a rule of its content.
+	// Err is the error of encoding the payload, computing the dataset's key or decoding the
+	// body, if this error is the violation. Otherwise Err is nil.
 	Err error
 
-	// plain means that no text in Findings quotes the payload, so Error may show the texts
-	// in full.
+	// plain is true if no text in Findings quotes the payload. The method Error then shows
+	// the texts in full.
 	plain bool
 }
 
 // Error lists the findings: rule, field, position, problem and fix. Errors go to logs, so
-// the text contains no values of the payload or of attributes:
+// Error hides the values of the payload and of attributes. In a finding about a value:
 //
-//   - The title of the rule replaces a Message that may quote a value.
-//     [lint.Finding].Message has the full text.
-//   - In the position of such a finding, "*" replaces each name that does not look like a
-//     field name.
+//   - The title of the rule replaces the text of [lint.Finding].Message, if this text may
+//     quote the value.
+//   - "*" replaces each name in the position that does not look like a field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -410,19 +412,18 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError reports that the store could not record the end of some claims. The end
-// of a claim is the result of a stored event, or the release of another event's claim.
-// [Producer.Close] returns an UnrecordedError. The callers have received the outcomes of
-// these events regardless.
+// UnrecordedError reports that claimed events have no final record in Config.Store. For a
+// stored event, the result is missing in the store. For any other event, the release of
+// the claim is missing. [Producer.Close] returns an UnrecordedError. The callers have
+// received the outcomes of the events regardless.
 //
 // If the result of a stored event is missing, the producer refuses a resend after five
 // minutes with an [*InDoubtError], see [UnresolvedPolicy].
 type UnrecordedError struct {
-	// Lost is the number of claims for which the store recorded neither a result nor a
-	// release.
+	// Lost is the number of results and releases missing in the store.
 	Lost int64
 
-	// Err is the store's most recent error that caused such a loss.
+	// Err is the reason for the most recent loss, for example an error of the store.
 	Err error
 }
 

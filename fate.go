@@ -17,12 +17,12 @@ const (
 	// Stored means that SQS has the event.
 	Stored
 
-	// NotStored means that none of the attempts covered by [FateOf] stored the event. As
-	// far as these attempts are concerned, a resend is safe at any time.
+	// NotStored means that no attempt known to the producer stored the event. [FateOf] says
+	// which attempts are known. If there are no others, a resend is safe at any time.
 	NotStored
 
-	// InDoubt means that SQS may have the event. [InDoubtError] has the times of a safe
-	// resend.
+	// InDoubt means that SQS may have the event. [InDoubtError] has the time until which a
+	// resend is safe.
 	InDoubt
 
 	// Altered means that SQS has another message in place of the event. See
@@ -64,12 +64,12 @@ func publicFate(f attempt.Fate) Fate {
 // come from Send, SendMessage, SendAsync, TrySend, Build and one result of SendBatch. For
 // every other error, such as an error of Flush or Close, FateOf returns UnknownFate.
 //
-// Without Config.Store, FateOf covers the attempts of one producer since its process began.
-// An attempt by another process, or by this process before a restart, may have stored the
-// event.
+// The fate takes all known attempts into account. Without Config.Store, the producer knows
+// its own attempts since its process began. An attempt by another process, or by this
+// process before a restart, may have stored the event.
 //
-// With Config.Store, FateOf covers each producer that uses the store, within the TTL. The
-// store's clock must not go back: see [StoreConfig].
+// With Config.Store, the producer knows the attempts of every producer that uses the store,
+// within the TTL. The store's clock must not go back: see [StoreConfig].
 func FateOf(err error) Fate {
 	if err == nil {
 		return Stored

@@ -9,7 +9,7 @@ import (
 
 // outageLog logs the beginning, the course and the end of an outage.
 type outageLog interface {
-	failing(service string, unproven bool, err error, failures int64, since time.Time)
+	failing(service string, neverAnswered bool, err error, failures int64, since time.Time)
 	recovered(service string, failures int64, lasted time.Duration)
 }
 
@@ -44,7 +44,7 @@ const (
 // three records, an outage of a day fewer than thirty.
 const (
 	firstGap = time.Minute
-	mostGap  = time.Hour
+	maxGap   = time.Hour
 )
 
 // answered records an answer of the service.
@@ -80,7 +80,7 @@ func (h *health) failed(err error) {
 	}
 	h.log.failing(h.name, h.state.Load() == isNew, err, h.unlogged, h.since)
 	if h.unlogged = 0; h.logged {
-		h.gap = min(10*h.gap, mostGap)
+		h.gap = min(10*h.gap, maxGap)
 	} else {
 		h.gap = firstGap
 	}
@@ -98,17 +98,17 @@ func (h *health) note(err error) {
 // isUnproven reports whether the service has never answered.
 func (h *health) isUnproven() bool { return h.state.Load() == isNew }
 
-// explain keeps the error of a failed request for the queue's attributes. The text of this
-// error is safe to show, because the request carries no event.
-func (h *health) explain(err error) {
+// keepCause keeps err, the error of a failed GetQueueAttributes request, for the method
+// neverAnswered. The text of err is safe to show, because the request carries no event.
+func (h *health) keepCause(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.cause = err
 }
 
 // neverAnswered adds to err the hint that the service has never answered. The text of err
-// may be hidden (see Telemetry.ShowErrorTexts), so neverAnswered also adds any error kept
-// by explain.
+// may be hidden (see Telemetry.ShowErrorTexts), so neverAnswered also adds the error from
+// keepCause, if there is one.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,12 +10,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin prepares an event for its submission. It calls open, lookUp and enter, and stops
-// when one of them refuses the event. Without a store, or if wait is false, begin skips
-// lookUp.
+// begin prepares an event for its submission to the dispatcher. It calls the methods
+// open, lookUp and enter, and stops when one of them refuses the event. The parameter
+// refusal is the error of building the message, or nil.
+//
+// If wait is false, begin does not block: it asks neither SQS for the queue's ARN nor the
+// store for the event.
 func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
-		c.keys.learn(ctx)
+		c.keys.learnName(ctx)
 	}
 	payload, ok := c.open(ctx, it, refusal)
 	if ok && wait && c.memory.HasStore() {
@@ -27,9 +30,9 @@ func (c *sender) begin(ctx context.Context, it *item, refusal error, wait bool) 
 	}
 }
 
-// open starts the span of an event and checks the event's message. The argument refusal is
-// an earlier error of the event, or nil. The result ok reports whether the event may be
-// sent.
+// open starts the event's span and checks the event's message. If refusal, the error of
+// building the message, is not nil, open refuses the event with this error. The result ok
+// is false for a refused event.
 func (c *sender) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
@@ -70,14 +73,15 @@ func (c *sender) enter(it *item, payload string) {
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
 	if it.Known {
-		c.recheck(it)
+		c.recheckAttributes(it)
 	}
 }
 
-// recheck refuses an event that the store already has, if this process sent the event
-// before with other attributes. The store keeps no attributes, and no attempt follows at
-// which Admit would compare them.
-func (c *sender) recheck(it *item) {
+// recheckAttributes refuses an event that Config.Store reports as stored, if this process
+// sent the event before with different attributes. The store cannot compare the
+// attributes, because it does not keep them. The method Admit compares them before an
+// attempt, but a stored event has no attempt.
+func (c *sender) recheckAttributes(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {
 		s.refuse(c.collides(s, collision))
@@ -85,8 +89,9 @@ func (c *sender) recheck(it *item) {
 	}
 }
 
-// lookUp looks up events in the store, without claiming them. The caller has called open()
-// for each event, and calls enter() for each event afterwards.
+// lookUp asks the store whether it already has the events. It claims no event. Call the
+// method open for each event before lookUp, and the method enter for each accepted event
+// after lookUp: lookUp may replace an event's message by the store's message.
 func (c *sender) lookUp(ctx context.Context, items ...*item) {
 	attempts := make([]memory.Attempt, len(items))
 	for i, it := range items {
@@ -100,7 +105,7 @@ func (c *sender) lookUp(ctx context.Context, items ...*item) {
 
 func (c *sender) lookedUp(it *item, j *memory.Judgement) {
 	s := &it.Message
-	collision := c.judged(s, j)
+	collision := c.reportDifferences(s, j)
 	switch j.Kind {
 	case memory.Known:
 		it.Known = true
@@ -114,25 +119,25 @@ func (c *sender) lookedUp(it *item, j *memory.Judgement) {
 	s.seen = s.known.WasSentElsewhere()
 }
 
-// attributes sets s.plain to the SQS attributes of the message, and s.traced to the
-// same attributes with the trace context. It returns the size of the trace context in
-// bytes.
+// attributes sets s.ownAttributes to the message's attributes in the form of the SDK, and
+// s.tracedAttributes to the same attributes and the trace context. It returns the size of
+// the trace context in bytes.
 func (c *sender) attributes(s *submission) (added int) {
 	own := s.msg.Attributes
 	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())
 	if len(own) > 0 {
-		s.plain = make(map[string]types.MessageAttributeValue, len(own))
+		s.ownAttributes = make(map[string]types.MessageAttributeValue, len(own))
 		for name, value := range own {
-			s.plain[name] = stringAttribute(value)
+			s.ownAttributes[name] = stringAttribute(value)
 		}
 	}
-	if s.traced = s.plain; len(carried) == 0 {
+	if s.tracedAttributes = s.ownAttributes; len(carried) == 0 {
 		return 0
 	}
-	s.traced = make(map[string]types.MessageAttributeValue, len(own)+len(carried))
-	maps.Copy(s.traced, s.plain)
+	s.tracedAttributes = make(map[string]types.MessageAttributeValue, len(own)+len(carried))
+	maps.Copy(s.tracedAttributes, s.ownAttributes)
 	for name, value := range carried {
-		s.traced[name] = stringAttribute(value)
+		s.tracedAttributes[name] = stringAttribute(value)
 	}
 	return added
 }

@@ -48,8 +48,8 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted logs that the store has the event with other bytes or another message group. The
-// store's record does not change.
+// drifted logs that Config.Store has recorded the event with a different body or message
+// group. The store's record does not change.
 func (l *operatorLog) drifted(s *submission) {
 	l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 }
@@ -95,14 +95,14 @@ func (s *submission) logged() []slog.Attr {
 	return attributes
 }
 
-// failing logs failed calls to a service. The parameter unproven is true if the service has
-// never answered.
-func (l *operatorLog) failing(service string, unproven bool, err error, failures int64, since time.Time) {
+// failing logs that calls to a service fail. The parameter neverAnswered is true if the
+// service has not answered this producer yet.
+func (l *operatorLog) failing(service string, neverAnswered bool, err error, failures int64, since time.Time) {
 	if l.Log == nil { // without a logger, do not call err.Error: an error from a faulty store may panic there
 		return
 	}
 	level, message := slog.LevelWarn, "calls to "+service+" fail and are retried"
-	if unproven {
+	if neverAnswered {
 		level, message = slog.LevelError, "calls to "+service+" fail, and none has been answered yet; check the configuration"
 	}
 	l.Add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))

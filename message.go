@@ -50,16 +50,17 @@ func (m *Message) clone() *Message {
 
 const payloadMember = `,"payload":`
 
-// payloadOf returns the payload of a body that passed the lint. In canonical order the
-// payload is the last member. A quote inside a string is escaped, so payloadMember cannot
-// occur earlier.
+// payloadOf returns the payload of a body that passed the lint. The payload is the last
+// member of a canonical body. The text of payloadMember contains quotes, and a quote
+// inside a string is escaped, so this text cannot occur before the payload.
 func payloadOf(body string) string {
 	_, payload, _ := strings.Cut(body, payloadMember)
 	return strings.TrimSuffix(payload, "}")
 }
 
-// verify compares the fields of a message from an earlier Build with its body, which must
-// have passed the lint.
+// verify checks that DedupeKey and EventID of a message have the values from its body.
+// The body must have passed the lint. Build returns equal values, but the caller may have
+// changed the message since then.
 func (m *Message) verify() error {
 	before, _, _ := strings.Cut(m.Body, payloadMember)
 	var is struct {
@@ -117,10 +118,10 @@ func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// isPlain reports whether a message built by this process certainly breaks no rule. It
-// checks only what Build does not ensure, faster than package lint. It may return false for
-// a valid message.
-func (m *Message) isPlain(maxSize int, payload string) bool {
+// isCertainlyValid reports whether a message built by this process certainly breaks no
+// rule of package lint. It is faster than package lint, because it omits the rules that
+// Build ensures. It may return false for a valid message.
+func (m *Message) isCertainlyValid(maxSize int, payload string) bool {
 	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
 		strings.IndexByte(m.Body, 0xEF) < 0 && // first byte of U+FFFE and U+FFFF, which SQS refuses
 		strings.HasPrefix(payload, "{") && !mayBeTooDeep(payload) &&
@@ -128,10 +129,12 @@ func (m *Message) isPlain(maxSize int, payload string) bool {
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
 }
 
-// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting: one too
-// many, because the envelope adds a level. Each level needs two brackets.
+// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting. With the
+// level of the envelope, the body would then have more levels than MaxDepth. The result
+// may be true for a valid payload, because mayBeTooDeep only counts brackets.
 func mayBeTooDeep(payload string) bool {
 	const most = canonicaljson.MaxDepth
+	// Each level has an opening and a closing bracket, so a short payload needs no counting.
 	return len(payload) >= 2*most && strings.Count(payload, "{")+strings.Count(payload, "[") >= most
 }
 

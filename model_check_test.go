@@ -128,7 +128,7 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
 		p := a.sub.producer
-		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) {
+		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) && !l.isUncounted(as) {
 			m.fail(a.sub, "accepted twice, %v apart, by submission %d and by %d, which was made %v after the first",
 				a.at.Sub(l.at), l.sub.id, a.sub.id, a.sub.made.Sub(l.at))
 		}
@@ -146,15 +146,14 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// outlived reports whether an attempt stored the message after SQS had forgotten another
-// process's copy. A later attempt of the producer had been answered as a duplicate of that
-// copy, so the producer remembers only the answer. See the limits in package
-// internal/memory/process.
-func (a *modelAccept) outlived(as []*modelAccept) bool {
-	return slices.ContainsFunc(as, func(b *modelAccept) bool {
-		return b.sub.producer != a.sub.producer && !a.at.Before(b.at.Add(modelInterval)) && slices.ContainsFunc(b.again, func(r *modelRequest) bool {
-			return r.producer == a.sub.producer && a.request.start.Before(r.end) && r.start.Before(b.at.Add(modelInterval))
-		})
+// isUncounted reports whether the producer does not know about the message. The producer
+// knew only another process's copy. An attempt without an answer then stored this message,
+// after SQS had forgotten that copy. See the limits in package internal/memory/process.
+func (a *modelAccept) isUncounted(as []*modelAccept) bool {
+	return a.sub.receipt.MessageID != a.id && slices.ContainsFunc(as, func(b *modelAccept) bool {
+		age := a.at.Sub(b.at)
+		return b.sub.producer != a.sub.producer && age >= modelInterval && age < 2*modelInterval &&
+			slices.ContainsFunc(b.again, func(r *modelRequest) bool { return r.producer == a.sub.producer && r.start.Before(a.at) })
 	})
 }
 
@@ -177,7 +176,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 			// blocked or SendBatch waited for its other events. In between, another
 			// submission may store the message.
 			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made)
-			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.outlived(as) {
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s || a.sub != s && a.isUncounted(as) {
 				continue
 			}
 			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)

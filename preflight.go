@@ -22,8 +22,8 @@ import (
 // QueueReport contains a queue's attributes. An attribute missing in the queue's report
 // has SQS's documented default.
 type QueueReport struct {
-	// ARN is "" if the queue did not report it. By default, the ARN is the name of the
-	// queue in Config.Store.
+	// ARN is the queue's ARN, or "" if the queue did not report it. The keys in
+	// Config.Store contain the ARN, unless [StoreConfig].Queue is set.
 	ARN string
 
 	// FIFO reports a FIFO queue.
@@ -75,8 +75,11 @@ type inspector struct {
 	mu          sync.Mutex
 	wrong       *QueueError   // the fault of the queue according to the last answer, or nil
 	nextRequest time.Time     // earliest time of the next request for the attributes
-	hasFailed   bool          // a request for the attributes has failed, so sends no longer wait for later requests
 	asking      chan struct{} // closed when the request in flight ends; nil without a request in flight
+
+	// hasFailed is true after the first failed request. A send then no longer waits for a
+	// request of another send, because this request will probably fail too.
+	hasFailed bool
 }
 
 // askAgain is the shortest time between two requests for the queue's attributes. A queue
@@ -94,9 +97,13 @@ func (i *inspector) maxSize() int {
 	return maxMessageBytes
 }
 
-// check returns a [*QueueError] if the queue cannot take the messages. If the attributes
-// are unknown, it returns nil. Until a request has failed, callers wait for the request in
-// flight or the end of ctx.
+// check returns a [*QueueError] if the queue cannot take the messages. It returns nil for
+// a usable queue, and if the attributes are unknown.
+//
+// To learn unknown attributes, check makes a request, unless the last request failed a
+// moment ago. If another caller's request is in flight, check waits until this request or
+// ctx ends. Once a request has failed, check no longer waits for another caller's
+// request.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil
@@ -124,7 +131,7 @@ func (i *inspector) check(ctx context.Context) error {
 
 // askLocked requests the queue's attributes. The caller holds i.mu. askLocked releases
 // the lock during the request and takes the lock again afterwards, even if the client
-// ends the goroutine.
+// ends the goroutine (runtime.Goexit).
 func (i *inspector) askLocked(ctx context.Context) {
 	i.asking = make(chan struct{})
 	i.mu.Unlock()
@@ -142,12 +149,12 @@ func (i *inspector) askLocked(ctx context.Context) {
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 			// The credentials do not permit GetQueueAttributes, so another request
 			// would fail too. Assume a usable queue from now on.
-			i.health.explain(err)
+			i.health.keepCause(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:
 			i.nextRequest, i.hasFailed = time.Now().Add(askAgain), true
 			if i.health.isUnproven() {
-				i.health.explain(err)
+				i.health.keepCause(err)
 				i.health.failed(err)
 			}
 		}

@@ -11,18 +11,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Producer sends events of type T to one FIFO queue. It is safe for concurrent use. The
-// [Queue] runs all goroutines.
+// Producer sends events of type T to one FIFO queue. It is safe for concurrent use. A
+// Producer starts no goroutines itself; see [Queue].
 //
-// Each submitted event ends with exactly one [Receipt] or error. [FateOf] returns the fate
-// of the event after an error.
+// Each submitted event ends with exactly one [Receipt] or error. [FateOf] returns the
+// fate of the event after an error.
 //
-// The producer identifies an event by its dedupe key, body and message group. The outcome
-// therefore also reflects other calls with the same event.
+// Calls with the same dedupe key, body and message group send the same event. The outcome
+// of a call takes the other calls into account: if another call has stored the event, the
+// call returns a receipt.
 //
 // SQS stores the events of a message group in the order of the calls, even after retries
-// and failures. A group has at most one request in flight, and no event overtakes an event
-// in doubt (see [Delivery]). Concurrent calls have no order.
+// and failures. A group has at most one request in flight, and by default no event
+// overtakes an event in doubt (see [Delivery]). Concurrent calls have no order.
 type Producer[T any] struct {
 	config Config[T]
 	rules  ruleset
@@ -107,7 +108,7 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if msg.isPlain(maxMessageBytes, payloadOf(msg.Body)) {
+	if msg.isCertainlyValid(maxMessageBytes, payloadOf(msg.Body)) {
 		return msg, nil
 	}
 	if refused, _ := p.rules.enforcement.divide(lint.Check(p.rules.lintMessage(msg))); len(refused) > 0 {
@@ -117,8 +118,8 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 }
 
 // compose builds an event's message without checking the message. If Identify fails, the
-// message is nil. After any other error, the message has at least its group, where the
-// failed event waits for its turn.
+// message is nil. After any other error, compose returns a message with at least the
+// group: the outcome of the failed event is reported in the order of this group.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {

@@ -57,36 +57,37 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 // StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue sets the memory options that follow from the configuration. The parameter
-// remember has all other options, for example a test's clock.
-func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
+// newQueue returns a queue for a checked configuration. newQueue derives most options of
+// the memory from the configuration. The parameter memoryOptions has the other options,
+// for example a test's clock.
+func newQueue(client Client, config QueueConfig, memoryOptions memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &sender{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
 		explicit:  explicit,
 	}
-	remember.AcceptTimes, remember.MaxKeys = config.Delivery.Memory.DetectForeignDuplicates, config.Delivery.Memory.MaxKeys
-	remember.Store, remember.FailOpen, remember.Recompute, remember.Note = config.Store.Store, config.Store.FailOpen, fingerprintOfBody, c.storeHealth.note
-	remember.Owner, remember.Began = config.Store.Owner, processBegan
+	memoryOptions.AcceptTimes, memoryOptions.MaxKeys = config.Delivery.Memory.DetectForeignDuplicates, config.Delivery.Memory.MaxKeys
+	memoryOptions.Store, memoryOptions.FailOpen, memoryOptions.Recompute, memoryOptions.Note = config.Store.Store, config.Store.FailOpen, fingerprintOfBody, c.storeHealth.note
+	memoryOptions.Owner, memoryOptions.Began = config.Store.Owner, processBegan
 	var err error
-	if remember.Store != nil {
-		if remember.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {
+	if memoryOptions.Store != nil {
+		if memoryOptions.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {
 			return nil, err
 		}
 		c.keys = storeKeys{client: config.Store.Client, queue: cmp.Or(config.Store.Queue, queueurl.ARN(config.URL)), inspector: c.inspector}
 	}
 	if c.caller.ShowTexts = config.Telemetry.ShowErrorTexts; !c.caller.ShowTexts {
-		remember.Hide = foreign.Known{}.Hide
+		memoryOptions.Hide = foreign.Known{}.Hide
 	}
-	c.memory = memory.New(remember)
+	c.memory = memory.New(memoryOptions)
 	c.clockSkew.Store(math.Float64bits(math.NaN()))
 	c.startFor = cmp.Or(config.Delivery.StartFor, usualStartFor)
 	options := config.Delivery.options()
-	if remember.Store != nil {
-		options.Prepared = mostPrepared
+	if memoryOptions.Store != nil {
+		options.Prepared = maxPrepared
 	}
-	if remember.Store != nil && config.Delivery.RetryFor == 0 {
+	if memoryOptions.Store != nil && config.Delivery.RetryFor == 0 {
 		options.RetryFor = config.Store.retryFor()
 	}
 	q := &Queue{sender: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, options)}
@@ -105,7 +106,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	c.sqs.name, c.sqs.log = "SQS", &c.log
 	c.storeHealth.name, c.storeHealth.log = "the store", &c.log
 	var ofStore func() observe.StoreSnapshot
-	if remember.Store != nil {
+	if memoryOptions.Store != nil {
 		ofStore = func() observe.StoreSnapshot { return observe.StoreSnapshot(c.memory.StoreStats()) }
 	}
 	c.observer, err = observe.New(observe.Config{
@@ -119,7 +120,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	if err != nil {
 		return nil, fmt.Errorf("sqsfifo: create instruments: %w", err)
 	}
-	c.sink = sink.New(config.Telemetry.Provenance, mostRecords, func() {
+	c.sink = sink.New(config.Telemetry.Provenance, maxRecords, func() {
 		c.observer.DroppedRecord()
 		c.log.recordLost()
 	})
@@ -127,8 +128,8 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	return q, nil
 }
 
-// mostRecords is the number of records that may wait for a provenance sink.
-const mostRecords = 10_000
+// maxRecords is the number of records that may wait for a provenance sink.
+const maxRecords = 10_000
 
 // Preflight reads the queue's attributes and checks the queue: FIFO, and deduplication as
 // Config.Deduplication expects. After success, MaximumMessageSize limits each message.
@@ -144,7 +145,8 @@ func (q *Queue) Preflight(ctx context.Context) (QueueReport, error) {
 
 // Flush sends the events that wait for Delivery.Linger, and waits for the outcomes of all
 // events submitted earlier. If ctx ends first, Flush returns the context's error and the
-// events continue. An [*UnreportedError] reports failed events without a callback.
+// events continue. If events submitted with a nil callback have failed, Flush returns an
+// [*UnreportedError].
 func (q *Queue) Flush(ctx context.Context) error {
 	if err := q.dispatcher.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: events still under way: %w", err)
@@ -163,7 +165,7 @@ func (q *Queue) Flush(ctx context.Context) error {
 //
 // Close also returns these errors:
 //
-//   - an [*UnreportedError], if events without a callback failed
+//   - an [*UnreportedError], if events submitted with a nil callback have failed
 //   - a [*ProvenanceError], if records are missing from Telemetry.Provenance
 //   - an [*UnrecordedError], if results are missing from the store
 //
@@ -235,20 +237,23 @@ func (q *Queue) Paused() map[string]Pause {
 	return groups
 }
 
-// Resume ends the pause of a message group, even if the failed event is never sent again.
-// Delivery.OnGroupFailure decides which failures pause a group.
+// Resume ends the pause of a message group. New events of the group are then sent, even
+// if the failed event is never sent again. Delivery.OnGroupFailure decides which failures
+// pause a group.
 //
 // During the pause only the failed event, identified by its dedupe key, may be sent. The
 // pause ends without Resume in two cases:
 //
 //   - The failed event is sent again and stored. The order of the group is then kept.
-//   - With PauseInDoubt, the doubt ends.
+//   - With PauseInDoubt, SQS has forgotten the failed event, about five minutes later at
+//     most.
 //
 // Events queued after the failed event have already failed with [ErrGroupPaused]. Resume
 // does not send them.
 func (q *Queue) Resume(group string) { q.dispatcher.Resume(group) }
 
-// ResumeAll ends the pauses of all message groups and returns the number of pauses.
+// ResumeAll ends the pauses of all message groups and returns the number of paused
+// groups.
 func (q *Queue) ResumeAll() int { return q.dispatcher.ResumeAll() }
 
 // Stats returns a snapshot of the queue. It visits each message group with events and

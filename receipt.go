@@ -12,18 +12,19 @@ import (
 // Receipt confirms that SQS stored the event. The proof is SQS's answer to this call, or to
 // another call with the same event.
 type Receipt struct {
-	// Duplicate is true if SQS already had the event and suppressed this message. Duplicate
-	// is never true by mistake.
+	// Duplicate is true if SQS already had the event and suppressed this message.
+	// Duplicate is never true by mistake. It may be false by mistake, because SQS answers
+	// a duplicate like an original. The producer recognises a duplicate in these cases:
 	//
-	// SQS answers a duplicate like an original, so Duplicate may be false if another
-	// process sent the original. The producer recognises duplicates of:
-	//
-	//   - events that it sent within the last five minutes; after a restart it has none
-	//   - some other events, by sequence numbers (F-001 and F-009 in sqstest/FACTS.md)
-	//   - with Memory.DetectForeignDuplicates, also events of other processes and from
-	//     before a restart
-	//   - with Config.Store, every event that a producer with the same store sent within
-	//     the TTL
+	//   - This producer sent the original within the last five minutes and was not
+	//     restarted since then.
+	//   - Another process sent the original, and then this producer sent another message
+	//     of the group. Usually the order of their sequence numbers shows this (F-001 and
+	//     F-009 in sqstest/FACTS.md).
+	//   - With Memory.DetectForeignDuplicates, another process sent the original, or this
+	//     process before a restart.
+	//   - With Config.Store, a producer with the same store sent the original within the
+	//     TTL.
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
@@ -37,12 +38,14 @@ type Receipt struct {
 	// BodyHash is the deduplication ID, see [BodyHash].
 	BodyHash string
 
-	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are those of the
-	// original message. A sequence number is a decimal number of up to 128 bits.
+	// MessageID and SequenceNumber are from SQS's answer. For a duplicate, SQS answers
+	// with the values of the original message. A sequence number is a decimal number of
+	// up to 128 bits.
 	//
-	// Both are empty for a duplicate without a request, unless the producer knows the event
-	// from Config.Store. In that case EventID, Group and BodyHash describe the stored
-	// message.
+	// If the producer recognised a duplicate without an answer to this call, both are
+	// from the event's record in Config.Store. EventID, Group and BodyHash then describe
+	// the recorded message. Without such a record, MessageID and SequenceNumber are
+	// empty.
 	MessageID      string
 	SequenceNumber string
 
@@ -52,18 +55,19 @@ type Receipt struct {
 	Findings []lint.Finding
 
 	// Unrecorded is true for an event that SQS stored and Config.Store does not have yet.
-	// Either the store did not answer within Store.Timeout, or the event was sent without a
-	// claim (see FailOpen).
+	// Either the store did not answer within Store.Timeout, or the event was sent without
+	// a claim in the store, for example with FailOpen.
 	//
 	// The producer tries to record a claimed event for an hour, or until Close. If that
-	// fails, a resend after five minutes is unresolved (see [UnresolvedPolicy]).
+	// fails, the store cannot know whether SQS has the event, and [UnresolvedPolicy]
+	// decides about a resend after five minutes.
 	//
-	// Duplicates of an unrecorded event also have Unrecorded set. For this, the producer
-	// remembers at least the last 16,384 unrecorded events.
+	// Unrecorded is also true for a duplicate of an unrecorded event. The producer
+	// remembers at least the last 16,384 unrecorded events for this purpose.
 	Unrecorded bool
 
-	// Attempts is the number of requests of this call, 0 for a duplicate without a
-	// request.
+	// Attempts is the number of requests of this call. It is 0 if the producer recognised
+	// a duplicate without making a request.
 	Attempts int
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude decides and returns the fate of an event without a successful answer. The fate
-// may be Stored, for example if another submission of the event was stored.
+// Conclude returns the fate of an event if no answer to its attempts confirms the event.
+// The fate may be Stored, because another submission of the event may have been stored.
+// After Conclude, no further attempt of this submission starts.
 func (c *sender) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -19,21 +20,22 @@ func (c *sender) Conclude(it *item) attempt.Fate {
 	}
 	switch {
 	case fate != attempt.Stored:
-	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
+	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn: // report the outcome when the store has the event's result
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // do not wait for the store; only note a missing record in the receipt
+	default: // report the outcome immediately, even if the result is still missing in the store
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		// SQS has only an earlier message with this body and other attributes. This event
-		// was refused.
+		// SQS stored an earlier message with this body. This event has other attributes and
+		// was refused, so SQS does not have it.
 		return attempt.NotStored
 	}
 	return fate
 }
 
-// Release ends an event's submission in the memory. It returns the event's fate and, for
-// an event in doubt or altered, the time at which SQS has certainly forgotten it.
+// Release ends the submission of an event in the memory of sent events, and returns the
+// event's fate. For an event in doubt or altered, it also returns the time at which SQS
+// has certainly forgotten the event.
 func (c *sender) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
@@ -71,8 +73,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	// After the withdrawal of an event whose context ended, a worker may still send the
-	// event and write s.sentBefore.
+	// If the event's context ended, a worker may still be sending the event and writing
+	// s.sentBefore. Reading the field would be a data race.
 	if it.Outcome.Reason != dispatch.Withdrawn {
 		replay = replay || s.sentBefore
 	}
@@ -96,8 +98,8 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	if c.sink != nil {
 		c.sink.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
 	}
-	if s.to != nil {
-		s.to.report(s.at, r, err)
+	if s.receiver != nil {
+		s.receiver.report(s.index, r, err)
 	} else if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -107,9 +109,9 @@ func (c *sender) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// took returns the time from an event's submission to now, or 0 for an event refused
-// immediately. Without a store, the time ends with the last answer, if this answer
-// confirmed the event.
+// took returns the time from an event's submission to its outcome, or 0 if the event was
+// refused before the submission. The outcome dates from SQS's last answer if this answer
+// confirmed the event and there is no store. Otherwise the outcome dates from now.
 func (c *sender) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {
@@ -122,8 +124,8 @@ func (c *sender) took(it *item) time.Duration {
 	}
 }
 
-// takeUnreported returns an error about failed events without a callback, and forgets
-// these events.
+// takeUnreported returns an UnreportedError if events submitted with a nil callback have
+// failed since its last call.
 func (c *sender) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,20 +38,21 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 	return r.Receipt, r.Err
 }
 
-// SendBatch sends events in as few requests as the order allows and waits for all outcomes:
-// results[i] is the result of events[i]. The errors are those of [Producer.Send].
+// SendBatch sends events in as few requests as the order allows and waits for all
+// outcomes: results[i] is the result of events[i]. The errors are those of
+// [Producer.Send].
 //
-// The events of one group are sent in the order of the slice. If an event fails, the later
-// events of its group in the slice are not sent, because they would overtake it. Their
-// errors wrap [ErrGroupPaused].
+// The events of one group are sent in the order of the slice. If an event fails, the
+// later events of its group in the slice are not sent, because they would overtake it.
+// Their errors wrap [ErrGroupPaused]. Other groups continue. Later calls may send to the
+// group again, unless the failure pauses the group, see [Producer.Resume].
 //
-// Other groups continue. Later calls continue too, unless the failure pauses the group, see
-// [Producer.Resume]. With Delivery.OnGroupFailure set to SkipEvent, a failure affects no
-// other event.
+// With Delivery.OnGroupFailure set to SkipEvent, a failure affects no other event.
 //
 // SendBatch submits an event when the buffer has room for it. A long slice therefore does
-// not need memory for all of its messages at once. The time of this submission, not of the
-// call, decides whether SQS still remembers an earlier send of the event.
+// not need memory for all of its messages at once. The last events may be submitted
+// minutes after the call. Without Config.Store, such an event is sent as a new event if
+// SQS has forgotten an earlier send by then.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])
@@ -93,12 +94,12 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 	_ = p.submit(ctx, it, it.Message.take(msg), true)
 }
 
-// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is called
-// exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is never
-// called.
+// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
+// called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
+// never called.
 //
-// TrySend does not look the event up in Config.Store. Its first store call is the claim
-// before the first attempt.
+// Unlike SendAsync, TrySend does not look the event up in Config.Store. The store is
+// first asked when the producer claims the event, before the first attempt.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)
@@ -113,7 +114,7 @@ func (p *Producer[T]) newItem(ctx context.Context, done func(Receipt, error)) *i
 	it := &item{Context: ctx}
 	it.Message.rules = &p.rules
 	if done != nil {
-		it.Message.to = callback(done)
+		it.Message.receiver = callback(done)
 	}
 	return it
 }
@@ -125,12 +126,12 @@ func (p *Producer[T]) composeInto(it *item, event T) (err error) {
 
 // take sets the submission's message to a copy of a message from an earlier Build.
 func (s *submission) take(msg *Message) error {
-	s.foreign = true
+	s.prebuilt = true
 	if msg == nil {
 		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 	}
-	// If ctx ends, Send returns while a request may still read the message. The caller may
-	// then change its own copy.
+	// Copy the message: the caller may change msg as soon as the call has returned, and a
+	// request may read the message even later.
 	s.msg = msg.clone()
 	return nil
 }
@@ -140,11 +141,11 @@ func (s *submission) take(msg *Message) error {
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
 	q.sender.begin(ctx, it, refusal, wait)
-	var wrong error
+	var queueErr error
 	if wait {
-		wrong = q.sender.inspector.check(ctx)
+		queueErr = q.sender.inspector.check(ctx)
 	}
-	if stays, cause := q.stays(ctx, it, wrong); !stays {
+	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok {
 		q.end(it, cause)
 		return nil
 	}
@@ -158,20 +159,23 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 		q.dispatcher.Cancel(it.Size)
 		q.end(it, ErrClosed)
 	case errors.Is(err, dispatch.ErrFull):
-		return q.full(it)
+		return q.bufferFull(it)
 	default:
 		q.end(it, err)
 	}
 	return nil
 }
 
-// stays reports whether to submit an event to its message group, and the reason if not. A
-// refused event is submitted too, so that its outcome follows those of earlier events. The
-// parameter wrong is the error of inspector.check.
-func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
+// maySubmit reports whether an event may be submitted to the dispatcher. If not, it also
+// returns the cause: queueErr (the error of inspector.check), the event's refusal if the
+// event has no message group, or the end of ctx.
+//
+// A refused event with a group may be submitted. Its outcome is then reported after the
+// outcomes of earlier events of the group.
+func (q *Queue) maySubmit(ctx context.Context, it *item, queueErr error) (ok bool, cause error) {
 	switch {
-	case wrong != nil:
-		return false, wrong
+	case queueErr != nil:
+		return false, queueErr
 	case it.Group == "":
 		return false, it.Message.refusal()
 	case ctx.Err() != nil:
@@ -199,19 +203,21 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.sender.Conclude(it)
 }
 
-// full ends an event for which the buffer has no room. It returns the event's error to the
-// caller of TrySend, without a call of done. If the event is known to be stored, done gets
-// the receipt.
-func (q *Queue) full(it *item) error {
+// bufferFull ends an event of TrySend that has no room in the buffer. It returns the
+// event's error, and done is not called. If the event is already known to be stored,
+// bufferFull returns nil and done gets the receipt.
+func (q *Queue) bufferFull(it *item) error {
 	s := &it.Message
-	// Drop an earlier refusal, for example for a broken rule, and report ErrBufferFull. A
-	// later submission of the event finds the same refusal.
+	// Report ErrBufferFull instead of a refusal, for example for a broken rule. If the
+	// caller submits the event again, the event is refused then.
 	s.refuse(nil)
+	// The store was not asked about the event. Without this call, the event would end in
+	// doubt for this reason.
 	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.sender.memory)
 	if err != nil {
-		s.to = callback(func(Receipt, error) {})
+		s.receiver = callback(func(Receipt, error) {})
 	}
 	q.sender.Report(it)
 	return err
@@ -244,13 +250,13 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		together = &dispatch.Call{}
 	}
 
-	q.sender.keys.learn(ctx)
+	q.sender.keys.learnName(ctx)
 
 	// Events are submitted in batches of up to 64. Single submissions would start a first
 	// request with only one event. One submission of all events would need buffer room for
 	// all.
-	const few = 64
-	ready := make([]*item, 0, min(few, n))
+	const batchSize = 64
+	ready := make([]*item, 0, min(batchSize, n))
 	submit := func() {
 		if len(ready) > 0 && !q.dispatcher.Submit(ready...) {
 			q.giveUp(ready, ErrClosed)
@@ -260,10 +266,10 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	}
 	// If Identify, Attributes or an encoder panics, the deferred function ends the
 	// remaining events and frees their room in the buffer, because the caller may recover.
-	var opened []*item // events not yet looked up in the store
+	var toLookUp []*item // events not yet looked up in the store
 	defer func() {
 		q.giveUp(ready, errPanicked)
-		for _, it := range opened {
+		for _, it := range toLookUp {
 			q.end(it, errPanicked)
 		}
 	}()
@@ -277,29 +283,28 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		slab = slab[1:]
 		it.Call = together
 		s := &it.Message
-		s.to, s.at, s.rules = c, i, &p.rules
+		s.receiver, s.index, s.rules = c, i, &p.rules
 		if !q.sender.memory.HasStore() || n == 1 {
 			q.sender.begin(ctx, it, build(i, s), true)
 			if q.reserve(ctx, it, n == 1, submit) {
 				if n == 1 {
 					first = it
 				}
-				if ready = append(ready, it); len(ready) == few {
+				if ready = append(ready, it); len(ready) == batchSize {
 					submit()
 				}
 			}
 			continue
 		}
-		// The slice opened collects up to 64 events (the constant few) for one lookup in
-		// the store.
+		// Collect up to batchSize events and look them up in the store in one call.
 		q.sender.open(ctx, it, build(i, s))
-		if opened = append(opened, it); len(opened) < few && i < n-1 {
+		if toLookUp = append(toLookUp, it); len(toLookUp) < batchSize && i < n-1 {
 			continue
 		}
-		q.sender.lookUp(ctx, opened...)
-		for len(opened) > 0 {
-			it := opened[0]
-			if opened = opened[1:]; !it.Refused {
+		q.sender.lookUp(ctx, toLookUp...)
+		for len(toLookUp) > 0 {
+			it := toLookUp[0]
+			if toLookUp = toLookUp[1:]; !it.Refused {
 				q.sender.enter(it, payloadOf(it.Message.msg.Body))
 			}
 			if q.reserve(ctx, it, false, submit) {
@@ -319,14 +324,15 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	return c.results
 }
 
-// reserve takes room in the buffer for an event of a call. If it returns false, it has
-// already reported the outcome. If the buffer is full, it first submits the call's earlier
-// events.
+// reserve takes room in the buffer for an event of a call. If the buffer is full, reserve
+// submits the call's earlier events with the function submit, and waits for room. It
+// returns false if the event has ended, with its outcome already reported.
+//
+// The parameter alone is true if the call has no other event. A refused event then ends
+// immediately, without waiting for earlier events of its group.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	// check may wait for the queue's attributes. The event was looked up in the memory
-	// before, so this wait does not change its submission time.
-	wrong := q.sender.inspector.check(ctx)
-	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
+	queueErr := q.sender.inspector.check(ctx)
+	if ok, cause := q.maySubmit(ctx, it, queueErr); !ok || alone && it.Refused {
 		q.end(it, cause)
 		return false
 	}

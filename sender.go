@@ -72,24 +72,26 @@ func (c *sender) collides(s *submission, with memory.Collision) error {
 	return nil
 }
 
-// drifted counts and logs an event that the store has with other bytes or another message
-// group, and adds a finding to the receipt.
-func (c *sender) drifted(s *submission) {
+// reportDrift counts and logs an event for which Config.Store has recorded a different
+// body or message group, and adds a finding to the receipt.
+func (c *sender) reportDrift(s *submission) {
 	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
-	c.warn(s, s.drift())
+	c.warn(s, s.driftFinding())
 }
 
-// adopt replaces an event's message by the store's message. SQS recognises a resend only by
-// equal bytes, and a new release may encode the event with other bytes.
+// adopt replaces an event's message by the message that Config.Store has recorded for the
+// event. SQS may already have the recorded message, and recognises a resend only by equal
+// bytes. The event's own message may have other bytes, for example after a new release.
 func (c *sender) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
 	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
 }
 
-// Revise replaces an event's message by the message that the store has for the event. The
-// dispatcher calls Revise after Admit returned [dispatch.Change] for the event.
+// Revise replaces an event's message by the recorded message (see adopt) and computes the
+// values that depend on the message. The dispatcher calls Revise after Admit returned
+// [dispatch.Change] for the event.
 func (c *sender) Revise(it *item) {
 	s := &it.Message
 	c.adopt(it)
@@ -97,25 +99,25 @@ func (c *sender) Revise(it *item) {
 		s.rare.hash = ""
 	}
 	c.identify(it, payloadOf(s.msg.Body))
-	for name, value := range s.traced {
-		if _, own := s.plain[name]; !own {
+	for name, value := range s.tracedAttributes {
+		if _, own := s.ownAttributes[name]; !own {
 			it.Size += len(name) + len(stringType) + len(*value.StringValue)
 		}
 	}
 }
 
-// check returns the error of a message that breaks a rule. If isPlain proves that the
-// message breaks no rule, check skips the slow checks of package lint.
+// check returns the error of a message that breaks a rule. If isCertainlyValid returns
+// true, check skips the slow checks of package lint.
 func (c *sender) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
-	if !s.foreign && s.msg.isPlain(maxSize, payload) {
+	if !s.prebuilt && s.msg.isCertainlyValid(maxSize, payload) {
 		return nil
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	// A message from an earlier Build may have another organization than this
-	// producer's configuration. Check the message with its own organization.
-	if s.foreign {
+	// A message from an earlier Build may be from a producer with another organization.
+	// Check the message with the organization from its own event_source.
+	if s.prebuilt {
 		checked.Organization = s.msg.organization()
 	}
 	refused, reported := s.rules.enforcement.divide(lint.Check(checked))
@@ -123,9 +125,10 @@ func (c *sender) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// With Warn, a message with findings is sent too. Such a message is not
-	// verified, because its body may lack the fields that verify compares.
-	if s.foreign && len(reported) == 0 {
+	// The method verify compares the fields of a message from an earlier Build with its
+	// body. Do not call verify for a message with findings, sent with Enforcement Warn:
+	// its body may lack these fields.
+	if s.prebuilt && len(reported) == 0 {
 		return s.msg.verify()
 	}
 	return nil
@@ -150,8 +153,9 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Admit asks the memory whether each event may be in the next request, and sets
-// admissions[i] for items[i].
+// Admit decides whether each event may be in the next request, and sets admissions[i] for
+// items[i]. It asks the memory of sent events, and with a store it claims the events
+// there.
 func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
 	use := scratches.Get().(*scratch)
@@ -186,10 +190,10 @@ func (c *sender) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
-// mostPrepared is the maximum number of events claimed in the store for a later request.
-// After a kill the store keeps these claims, and another process may have to wait until
-// they end.
-const mostPrepared = idempotency.MaxBatch
+// maxPrepared is the maximum number of events that the producer claims in the store
+// before it can send them. If the process is killed, these claims remain, and other
+// processes may have to wait for the end of their leases.
+const maxPrepared = idempotency.MaxBatch
 
 // Prepare claims events in the store in advance, while each event waits for the current
 // request of its message group.
@@ -202,8 +206,8 @@ func (c *sender) Prepare(items []*item) {
 }
 
 // fits checks an event's size, because the queue's limit may have been unknown at
-// submission. If the message is too large, fits removes its trace context. The error means
-// that it is still too large.
+// submission. If the message is too large, fits removes its trace context. It returns an
+// error if the message is too large even without trace context.
 func (c *sender) fits(it *item) error {
 	s, most := &it.Message, c.inspector.maxSize()
 	if it.Size <= most {
@@ -222,7 +226,7 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	if j.Kind == memory.Hold {
 		return dispatch.Hold
 	}
-	collision := c.judged(s, j)
+	collision := c.reportDifferences(s, j)
 	switch j.Kind {
 	case memory.Go:
 		if it.Attempts() == 1 {
@@ -255,11 +259,13 @@ func (c *sender) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// judged reports a drift, in which the store has the event in another form, and a
-// collision. It returns the error of collides, or nil without a collision.
-func (c *sender) judged(s *submission, j *memory.Judgement) error {
+// reportDifferences reports two kinds of differences between an event and earlier
+// messages with its dedupe key. A drift is only reported: the store has recorded the
+// event with a different message. For a collision, reportDifferences returns the result
+// of the method collides.
+func (c *sender) reportDifferences(s *submission, j *memory.Judgement) error {
 	if j.Drift {
-		c.drifted(s)
+		c.reportDrift(s)
 	}
 	if j.Collision.Reuse == memory.NoReuse {
 		return nil
@@ -286,8 +292,8 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers, lead)
 	}()
-	// An attempt may take at most sqscall.Timeout after Admit. Shorten the request's time
-	// limit after a delay, for example in a slow span processor.
+	// The attempt must end within sqscall.Timeout after Admit. If time has passed since
+	// Admit, for example in a slow span processor, shorten the request's time limit.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -298,19 +304,25 @@ func (c *sender) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.noteRequest(answers, load, err)
 	if exchange.HasDate {
 		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
-		// SQS wrote the Date header at an unknown time between Admit and now.
+		// If SQS wrote the Date header just now, its clock is ahead by exchange.Skew. If SQS
+		// wrote the header earlier, after Admit, its clock is ahead by more.
 		lead = memory.Lead{Least: exchange.Skew, Most: exchange.Skew + c.memory.Elapsed(items[0].Message.admitted)}
 	}
 	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
 	return load
 }
 
-// mayLeave returns the check that sqscall makes immediately before a request leaves. The
-// request must not leave too late after Admit, after the end of an event's context, or
-// without a valid claim.
+// mayLeave returns a function for package sqscall, called immediately before a request
+// leaves this machine. The function returns false, and so drops the request, in these
+// cases:
+//
+//   - Since Admit, sqscall.Timeout has passed.
+//   - The context of an event has ended.
+//   - The claim of an event in the store no longer covers the request.
 func (c *sender) mayLeave(items []*item) func() bool {
 	return func() bool {
-		// Elapsed also counts a suspension of the machine.
+		// Do not call Since here: the result may omit a suspension of the machine a moment
+		// ago. Elapsed includes the suspension.
 		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
 			return false
 		}
@@ -349,9 +361,12 @@ func (c *sender) noteRequest(answers []attempt.Answer, load attempt.Load, err er
 	}
 }
 
-// GiveUpAt returns the time at which a failed event ends before Delivery.RetryFor, or zero.
-// If the failed service has never answered, the event ends after Delivery.StartFor. If the
-// store refuses all writes, the event ends immediately.
+// GiveUpAt returns the time at which the retries of a failed event end, if this is
+// earlier than the end of Delivery.RetryFor. Otherwise it returns zero. Two failures end
+// the retries early:
+//
+//   - The service has never answered: the retries end after Delivery.StartFor.
+//   - The store refuses all writes: the retries end immediately.
 func (c *sender) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {
@@ -363,10 +378,11 @@ func (c *sender) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable is the value of submission.waitsFor if the store refuses all writes, for
-// example a read-only database. GiveUpAt recognises the pointer.
+// unwritable is a value for the field submission.waitsFor. It means that the store
+// refuses all writes, for example to a read-only database. GiveUpAt compares the pointer.
 var unwritable health
 
+// The state must not be isNew: the store has answered, and errors must not say otherwise.
 func init() { unwritable.state.Store(isFailing) }
 
 // withValues is a context that also has the values of a second context.
@@ -383,9 +399,9 @@ func (c withValues) Value(key any) any {
 }
 
 func (c *sender) entry(s *submission) sqscall.Entry {
-	e := sqscall.Entry{Body: &s.msg.Body, Group: &s.msg.Group, BodyMD5: s.digest, Attributes: s.traced}
+	e := sqscall.Entry{Body: &s.msg.Body, Group: &s.msg.Group, BodyMD5: s.digest, Attributes: s.tracedAttributes}
 	if s.bare {
-		e.Attributes = s.plain
+		e.Attributes = s.ownAttributes
 	}
 	if c.explicit {
 		r := s.rarely()
@@ -397,7 +413,9 @@ func (c *sender) entry(s *submission) sqscall.Entry {
 	return e
 }
 
-// attempted records the answers of a request in the memory and in the submissions.
+// attempted records the answers of a request in the memory of sent events, in the store
+// and in the submissions. The parameter lead compares SQS's clock with this machine's
+// clock.
 func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.Lead) {
 	use := scratches.Get().(*scratch)
 	defer func() {
@@ -407,8 +425,9 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.
 	ended := use.ended[:len(items)]
 	for i, it := range items {
 		a := &answers[i]
-		// Drops reports whether SQS would drop a resend as a duplicate of the altered
-		// message. From an altered body, SQS computes another deduplication ID.
+		// Drops has a meaning for an altered message: it is true if SQS would drop a resend
+		// as a duplicate. If the body was altered and SQS computed the deduplication ID, the
+		// ID is the hash of the altered body. The resend then has another ID.
 		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"}
 	}
 	now := c.memory.Attempted(ended, lead)
@@ -425,7 +444,7 @@ func (c *sender) attempted(items []*item, answers []attempt.Answer, lead memory.
 		// SQS refused the message, perhaps because of the trace context in its
 		// attributes. Send the message once more without trace context.
 		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
-		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
+		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.tracedAttributes) > len(s.ownAttributes) {
 			s.bare = true
 			a.Next = attempt.Retry
 		}

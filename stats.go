@@ -62,7 +62,8 @@ type StoreStats struct {
 	Duplicates, Conflicts, Waits, Unresolved, Full int64
 	OverQuota                                      int64
 
-	// Drifts counts events that the store has with other bytes or another message group.
+	// Drifts counts events for which the store has recorded a different body or message
+	// group.
 	Drifts int64
 
 	// Unclaimed counts attempts without a claim (see FailOpen). Errors counts failed
@@ -75,8 +76,8 @@ type StoreStats struct {
 	// Close, or if more than 10,000 wait for the store.
 	Recording, Lost int64
 
-	// Unrecorded counts receipts with Receipt.Unrecorded: SQS stored the event, and the
-	// store did not have its record when the receipt was reported.
+	// Unrecorded counts receipts with Receipt.Unrecorded set: when the receipt was
+	// reported, the store did not know that SQS had stored the event.
 	Unrecorded int64
 }
 

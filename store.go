@@ -15,44 +15,47 @@ import (
 // StoreConfig gives a producer a store, to remember events for longer than SQS's five
 // minutes and across restarts. The zero value means no store.
 //
-// With a store, the producer claims an event durably before it sends a request with the
-// event. One write claims all events of the request. While few groups have events, the
-// producer claims the next events of these groups in advance, at most 64 in all. It records
-// the results afterwards. Then:
+// Before the producer sends an event, it writes a claim of the event to the store. While
+// the claim lasts, no other producer of the store sends the event. One write contains the
+// claims of all events of a request. If few groups have events, the producer claims the
+// next events of these groups in advance, at most 64 in all. After the request, the
+// producer records the results in the store.
+//
+// The claims and results have these consequences:
 //
 //   - An event that any producer of the store sent within the TTL is a duplicate. Its
 //     receipt has the original's MessageID and SequenceNumber, and no request is made.
-//   - An event whose attempt has no known outcome, for example after a crash, is sent again
-//     while SQS still recognises the message. It is sent with the bytes and the message
-//     group of its first attempt, whatever Identify and the encoder now return. After that
-//     time, the producer refuses the event with an [*InDoubtError], until an operator
-//     resolves the record in the store.
+//   - If the outcome of an attempt is unknown, for example after a crash, the event is
+//     sent again while SQS still recognises the message. The event then has the bytes and
+//     the message group of its first attempt, even if Identify or the encoder now returns
+//     others. After that time, the producer refuses the event with an [*InDoubtError],
+//     until an operator resolves the record in the store (see [UnresolvedPolicy]).
 //   - After a crash, a claimed event counts as attempted, even if its request had not
 //     started.
 //   - A dedupe key used again with another payload within the TTL is refused with a
 //     [*ConflictError]. With another event_time, event_id or message group, the key still
 //     means the same event. The producer reports this difference like a finding of Warn.
-//   - While the store does not answer, the producer sends nothing. Events wait until their
-//     context ends or Delivery.RetryFor is over.
+//   - While the store does not answer, the producer sends nothing (but see FailOpen).
+//     Events wait until their context ends or Delivery.RetryFor is over.
 //
-// The dedupe key, the queue's ARN, the event_source and Client identify an event. The store
-// has no attributes. Only the producer's own memory of the last five minutes notices an
-// event that is sent again with other attributes.
+// The dedupe key, the queue's ARN, the event_source and Client identify an event. The
+// store does not keep attributes. If an event is sent again with other attributes, only
+// the producer's own memory of the last five minutes notices this.
 //
-// The producer reports "not stored" only after an answer of the store that no other
-// producer may be sending the event. This answer may be out of date: while an event waits
-// without a claim, another producer may store the event. A resend is still safe, because
-// the store knows the event. Only [Producer.TrySend] with a full buffer reports "not
-// stored" without an answer of the store.
+// Before the producer returns a [*NotStoredError], the store has answered that no other
+// producer may have sent the event. The answer may be old, so another producer may have
+// stored the event since then. A resend is still safe, because the store knows the event.
+// In two cases the store was not asked: [Producer.TrySend] finds the buffer full, or the
+// event cannot be claimed, for example because the queue's ARN is unknown.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
-//   - by a process stopped for more than five minutes between its last check of a claim and
-//     the network
+//   - by a process stopped for more than five minutes between its last check of a claim
+//     and the network
 //   - by hardware that loses confirmed writes
 //   - with a store whose clock was set back without notice (see the limits of the store's
 //     package)
-//   - with FailOpen
+//   - with FailOpen or UnresolvedResend
 type StoreConfig struct {
 	// Store keeps the records. Several producers and processes may share a store. The
 	// store must outlive the producer.
@@ -68,17 +71,17 @@ type StoreConfig struct {
 	Queue string
 
 	// Owner names this process across restarts, for example "exporter-3" or the name of a
-	// StatefulSet's pod. A restarted process does not wait for the claims of an earlier
-	// process with the same owner: if it needs such an event, the earlier claim ends.
-	// Without an Owner, it waits for the leases of these claims, about 30 seconds.
+	// StatefulSet's pod. If the process claimed an event before a restart, it may send
+	// the event again immediately after the restart. Without an Owner, it must wait until
+	// the old claim ends, after about 30 seconds.
 	//
 	// At most one process of an owner may run at a time. If two run, the process that
 	// started later takes over events from the other, and both may send an event. SQS
-	// recognises the second message for five minutes. The store accepts only the result of
-	// the process that took over.
+	// recognises the second message for five minutes. The store accepts only the result
+	// of the process that took over.
 	//
-	// The clocks at the two starts decide which process started later. If the clock was set
-	// back between the starts, Owner has no effect.
+	// The clocks at the two starts decide which process started later. If the clock was
+	// set back between the starts, Owner has no effect.
 	Owner string
 
 	// TTL is the time for which an event is remembered, from the claim for its first
@@ -93,19 +96,20 @@ type StoreConfig struct {
 	// Timeout limits each call of the store. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// Unresolved selects the treatment of an unresolved event: an attempt may have stored
-	// the event, and SQS may have forgotten the attempt.
+	// Unresolved selects the treatment of an unresolved event. An event is unresolved if an
+	// earlier attempt may have stored it so long ago that SQS may not recognise a resend.
 	Unresolved UnresolvedPolicy
 
 	// FailOpen sends events without a claim while the store does not answer. Stats and
 	// sqs_fifo.producer.store.unclaimed count these attempts.
 	//
-	// These events are never recorded in the store, so only SQS deduplicates them, for five
-	// minutes. A later resend, by this or another producer, is stored again.
+	// The store never gets a record of these events, so only SQS deduplicates them, for
+	// five minutes. If this or another producer sends such an event again later, SQS
+	// delivers it a second time.
 	FailOpen bool
 }
 
-// UnresolvedPolicy is the treatment of an unresolved event.
+// UnresolvedPolicy is the treatment of an unresolved event, see [StoreConfig].
 type UnresolvedPolicy uint8
 
 const (
@@ -121,11 +125,11 @@ const (
 const (
 	usualTTL          = idempotency.TTLWebhook
 	usualStoreTimeout = 5 * time.Second
-	mostStoreTimeout  = time.Minute
-	mostClient        = 200 // longest Client, Queue and Owner in bytes, because the store's keys have a limit
+	maxStoreTimeout   = time.Minute
+	maxNameBytes      = 200 // longest Client, Queue and Owner in bytes, because the store's keys have a limit
 )
 
-// isZero reports whether no field is set: the producer has no store.
+// isZero reports whether all fields are zero. The producer then has no store.
 func (c *StoreConfig) isZero() bool {
 	return reflect.ValueOf(*c).IsZero()
 }
@@ -134,14 +138,15 @@ func (c *StoreConfig) timeout() time.Duration {
 	return cmp.Or(c.Timeout, usualStoreTimeout)
 }
 
-// lease returns the time that a claim protects an event: one request, one slow call of the
-// store, and the tolerance for clocks.
+// lease returns the duration of a claim: time for one request, for one slow call of the
+// store, and for a difference between clocks.
 func (c *StoreConfig) lease() time.Duration {
 	return window.Request + c.timeout() + window.Slack
 }
 
-// retryFor returns the default of Delivery.RetryFor with a store. Together with a claim's
-// lease and the tolerance for clocks, it must not exceed the deduplication interval.
+// retryFor returns the longest Delivery.RetryFor with a store, which is also the default.
+// The last retry may leave this machine until its claim ends, and clocks may differ by
+// window.Slack. SQS must still recognise the event at this time.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
@@ -163,15 +168,15 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 		refuse("Store.Store", "nil, and other fields of Store are set; set the store, for example one of package sqlstore")
 	}
 	for _, f := range []struct{ name, text string }{{"Client", c.Client}, {"Queue", c.Queue}, {"Owner", c.Owner}} {
-		if len(f.text) > mostClient {
-			refuse("Store."+f.name, fmt.Sprintf("%d bytes, want at most %d", len(f.text), mostClient))
+		if len(f.text) > maxNameBytes {
+			refuse("Store."+f.name, fmt.Sprintf("%d bytes, want at most %d", len(f.text), maxNameBytes))
 		}
 	}
 	if c.Unresolved > UnresolvedResend {
 		refuse("Store.Unresolved", "unknown value; use UnresolvedRefuse or UnresolvedResend")
 	}
-	if c.Timeout < 0 || c.Timeout > mostStoreTimeout {
-		refuse("Store.Timeout", fmt.Sprintf("%v is not between 0 and %v", c.Timeout, mostStoreTimeout))
+	if c.Timeout < 0 || c.Timeout > maxStoreTimeout {
+		refuse("Store.Timeout", fmt.Sprintf("%v is not between 0 and %v", c.Timeout, maxStoreTimeout))
 		return
 	}
 	if delivery.RetryFor < 0 {

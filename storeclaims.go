@@ -14,8 +14,12 @@ import (
 
 // storeKeys makes the keys under which a store keeps the events of one queue.
 type storeKeys struct {
-	client    string
-	queue     string     // the queue's name from Config.Store.Queue or the URL; "" if the queue must be asked for its ARN
+	client string // Config.Store.Client
+
+	// queue is the queue's name in the keys: Config.Store.Queue, or the ARN from an AWS URL.
+	// If both are missing, queue is "", and the method name returns the ARN that inspector
+	// has read.
+	queue     string
 	inspector *inspector // reads the queue's attributes; nil without a store
 }
 
@@ -30,11 +34,11 @@ func (k *storeKeys) name() string {
 	return ""
 }
 
-// learn asks the queue for its ARN, if neither Config.Store.Queue nor the URL gives the
-// name of the queue for the store's keys.
-func (k *storeKeys) learn(ctx context.Context) {
+// learnName asks SQS for the queue's ARN if the queue's name in the store's keys is not
+// known yet.
+func (k *storeKeys) learnName(ctx context.Context) {
 	if k.inspector != nil && k.name() == "" {
-		_ = k.inspector.check(ctx) // ignore the error: a later check reports it as the event's outcome
+		_ = k.inspector.check(ctx) // ignore the error: a later call of check returns it for the event's outcome
 	}
 }
 
@@ -59,7 +63,7 @@ func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 		s.known.DeferClaim()
 		return nil
 	}
-	if err := k.claim(in, &s.known, s.msg, s.rare == nil || len(s.rare.findings) == 0); err != nil {
+	if err := k.makeClaim(in, &s.known, s.msg, s.rare == nil || len(s.rare.findings) == 0); err != nil {
 		return s.notStored(err)
 	}
 	return nil
@@ -85,12 +89,12 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 	return fingerprint(source, key, payload), key != ""
 }
 
-// claim prepares the claim of a message. If plain is true, the message broke no rule of
-// package lint, and claim cuts source and payload out of the canonical body without
-// decoding.
-func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
+// makeClaim makes the claim of a message for the store and puts it into the record r. If
+// valid is true, the message broke no rule of package lint, so its body is canonical.
+// makeClaim then finds source and payload without decoding the body.
+func (k *storeKeys) makeClaim(in *memory.Memory, r *memory.Record, m *Message, valid bool) error {
 	source, payload := "", m.Body
-	if plain {
+	if valid {
 		source, payload = sourceOf(m.Body), payloadOf(m.Body)
 	} else if s, _, p := contents(m.Body); p != "" {
 		source, payload = s, p
@@ -109,8 +113,8 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	is := fingerprint(source, m.key(), payload)
 	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
 	err := in.Claim(r, key, is, sent, dataset)
-	// The dataset may be the cause of the error. Claim without the dataset, which serves
-	// only telemetry.
+	// Try again without the dataset, which may have caused the error. The store keeps the
+	// dataset only for information, so an event must not fail because of it.
 	if err != nil && dataset != (idempotency.Dataset{}) {
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}

@@ -27,38 +27,43 @@ type submission struct {
 	ctx  context.Context // the caller's context, with the event's span
 	span trace.Span
 	msg  *Message // nil if Identify failed or the caller passed nil
-	to   reporter
-	at   int // the argument i of to.report, for example the index in SendBatch
 
-	rules   *ruleset // the rules of the producer that submitted the event
-	foreign bool     // the caller passed a message from an earlier Build, not an event
-	replay  bool     // this producer sent the event before, or the message has ReplayAttribute
-	seen    bool     // the store already knew the event
+	// receiver gets the outcome of the event. It is nil for SendAsync and TrySend with a nil
+	// callback. SendBatch uses index for the event's position in the slice.
+	receiver reporter
+	index    int
+
+	rules    *ruleset // the rules of the producer that submitted the event
+	prebuilt bool     // the caller passed a message built earlier, not an event
+	replay   bool     // this producer sent the event before, or the message has ReplayAttribute
+	seen     bool     // the store already knew the event
 
 	submitted memory.Instant // time of the submission
 
-	began time.Time // start of the call, for Delivery.StartFor; zero if SQS and the store have already answered
+	// began is the start of the call. Delivery.StartFor counts from this time. It is zero
+	// if StartFor has no effect, because SQS and the store have answered earlier calls.
+	began time.Time
 
-	known  memory.Record
-	digest digest.Sum
-	plain  map[string]types.MessageAttributeValue // the message's attributes
-	traced map[string]types.MessageAttributeValue // the attributes in the field plain, and the trace context
+	known            memory.Record
+	digest           digest.Sum
+	ownAttributes    map[string]types.MessageAttributeValue // the message's attributes
+	tracedAttributes map[string]types.MessageAttributeValue // ownAttributes and the trace context
 
 	// Fields of the request.
 	admitted memory.Instant
 	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
 	// waitsFor is the service that failed in the last attempt, SQS or the store, or nil. It
-	// is atomic: after the event's context ends, a report and a worker may use it
-	// concurrently.
+	// is atomic: if the event's context ends during a request, the outcome is reported
+	// while the worker of the request may still set waitsFor.
 	waitsFor   atomic.Pointer[health]
 	sentBefore bool // this producer sent the event in an earlier submission
 	duplicate  bool
-	unclaimed  bool  // SQS stored the event in an attempt without a claim in the store
+	unclaimed  bool  // SQS stored the event, which had no claim in the store (see FailOpen)
 	rare       *rare // seldom used fields; nil until one is set
 }
 
-// reporter takes the outcome of the submission at index i.
+// reporter takes the outcome of a submission. The argument i is submission.index.
 type reporter interface {
 	report(i int, r Receipt, err error)
 }
@@ -119,8 +124,9 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	// With the reason Known, no worker has the event. With other reasons, a worker may
-	// still write s.rare.
+	// With the reason Known, no request has the event, so no other goroutine uses s.rare.
+	// With other reasons, a request may still have the event and its worker may write
+	// s.rare. Reading the field would then be a data race.
 	if o.Reason == dispatch.Known && s.rare != nil {
 		r.Findings = s.rare.findings
 	}
@@ -135,12 +141,13 @@ func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Stored {
 		return nil
 	}
-	return s.unproven(o, m)
+	return s.errorWithoutProof(o, m)
 }
 
-// unproven returns the error of an event without proof that SQS stored it. The error is an
-// InDoubtError if, for example, an earlier submission may have stored the event.
-func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
+// errorWithoutProof returns the error of an event if SQS has not confirmed it. The error
+// takes all submissions of the event into account. It is an AlteredError, an InDoubtError
+// if an attempt may have stored the event, or a NotStoredError.
+func (s *submission) errorWithoutProof(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
 		if o.Answer.Fate == attempt.Altered {

@@ -11,37 +11,42 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops has a meaning if Answer.Fate is Altered, that is, if SQS stored a changed
-	// message in place of the event. Drops reports whether SQS would drop a resend of the
-	// event as a duplicate of the changed message.
+	// Drops is used only if Answer.Fate is Altered: SQS stored a changed message in place
+	// of the event. The caller sets Drops to true if SQS would drop a resend of the event
+	// as a duplicate of the changed message.
 	Drops bool
 
-	// Duplicate is set by Attempted if SQS had stored the event before this submission.
+	// Attempted sets Duplicate to true if SQS had stored the event before this
+	// submission.
 	Duplicate bool
 
-	// Waiter is called when the store has recorded SQS's confirmation, or has failed to
-	// record it. Waiter is unused without a confirmation or without a store.
+	// Waiter is called when the store has recorded SQS's confirmation of the event, or
+	// has failed to record the confirmation. Waiter is unused without a confirmation or
+	// without a store.
 	Waiter Waiter
 
-	// Unrecorded is set by Attempted if SQS stored the event without a claim. The store
-	// then does not get a record of the event.
+	// Attempted sets Unrecorded to true if SQS stored the event although the store had
+	// not granted a claim, the permission to send. Attempted then writes nothing to the
+	// store.
 	Unrecorded bool
 }
 
-// Lead compares SQS's clock with this machine's wall clock.
+// Lead is the time by which SQS's clock is ahead of this machine's wall clock, as a
+// range.
 type Lead = process.Lead
 
-// Waiter is called when the store has recorded an event that SQS stored, or has failed to
-// record the event.
+// Waiter is called when the store has recorded that SQS stored an event, or has failed to
+// record this.
 type Waiter = store.Waiter
 
-// Attempted records the results of a request's attempts in the memory of this process
-// and, if there is one, in the store. It returns the time at which it recorded the
-// results.
+// Attempted records the results of a request's attempts: in the memory of this process
+// and, if there is a store, in the store. It returns the instant that it recorded as the
+// end of the attempts.
 //
-// With a store, Attempted may block while many results are queued.
+// With a store, Attempted may block while many results wait to be written.
 //
-// The parameter lead compares SQS's clock with this machine's wall clock.
+// The parameter lead is the time by which SQS's clock is ahead of this machine's wall
+// clock.
 func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	now := m.process.Now()
 	for i := range ended {
@@ -61,14 +66,16 @@ func (m *Memory) Attempted(ended []Ended, lead Lead) Instant {
 	return now
 }
 
-// AwaitRecord returns true if SQS stored the event, but the store does not have this
-// result now. If the result is queued or being written, AwaitRecord arranges a later call
-// of w, unless w is nil.
+// AwaitRecord returns true if SQS confirmed the event to this process, but the store has
+// not recorded the confirmation, or will never record it.
+//
+// If the confirmation is queued for the store or being written, AwaitRecord calls
+// w.MarkRecording, and w.Recorded is called later. The parameter w may be nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)
 }
 
-// CountUnrecorded counts a receipt for Stats.Unrecorded: the producer reported to its
-// caller that SQS stored the event, but the store has no record of the event.
+// CountUnrecorded adds one to Stats.Unrecorded. Call CountUnrecorded when the producer
+// reports an event as stored by SQS, and the store has no record of the event.
 func (m *Memory) CountUnrecorded() { m.claims.CountUnrecorded() }

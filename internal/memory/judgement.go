@@ -24,31 +24,33 @@ const (
 	// Known: SQS has already stored the event. Memory.Conclude returns the result.
 	Known
 
-	// Late: a new attempt must not start, for one of these reasons:
+	// Late: the submission must not start another attempt, for one of these reasons:
 	//
-	//   - SQS may forget an earlier attempt before the new attempt arrives, and would
-	//     then store the event a second time.
-	//   - SQS stored a changed message in place of the event, and would drop the event as
-	//     a duplicate.
-	//   - Conclude was called.
+	//   - SQS stored the event or may have stored it, and may forget the event before a
+	//     new attempt arrives. SQS would then store the event a second time.
+	//   - SQS stored a changed message in place of the event, because something on the
+	//     way to SQS changed the event. SQS would drop a new attempt as a duplicate of
+	//     the changed message.
+	//   - Conclude has ended the attempts of the submission.
 	Late
 
 	// Wait: call Admit or LookUp again after Judgement.Delay.
 	Wait
 
-	// Change: the store has recorded the event with a different message, and the
-	// submission must send the recorded message instead of its own. Call Record.Adopt, and
-	// then Memory.Identify.
+	// Change: the store has recorded the event with a different message, and this
+	// submission must send the recorded message. Call Record.Adopt, and then
+	// Memory.Identify.
 	Change
 
 	// Collide: another event has the key. See Judgement.Collision.
 	Collide
 
-	// Refuse: the event cannot be sent. See Judgement.Err.
+	// Refuse: the event cannot be sent. Judgement.Err has the reason.
 	Refuse
 
-	// Hold: the attempt must not start, because the attempt before it in the request has
-	// the same message group and does not start.
+	// Hold: the attempt must not start now, because the previous event in the request has
+	// the same message group and is not sent now. Sending this event first would change
+	// the order of the group.
 	Hold
 )
 
@@ -60,25 +62,26 @@ type Judgement struct {
 	// Collide. With Record.SendAnyway, it may be set with any Kind.
 	Collision Collision
 
-	// Again reports that the event was sent before this submission. It has a meaning with
-	// the Kind Known, and with the Kind Go at the submission's first attempt.
+	// Again reports that the event was sent before this submission. Use Again only if
+	// Kind is Known, or if Kind is Go and this is the submission's first attempt.
 	Again bool
 
-	// Drift reports that the store's record and the submission have different bytes. At
-	// most one judgement of a submission has Drift set.
+	// Drift reports that the store's record of the event has a different message than the
+	// submission: other bytes or another message group. At most one Judgement of each
+	// submission has Drift set, so that the caller reports the difference once.
 	Drift bool
 
-	// Delay and Err have a meaning with two Kinds:
+	// Delay and Err are set with two Kinds:
 	//
 	//   - Wait: Delay is the time until the next call of Admit or LookUp. Err explains
-	//     why the store has not granted a claim; it is nil if the memory of this process
+	//     why the store has not granted a claim. Err is nil if the memory of this process
 	//     forbids the attempt.
 	//   - Refuse: Delay is zero. Err has the reason.
 	Delay time.Duration
 	Err   error
 
-	// Hopeless reports that the store refuses all writes. It may be set only if Kind is
-	// Wait.
+	// Hopeless reports that Kind is Wait because the store refuses all writes until an
+	// operator repairs the store.
 	Hopeless bool
 }
 
@@ -86,7 +89,7 @@ type Judgement struct {
 type Reuse uint8
 
 const (
-	// NoReuse: no collision.
+	// NoReuse: no other event with the same key was found.
 	NoReuse Reuse = iota
 
 	// OtherPayload, OtherBody, OtherGroup and OtherAttributes mean that the two events
@@ -101,14 +104,15 @@ const (
 type Collision struct {
 	Reuse Reuse
 
-	// First is the time of the other event's first send, or of its first claim if the
-	// store reported the collision.
+	// First is the time at which the other event was first sent. If the store found the
+	// collision, First is the time at which the other event was first claimed in the
+	// store.
 	First time.Time
 }
 
-// Attempt describes one event for LookUp and Admit. They set its Judgement: whether the
-// next attempt to send the event may start. Admit expects the attempts of one request, in
-// the order of the request.
+// Attempt describes a planned attempt to send one event. LookUp and Admit set the field
+// Judgement, the decision whether the attempt may start. Admit expects all attempts of
+// one request, in the order of the request.
 type Attempt struct {
 	*Record
 	Follows bool // the previous attempt in the slice has the same message group
@@ -118,7 +122,8 @@ type Attempt struct {
 	answer store.Judgement
 }
 
-// ErrFull refuses an event if the memory of this process has Options.MaxKeys records.
+// ErrFull is the reason for refusing an event if the memory of this process is full. See
+// Options.MaxKeys.
 var ErrFull = errors.New("the producer remembers as many dedupe keys as it may")
 
 // LookUp asks the store about events in one call, without claims. It sets the Kind of
@@ -218,19 +223,23 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit decides which attempts of a planned request may start, and returns their start
-// time. The attempts must be in the request's order.
+// Admit decides which attempts of the next request may start, and returns their start
+// time. The attempts must be in the order of the request.
 //
-// Admit sets each Kind that is still None. An attempt with the Kind Go leaves its event
-// in doubt until the call of Attempted. An attempt gets the Kind Hold if the previous
-// attempt has the same message group and does not start. Hold replaces any other Kind.
+// Admit sets the Kind of each attempt whose Kind is still None. With the Kind Go, the
+// event is in doubt from now on: until the call of Attempted, SQS may have stored the
+// event.
+//
+// Admit keeps the events of a message group in order. After an attempt with any Kind
+// except Go, the next attempt of the same group gets the Kind Hold, even if the caller
+// has already set another Kind.
 //
 // With a store, Admit takes at most as long as [store.Claimant.Ask], normally at most
 // twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
-		m.claim(ctx, now, attempts)
+		m.claimInStore(ctx, now, attempts)
 		now = m.process.Now()
 	}
 	for i := range attempts {
@@ -249,11 +258,11 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	return now
 }
 
-// Prepare claims events in the store, in one write, before their first Admit. Admit then
-// need not wait for the store.
+// Prepare claims events in the store in advance, in one write. The next Admit of the
+// events then usually need not wait for the store. Prepare requires a store.
 //
-// Prepare omits events that the memory of this process would refuse. Like Admit, it
-// normally takes at most twice the store timeout.
+// Prepare leaves out events without a claim, and events that this process's memory does
+// not allow to be sent. Like Admit, it normally takes at most twice the store timeout.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -265,9 +274,9 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	m.claims.Prepare(ctx, claims)
 }
 
-// claim claims events in the store, in one write. It leaves out the events whose attempt
-// judgeInProcess has already forbidden.
-func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
+// claimInStore claims the events of the attempts in the store, in one write. An attempt
+// already forbidden by mustHold or judgeInProcess needs no claim.
+func (m *Memory) claimInStore(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !mustHold(attempts, i) {
 			m.judgeInProcess(now, a)
@@ -277,14 +286,15 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// mustHold reports whether attempt i must wait for attempt i-1: both have the same
-// message group, and attempt i-1 is already forbidden to start.
+// mustHold reports whether attempt i must not start because of attempt i-1: both have the
+// same message group, and attempt i-1 does not start. Sending only attempt i would change
+// the order of the group.
 func mustHold(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// retainedDelay is the time between two questions about an event of the Kind
-// process.Retained.
+// retainedDelay is the delay before the next call of Admit if the process's memory
+// returns the Kind process.Retained.
 const retainedDelay = time.Second
 
 // judgeInProcess sets Kind to Collide or Late if this process's memory already forbids
@@ -298,7 +308,8 @@ func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
 		a.Kind = Late
 	case process.Go, process.Drift, process.OtherGroup, process.Retained, process.Full:
-		// Only a claim shows whether the store has the original message.
+		// Kind stays None, so the event is claimed next. If another message was sent first
+		// for the event, the store may have that message, and this submission can send it.
 	}
 }
 
@@ -328,9 +339,10 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 }
 
-// MayLeave reports whether a request with the event may leave this machine now: the lease
-// of the event's claim must last until the request reaches SQS. Without a granted claim
-// or without a store, the result is true.
+// MayLeave reports whether a request with the event may leave this machine now. If the
+// store granted a claim, the claim's lease must last until the request reaches SQS.
+// Without a granted claim, for example without a store, there is no lease, and the result
+// is true.
 func (m *Memory) MayLeave(r *Record) bool {
 	return m.claims == nil || m.claims.MayLeave(r.claim.Load())
 }

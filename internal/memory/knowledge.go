@@ -54,8 +54,9 @@ type Knowledge struct {
 	// process; otherwise nil.
 	Err error
 
-	// These fields have the times of an event in doubt: process if an attempt of this
-	// process is in doubt, otherwise the other fields, from the store.
+	// The data for Memory.Times. The field process has the times of attempts by this
+	// process. The other three fields are set if only the store knows of an attempt in
+	// doubt, and have the store's times.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
@@ -76,11 +77,12 @@ func (k *Knowledge) Fate() attempt.Fate {
 
 // Times returns wall-clock times of an event in the State InDoubt or Altered:
 //
-//   - since: start of the first attempt by which SQS may have stored a message
-//   - resendBefore: latest start of a resend, for an event in doubt
-//   - forgotten: time at which SQS has certainly forgotten the event
+//   - since: the start of the first attempt that may have stored a message in SQS
+//   - resendBefore: the latest time to start a resend of an event in doubt
+//   - forgotten: the time from which SQS has certainly forgotten the event
 //
-// In the State Unanswered, all times are zero.
+// All times are zero in the State Unanswered. They may also be zero in the State Altered,
+// if SQS would store a resend (see Ended.Drops).
 func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
 	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
 		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.ForgottenAt())
@@ -88,17 +90,20 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the parameter here, the knowledge of this process, with the store's
-// knowledge in claim. claim is nil without a store, and before a deferred claim is made.
+// combine merges the knowledge of this process, in the parameter here, with the store's
+// answers, in the parameter claim. The parameter claim is nil without a store, after
+// DropClaim, and before a deferred claim is made.
 //
-// The State is the first in this list that applies:
+// The result has the first State in this list whose condition is true:
 //
-//   - Altered: SQS stored a changed message.
+//   - Altered: SQS stored a changed message in place of the event.
 //   - Stored: this process or the store knows that SQS has the event.
-//   - InDoubt: an attempt of this process is in doubt.
-//   - Clear: the store has no attempt, or was not needed.
-//   - InDoubt: the store knows of another attempt in doubt.
-//   - Clear: the event was refused, so the store's answer does not matter.
+//   - InDoubt: an attempt of this process may have stored the event.
+//   - Clear: the event needs no claim, or the store knows of no earlier attempt.
+//   - InDoubt: the store knows of another submission's attempt that may have stored the
+//     event.
+//   - Clear: the event was refused because of its content, so the store's answer does not
+//     matter.
 //   - Unanswered: the store has not answered.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
@@ -129,15 +134,16 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 	return k
 }
 
-// errRetained is the reason for an event that ended while its last judgement was
+// errRetained is the reason in Knowledge.Err if the last judgement of the submission was
 // process.Retained.
 var errRetained = errors.New("after a suspension of the machine, an earlier submission may still need the memory's record of this event; send the event again in two minutes")
 
-// Conclude decides the state of a submission's event and prevents further attempts of the
-// submission.
+// Conclude ends the attempts of a submission: from now on, Admit allows no attempt.
+// Conclude returns the present knowledge about the event. Before Identify, it does
+// nothing and returns the zero Knowledge.
 //
-// The parameter altered reports that SQS stored another message in the last attempt. The
-// parameter refused reports that the event was refused because of its content.
+// The parameter altered reports that SQS stored a changed message in the last attempt.
+// The parameter refused reports that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.submission)
@@ -153,7 +159,8 @@ func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 // IsIdle reports whether the submission had no attempt under way at the call of Conclude.
 func (r *Record) IsIdle() bool { return r.submission.Idle }
 
-// Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
+// Knowledge returns the result of Conclude. If Conclude was not called, the result is the
+// zero Knowledge.
 func (r *Record) Knowledge() *Knowledge {
 	if r.knowledge == nil {
 		return &Knowledge{}
@@ -161,12 +168,14 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission without an attempt under way, and returns the knowledge about
-// the event. For an event in doubt or altered, forgotten is the time at which SQS has
-// certainly forgotten it.
+// Release ends a submission and returns the knowledge about the event. No attempt of the
+// submission may be under way. If the State is InDoubt or Altered, the result forgotten
+// is the time from which SQS has certainly forgotten the event.
 //
-// The State is never Unanswered. If the store never answered and no attempt of this
-// process is in doubt, this submission stored nothing, and the State is Clear.
+// The parameter altered reports that SQS stored a changed message in the last attempt.
+//
+// Release never returns the State Unanswered. If the store has not answered, the State
+// depends only on the knowledge of this process.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.Time) {
 	if !r.identified {
 		return k, forgotten
@@ -179,23 +188,24 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, forgotten time.T
 	m.process.Refresh(now, &r.event, &r.submission)
 	end := r.submission.Known.ForgottenAt()
 	if end < now {
-		// No attempt of this process is in doubt, so the usual time limit for resends
-		// applies.
+		// This process knows of no message that SQS still remembers. Use the time limit
+		// for resends in place of ForgottenAt.
 		end = now.Add(window.LastStart)
 	}
 	forgotten = time.Now().Add(end.Sub(now))
 	k = combine(r.submission.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.process.State != process.InDoubt {
-		// Add keeps the monotonic reading of time.Now, so later steps of the wall clock do
-		// not matter.
+		// k.forgotten is a wall-clock time. Convert it to a time with a monotonic
+		// reading, so that later changes of the wall clock have no effect.
 		forgotten = time.Now().Add(time.Until(k.forgotten))
 	}
 	return k, forgotten
 }
 
 // Refresh looks up the event again in the memory of this process. Call Refresh once a
-// minute while a submission waits for its outcome: the memory remembers another
-// submission's attempt in doubt for several minutes.
+// minute while a submission waits for its outcome. The memory forgets the attempts of
+// other submissions after some minutes, but a Record keeps the knowledge from its last
+// Refresh.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.submission)

@@ -1,27 +1,31 @@
-// Package memory decides which events may be sent now and records the outcomes of sent
-// events. It combines two tiers behind one API: package process remembers the last five
-// minutes of this process; package store claims events in an idempotency.Store, which
-// outlives the process.
+// Package memory decides which events may be sent now, and records the outcomes of sent
+// events.
 //
-// Problem: the tiers share no clock, lifetime or representation, and both must agree
-// before an attempt starts. Without this package, a caller would have to ask the tiers in
-// the right order and merge two answers.
+// A submission is one call to send an event. It may need several attempts; each attempt is
+// part of a request to SQS. An event is in doubt if an attempt may or may not have stored
+// the event in SQS.
 //
-// Guarantees: [Memory.Admit] returns [Go] only if both tiers allow the attempt. From then
-// on, the attempt is in doubt in both tiers until [Memory.Attempted] has proof.
-// [Memory.Conclude] and [Memory.Admit] exclude each other, so a decided outcome stays
-// true. One pure function combines the knowledge of both tiers.
+// Problem: two memories must allow an attempt. Package process remembers the events that
+// this process sent in the last five minutes. Package store claims events in an optional
+// idempotency.Store, which outlives the process: a claim is the permission to send an
+// event. The two memories use different clocks and data. Without this package, a caller
+// would have to ask both in the right order and merge the answers.
 //
-// Limits: the limits of both tiers. The package knows neither requests nor message
-// groups.
+// Guarantees: [Memory.Admit] returns [Go] only if both memories allow the attempt. The
+// event is then in doubt in both memories until [Memory.Attempted] records proof. After
+// [Memory.Conclude], Admit allows no attempt of the submission, so no later attempt
+// changes the outcome.
+//
+// Limits: the limits of packages process and store. The package does not build requests:
+// the caller decides which events are in a request, and in which order.
 //
 // Life of a submission:
 //
-//	m.Claim(&r, key, fingerprint, message, dataset) // with a store
-//	m.LookUp(ctx, attempts)                         // with a store; claims nothing
+//	m.Claim(&r, key, fingerprint, message, dataset) // with a store; prepares the claim
+//	m.LookUp(ctx, attempts)                         // with a store; reads records, claims nothing
 //	m.Identify(&r, key, group, body, payload, attributes)
-//	m.Prepare(ctx, records)                         // with a store, optional
-//	m.Admit(ctx, attempts)                          // before each attempt
+//	m.Prepare(ctx, records)                         // with a store, optional; claims events
+//	m.Admit(ctx, attempts)                          // before each attempt; claims events
 //	m.Attempted(ended, lead)                        // after each attempt for which Admit returned Go
 //	m.Conclude(&r, altered, refused)                // at most once, if no attempt proved that SQS stored the event
 //	m.Release(&r, altered)                          // when the attempts have ended
@@ -43,7 +47,7 @@ import (
 // events.
 type Options struct {
 	// AcceptTimes permits one more proof that an event is a duplicate: the time at which
-	// SQS accepted the message, which its sequence number contains. If this time is
+	// SQS accepted the message. SQS's sequence number contains this time. If the time is
 	// before the submission, an earlier process or another process sent the message.
 	//
 	// The other proofs are SQS's message IDs and the order of sequence numbers.
@@ -63,8 +67,11 @@ type Options struct {
 	Owner    string    // name of this process in its claims; "" for no name
 	Began    time.Time // start of this process
 
-	// Note is called after each write to the store, with nil or the store's error, except
-	// after a failed write whose context has ended. Note may be nil.
+	// Note, unless nil, is called after each write to the store. The argument is nil if
+	// the store answered, even with [idempotency.ErrStaleClaim] or an
+	// [*idempotency.InvalidError]. Otherwise the argument is the store's error. Note is
+	// not called if the write failed after its context had ended, because the store may
+	// not be the cause.
 	Note func(error)
 
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
@@ -94,13 +101,14 @@ func New(o Options) *Memory {
 	return m
 }
 
-// Instant is a reading of the memory's clock, including suspensions of the machine.
+// Instant is a time on the clock of a [Memory]. The clock continues while the machine is
+// suspended.
 type Instant = process.Instant
 
 // Message holds an event's bytes as recorded in the store.
 type Message = store.Message
 
-// StoreStats counts claims in the store, the results and releases written for them, and
+// StoreStats counts claims in the store, written results and releases of claims, and
 // errors.
 type StoreStats = store.Stats
 
@@ -117,8 +125,8 @@ type Record struct {
 	claim      atomic.Pointer[store.Claim] // nil without a store
 	// Set by DeferClaim: the claim needs the name of the queue, which is not known yet.
 	deferred bool
-	// The store has another event with the key, so this event is sent without a claim
-	// (SendAnyway).
+	// Set if the store has another event with the key, and SendAnyway permits sending.
+	// The store grants no claim in this case, so the event is sent without a claim.
 	unclaimed atomic.Bool
 	knowledge *Knowledge // nil before Conclude; most submissions never call Conclude
 }
@@ -133,8 +141,9 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim marks a submission whose claim must wait for the queue's name. Until Claim
-// is called, the submission counts as unanswered by the store.
+// DeferClaim marks a submission whose claim must be made later: the key of the claim
+// contains the queue's name, which is not known yet. Until the call of Claim, it is
+// unknown whether another process has stored the event (see the State Unanswered).
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -154,9 +163,9 @@ func (r *Record) DropClaim() {
 // the same bytes.
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
-// Identify sets a submission's message and returns the current instant. Call Identify
-// after LookUp. After a judgement [Change], call Adopt, and then Identify with the
-// adopted message.
+// Identify sets the message of a submission and returns the current instant. Call
+// Identify after LookUp. If LookUp or Admit returns the Kind [Change], call Adopt, and
+// then Identify with the adopted message.
 //
 // payload is the part of the body that stays the same if the caller builds the event
 // again. attributes is a digest of all attributes that may carry identity.
@@ -192,9 +201,9 @@ func (r *Record) BodyHash() string {
 // submission's first Admit: later, the submission's own attempts count too.
 func (r *Record) WasSentHere() bool { return r.submission.Known.State > process.Clear }
 
-// WasSentElsewhere reports whether the store knows of an attempt by another submission.
-// Call it before the submission's first attempt: later, this attempt's success counts
-// too.
+// WasSentElsewhere reports whether the store knows of an attempt by another submission to
+// send the event. Call it before the first attempt of this submission: after SQS has
+// confirmed an attempt of this submission, the result is true as well.
 func (r *Record) WasSentElsewhere() bool {
 	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
 }
@@ -205,15 +214,15 @@ func (m *Memory) HasStore() bool { return m.claims != nil }
 // Wall returns an instant's wall-clock time according to the clock's current setting.
 func (m *Memory) Wall(i Instant) time.Time { return m.process.Wall(i) }
 
-// Recently returns the current instant. The result may omit a suspension of the machine
-// that ended a moment ago.
+// Recently returns the current instant at low cost. After a suspension of the machine,
+// the result may at first be too early by the length of the suspension.
 func (m *Memory) Recently() Instant { return m.process.Recently() }
 
-// Since returns the duration since an instant. The result may omit a suspension of the
-// machine that ended a moment ago.
+// Since returns the duration since an instant. After a suspension of the machine, the
+// result may at first be too short by the length of the suspension.
 func (m *Memory) Since(i Instant) time.Duration { return m.process.Recently().Sub(i) }
 
-// Elapsed is like Since, but includes every suspension of the machine. Elapsed takes
+// Elapsed is like Since, but always includes suspensions of the machine. Elapsed takes
 // about 0.5 µs.
 func (m *Memory) Elapsed(i Instant) time.Duration { return m.process.Now().Sub(i) }
 

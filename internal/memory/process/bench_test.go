@@ -15,9 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer that sends events at a steady rate. Each step sends one
-// event. The remembered events have different message groups, which costs the memory the
-// most. The answer to an event arrives 20 steps later.
+// stream simulates a producer that sends events at a steady rate, one event in each step.
+// The answer to an event arrives 20 steps later. Each event has a different message group:
+// this is the most expensive case, because the Memory keeps a number for each group.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks
@@ -71,8 +71,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkSteadyLoad measures all calls of the memory for one event: Event, Refresh,
-// Admit, Record and Release. The memory holds 900,000 events.
+// BenchmarkSteadyLoad measures the calls of Event, Refresh, Admit, Record and Release for
+// one event, with 900,000 other events in the Memory.
 func BenchmarkSteadyLoad(b *testing.B) {
 	const live = 900_000
 	s := newStream(live, 4*live)
@@ -123,7 +123,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// Eight goroutines share a memory and submit the same events. For each event, exactly one
+// Eight goroutines share a Memory and submit the same events. For each event, exactly one
 // submission is not a duplicate.
 func TestConcurrentUse(t *testing.T) {
 	m := process.New(process.Options{})

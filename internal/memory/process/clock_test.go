@@ -12,7 +12,9 @@ import (
 )
 
 func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
-	c := &process.Clocks{Asleep: time.Hour} // a suspension before the process started
+	// The machine was suspended for an hour before the start of the process. The clock of
+	// the Memory ignores this hour. The clock starts at 1, because 0 means no instant.
+	c := &process.Clocks{Asleep: time.Hour}
 	m := process.NewAt(process.Options{}, c)
 	start := m.Now()
 	assert.EqualValues(t, 1, start, "zero means none, and what was before does not count")
@@ -37,16 +39,16 @@ func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
 	assert.Zero(t, m.Wall(0))
 }
 
-// An event is in doubt, and the machine is suspended for five minutes. The next attempt
-// is refused as late, even if the wall clock hides the suspension. A step of the wall
-// clock alone makes no attempt late.
+// While an event is in doubt, the machine is suspended for five minutes. SQS may then have
+// forgotten the event, so Admit refuses the next attempt, even if the wall clock does not
+// show the suspension. A step of the wall clock without a suspension has no effect.
 func TestIntervalDuringSuspension(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
 	s.try(lost)
 	before := r.Wall(s.look().ResendBefore())
 	r.clocks.Asleep += 5 * time.Minute
-	r.clocks.Step = -5 * time.Minute // set back by the length of the suspension, so the wall clock does not show it
+	r.clocks.Step = -5 * time.Minute // the wall clock does not show the suspension
 	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
 	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.sub.Known.ResendBefore()))
 
@@ -56,8 +58,8 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	s.goes()
 }
 
-// This machine's real clocks agree with the memory's clock, if the machine is not
-// suspended meanwhile.
+// Memory.Now and Memory.Wall agree with package time, if the machine is not suspended
+// during the test.
 func TestClockOfThisMachine(t *testing.T) {
 	m := process.New(process.Options{})
 	began, at := time.Now(), m.Now()
@@ -77,7 +79,7 @@ func TestClockOfThisMachine(t *testing.T) {
 	assert.Less(t, last.Sub(at), time.Since(began), "no suspension is seen where there was none")
 }
 
-// In a synctest bubble, the memory's clock follows the bubble's clock.
+// In a synctest bubble, Memory.Now follows the bubble's clock.
 func TestClockInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := process.New(process.Options{})

@@ -57,9 +57,10 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// The memory forgets an event in doubt, and another event with the same dedupe key is
-// stored. A further attempt of the first event collides with the other event, but the
-// answer is LateInDoubt, because the doubt is more important.
+// The Memory has forgotten an event in doubt, and then SQS has stored another event with
+// the same dedupe key. A further attempt of the first event is too late, and it collides
+// with the other event. Admit returns LateInDoubt and not the collision: the caller must
+// know that SQS may have stored the event.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -103,7 +104,7 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, 3, r.Len(r.Now()))
 	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
 
-	// After the record of the first event has expired, the second event's record remains.
+	// The record of the first event expires. The record of the other event remains.
 	r.until(known.ForgottenAt())
 	assert.Zero(t, first.look())
 	assert.Equal(t, process.Stored, other.state())
@@ -124,9 +125,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The memory forgets the event north during a request with the event south. The
-	// submission of south has kept north's message ID (Submission.priorID), so Record
-	// reports a duplicate.
+	// Send the two events again, one after the other. During the request with the event
+	// south, the Memory forgets the event north. Record still reports south as a duplicate
+	// of north, because south's submission has kept north's message ID.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -165,8 +166,8 @@ func TestAltered(t *testing.T) {
 	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
-	// SQS stores a changed message, and would not drop a resend of the event as a
-	// duplicate. The event therefore counts as not stored.
+	// SQS stores a changed message, but would still store a resend of the event itself
+	// (Result.Drops is false). The attempt therefore counts as refused.
 	s = r.submit("k2", "g", "b")
 	s.try(alteredOther)
 	assert.Equal(t, process.Clear, s.state())
@@ -180,8 +181,9 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 }
 
-// Two submissions send the same event at the same time. SQS stores a changed message for
-// the first, and confirms the event for the second. The event then counts as stored.
+// Two submissions send the same event at the same time. The first message is changed on
+// its way, and SQS stores the changed message. Then SQS confirms the second message. The
+// event counts as stored.
 func TestStoredAfterAltered(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -21,16 +21,17 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.True(t, s.try(stored("m1")))
 	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
 
-	// SQS answers with a new message ID, as after a purge of the queue: it has stored
-	// another copy, not dropped a duplicate.
+	// SQS answers with a new message ID, for example after a purge of the queue. SQS has
+	// therefore stored another copy of the event, so Record must not report a duplicate.
 	since := r.Now()
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
 	assert.Equal(t, since, s.look().Since)
 	assert.Equal(t, r.Now().Add(span), s.look().ForgottenAt())
 
-	// During the next attempt, the memory forgets the event. Record still reports the
-	// duplicate, because the submission has the message ID (Submission.priorID).
+	// Another submission sends the stored event again. During this attempt, the Memory
+	// forgets the event. Record still reports a duplicate: the submission has kept the
+	// message ID of the stored event, and SQS answers with this ID.
 	r.until(s.look().ResendBefore())
 	s = r.submit("k", "g", "b")
 	s.goes()
@@ -47,9 +48,9 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.False(t, s.try(stored("")))
 }
 
-// During an attempt the machine is suspended, and the event's record expires. Then
-// another event with the same dedupe key is stored. The end of the first attempt does not
-// change the other event's record.
+// During an attempt, the machine is suspended for an hour, so the event's record expires.
+// Another event with the same dedupe key then gets a record in its place. The end of the
+// first attempt must not change this record.
 func TestLostPlace(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -67,9 +68,10 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// An attempt of a stored event lasts an hour, because the machine is suspended, and ends
-// without an answer. Before its end, a second attempt may start; the variable meanwhile
-// names its result.
+// A resend of a stored event lasts an hour, because the machine is suspended, and then ends
+// without an answer. SQS may have stored the event a second time. During the resend,
+// another submission may make an attempt; the variable meanwhile is the result of that
+// attempt.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -180,8 +182,8 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// Record reports a duplicate if the answer's sequence number is not higher than the
-	// group's highest known number before the submission's first attempt.
+	// Each submission remembers the group's highest sequence number at the start of its
+	// first attempt. Record reports a duplicate if the number in the answer is not higher.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))
@@ -199,7 +201,7 @@ func TestDuplicateByGroupNumber(t *testing.T) {
 func TestDuplicateByAcceptTime(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		at   time.Duration // relative to the first attempt
+		at   time.Duration // time at which SQS accepted the message, minus the start of the first attempt
 		want bool
 	}{
 		{"just before the slack of clocks", -window.Slack - time.Millisecond, true},

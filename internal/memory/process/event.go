@@ -10,11 +10,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Event holds the parts of a message that the memory compares: dedupe key, hashes of body
+// Event holds the parts of a message that a Memory compares: dedupe key, hashes of body
 // and group, and digests.
 //
 // [Memory.Event] computes an Event once per message, for any number of submissions and
-// attempts. Pass an Event only to the memory that computed it. Only this memory may read
+// attempts. Pass an Event only to the Memory that computed it. Only this Memory may read
 // or change the fields.
 type Event struct {
 	dedupeKey string
@@ -34,8 +34,8 @@ type fingerprint struct {
 	// to keep events with one dedupe key distinct.
 	same [12]byte
 
-	// attributes has the first four bytes of a digest of the attributes that may carry
-	// identity.
+	// attributes has the first four bytes of a digest of the identity attributes: all
+	// attributes that may make two messages with the same body two different events.
 	attributes uint32
 
 	// body and payload are digests of the body, and of the part that stays the same when
@@ -46,11 +46,13 @@ type fingerprint struct {
 
 // Event returns a message's Event.
 //
-// payload is the part of the body that stays the same when the caller builds the event
-// again; other parts, such as a time, may differ. attributes is a digest of all
-// attributes that may carry identity.
+// The parameter payload is the part of the body that stays the same when the caller builds
+// the event again; other parts, such as a time, may differ.
+//
+// The parameter attributes is a digest of the identity attributes: all attributes that may
+// make two messages with the same body two different events.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
-	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
+	// #nosec G103 -- avoids a copy of the body; Sum256 only reads the bytes.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))
 	of := maphash.String(m.seed, group)
 	same := [12]byte(sum[:])
@@ -77,8 +79,8 @@ func (e *Event) BodyHash() string {
 	return string(text[:])
 }
 
-// separateKey returns the key of an event's separate record. An event has a separate
-// record if another event has a record under the same dedupe key.
+// separateKey returns a second key for an event's record. The record gets this key if
+// another event already has a record under the dedupe key.
 func (m *Memory) separateKey(e *Event) window.Key {
 	var of [16]byte
 	copy(of[:], e.is.same[:])
@@ -86,15 +88,15 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision returns how two events with one dedupe key differ. f is the new event's
-// fingerprint. The parameter first is the fingerprint in the record.
-func (f fingerprint) collision(first fingerprint) Kind {
+// collision returns the difference between two events with the same dedupe key, as a Kind.
+// f is the new event's fingerprint, and earlier is the fingerprint in the record.
+func (f fingerprint) collision(earlier fingerprint) Kind {
 	switch {
-	case f.same == first.same:
+	case f.same == earlier.same:
 		return OtherAttributes
-	case f.body == first.body:
+	case f.body == earlier.body:
 		return OtherGroup
-	case f.payload == first.payload:
+	case f.payload == earlier.payload:
 		return Drift
 	default:
 		return Conflict

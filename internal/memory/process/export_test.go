@@ -8,8 +8,9 @@ import (
 
 // Clocks simulates a machine's clocks. Tests change the fields to let time pass.
 type Clocks struct {
-	Awake, Asleep time.Duration // since the creation of the memory: running time and suspended time
-	Step          time.Duration // how far the wall clock was set forward
+	Awake  time.Duration // running time since the creation of the Memory
+	Asleep time.Duration // total time of suspensions, also before the creation of the Memory
+	Step   time.Duration // how far the wall clock was set forward
 }
 
 // ClocksStart is the initial wall-clock time.
@@ -19,7 +20,7 @@ func (c *Clocks) read() clock.Reading {
 	return clock.Reading{Awake: c.Awake, Asleep: c.Asleep, Wall: ClocksStart.Add(c.Awake + c.Asleep + c.Step)}
 }
 
-// NewAt returns a memory with simulated clocks.
+// NewAt returns a Memory with simulated clocks.
 func NewAt(o Options, c *Clocks) *Memory {
 	o.Clock = clock.Simulated(c.read)
 	return New(o)
@@ -34,14 +35,15 @@ func KeptUntil(k Known) Instant {
 	return k.keptUntil()
 }
 
-// Horizon returns the instant up to which m may free records.
+// Horizon returns an instant: m may free all records that had expired at this instant.
 func (m *Memory) Horizon(now Instant) Instant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.freeUntil(now)
 }
 
-// Look returns the current knowledge of the event, without a change of a submission.
+// Look returns the Memory's current knowledge of the event. Unlike Refresh, it needs no
+// Submission.
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,8 +1,9 @@
 package process
 
-// groupNumbers is a table of the highest known sequence number of each message group, for
-// at most maxEntries groups. If a set of entries is full, a new group may replace another
-// group. A duplicate in the replaced group may then go unnoticed.
+// groupNumbers is a hash table with the highest known sequence number of each message
+// group. The hash of a group selects a set of eight entries. If all eight are in use and
+// the table cannot grow further, a new group replaces an old group of the set. A later
+// duplicate in the old group may then go unnoticed.
 //
 // Unlike a map, the table has no pointers and makes no garbage in steady state.
 type groupNumbers struct {
@@ -39,7 +40,8 @@ func (w *groupNumbers) of(group uint64) sequence {
 	return 0
 }
 
-// raise records the number of a group if it is higher than the group's recorded number.
+// raise records a sequence number of a group if it is higher than the group's recorded
+// number.
 func (w *groupNumbers) raise(group uint64, number sequence) {
 	if number == 0 {
 		return
@@ -53,9 +55,9 @@ func (w *groupNumbers) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// Sequence numbers contain a time. If the entry's number is older by
-		// sequenceSpan, SQS has forgotten the entry's message, so the entry can be
-		// replaced.
+		// Sequence numbers grow with time. If the new number is higher than the entry's
+		// number by at least sequenceSpan, SQS has forgotten the message of the entry, so
+		// the entry can be replaced.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == maxSets {
 			*m = groupNumber{group, number}

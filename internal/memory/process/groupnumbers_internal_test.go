@@ -14,9 +14,9 @@ func TestARecordIsOneCacheLine(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Submission{}), uintptr(128))
 }
 
-// For each group, the table never returns a number higher than the highest number passed
-// to raise. If a full table has dropped the group's entry, it returns a lower number or
-// zero.
+// The sequence numbers of many groups are recorded, slightly out of order. For each group,
+// the table returns the highest recorded number. The result may be lower or zero only if
+// the table was full and has dropped the group's entry.
 func TestGroupNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var w groupNumbers
@@ -51,8 +51,8 @@ func TestGroupNumbers(t *testing.T) {
 	assert.Zero(t, w.of(groups[0]))
 }
 
-// The table holds the sequence numbers of 10,000 groups, and loses none of them. It has at
-// most ten times as many entries as groups.
+// The table keeps the sequence numbers of all 10,000 groups, and has at most ten times as
+// many entries as groups.
 func TestFewGroupNumbersAreKept(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	var w groupNumbers
@@ -66,14 +66,14 @@ func TestFewGroupNumbersAreKept(t *testing.T) {
 	assert.Less(t, len(w.sets)*entriesPerSet, 10*10_000)
 }
 
-// A million groups send one message each. Entries with a number older than a
-// deduplication interval are replaced by entries of other groups, so the table stays
+// A million groups send one message each, 100 groups in each deduplication interval. SQS
+// has forgotten the older messages, so new groups replace their entries. The table stays
 // small.
 func TestOldGroupNumbersMakeRoom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	var w groupNumbers
 	for i := range sequence(1_000_000) {
-		w.raise(rng.Uint64(), 1+i*sequenceSpan/100) // 100 groups per interval
+		w.raise(rng.Uint64(), 1+i*sequenceSpan/100) // the numbers of 100 messages span one interval
 	}
 	assert.Less(t, len(w.sets)*entriesPerSet, 100*30)
 

@@ -4,29 +4,38 @@ import "time"
 
 // horizon is the state of [Memory.freeUntil].
 //
-// Problem: a waiting submission calls Refresh once a minute, to learn whether another
-// submission has stored the event. If the memory freed expired records right after a long
-// suspension of the machine, the waiting submission would never learn this.
+// Problem: a waiting submission calls Refresh once a minute to learn whether another
+// submission has stored the same event. During a suspension of the machine, records expire,
+// but the waiting submission cannot call Refresh. If the Memory freed the expired records
+// right after the suspension, a record could be gone before the next Refresh.
 //
-// Solution: after a suspension, the memory keeps all records until the process has run
-// for minAwake, or until no submission waits.
+// Solution: after a suspension, the Memory keeps the expired records until the process has
+// run for minAwake, or until no submission waits for its outcome.
 type horizon struct {
-	countedSleep time.Duration // total length of the suspensions that freeUntil no longer subtracts
-	// noticedSleep is the total length of the suspensions noticed so far. It is larger
-	// than countedSleep while freeUntil still subtracts the last suspension.
+	// countedSleep is the total length of all suspensions except the recent ones. The method
+	// freeUntil subtracts the length of the recent suspensions from the current time.
+	countedSleep time.Duration
+
+	// noticedSleep is the total length of the suspensions noticed so far. When the process
+	// has run for minAwake since noticedAt, countedSleep gets this value.
 	noticedSleep time.Duration
-	noticedAt    Instant // time of the last change of noticedSleep, on a clock that stops in suspensions
-	latest       Instant // result of the last call of freeUntil, the highest so far
+
+	// noticedAt is the time at which freeUntil noticed a suspension and set noticedSleep. It
+	// does not include the length of suspensions.
+	noticedAt Instant
+
+	latest Instant // last result of freeUntil
 }
 
-// minAwake is how long the process runs after a suspension before the memory frees older
-// records. It is longer than the time between two Refresh calls, so each waiting
-// submission calls Refresh in time.
+// minAwake is the time for which the Memory keeps expired records after a suspension of
+// the machine. It is longer than the minute between two Refresh calls, so each waiting
+// submission calls Refresh before the Memory frees the records.
 const minAwake = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records, normally the
-// parameter now. After a suspension, the result is earlier by the suspension's length, as
-// long as horizon requires. The result never decreases. The caller holds m.mu.
+// freeUntil returns an instant: the Memory may free all records that had expired at this
+// instant. The result is normally the parameter now. If waiting submissions may need the
+// records that expired during a suspension of the machine, the result is earlier by the
+// length of the suspension (see horizon). The result never decreases. The caller holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.countedSleep {

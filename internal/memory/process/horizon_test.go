@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
 )
 
-// The machine is suspended for an hour after an event is stored. A submission waiting
-// during the suspension still learns of the stored event. A later submission does not,
+// An event is stored, and then the machine is suspended for an hour. A submission from
+// before the suspension still finds the event's record, because the Memory keeps the record
+// for waiting submissions. A submission from after the suspension does not find the record,
 // because SQS has forgotten the event.
 func TestSuspensionDuringAWait(t *testing.T) {
 	for name, suspend := range map[string]func(r *rig){
@@ -36,12 +37,15 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			altered := r.submit("k2", "g", "b")
 			suspend(r)
 			r.Sweep(r.Now())
-			r.submit("k3", "g", "b").try(stored("m3")) // frees expired records, but must keep the record of k
+			// The next call of Admit frees expired records. It must keep the record with the
+			// key k, because two submissions still need the record.
+			r.submit("k3", "g", "b").try(stored("m3"))
 			assert.Equal(t, process.LateStored, waits.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
-			// SQS has forgotten the changed message, so an attempt of the event may start.
+			// SQS has forgotten the changed message with the key k2. It would no longer drop
+			// the event as a duplicate of that message, so an attempt may start.
 			altered.goes()
-			// A later submission waits until the memory no longer keeps the record for the
+			// A later submission waits until the Memory no longer keeps the record for the
 			// earlier submissions.
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.sub.Known.State)
@@ -53,9 +57,9 @@ func TestSuspensionDuringAWait(t *testing.T) {
 	}
 }
 
-// After a suspension of the machine, the memory keeps the records of earlier events for
-// two more minutes if a submission waits. If no submission waits, the memory frees the
-// records immediately.
+// After a suspension of the machine, the Memory keeps expired records for two minutes if a
+// submission without an outcome may still need them. If no submission waits for its
+// outcome, the Memory frees the records immediately.
 func TestRecordsAfterASuspension(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, process.Options{})

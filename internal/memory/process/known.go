@@ -49,48 +49,50 @@ func (s State) String() string {
 type Known struct {
 	State State
 
-	// UnderWay reports that a request with the event is under way. If it is true, State is
-	// InDoubt.
+	// UnderWay reports that a request with the event is under way and State is InDoubt.
 	UnderWay bool
 
-	// olderUnproven has a meaning only while UnderWay is true. It reports that SQS may
-	// have stored the event by an earlier request, which ended without proof.
-	olderUnproven bool
+	// otherUnproven is set only if UnderWay is set. It reports that another request has
+	// already ended and may have stored the event.
+	otherUnproven bool
 
-	// Since is the start of one attempt, depending on the State:
+	// Since is the start of an attempt to send the event. The State decides which attempt:
 	//
 	//   - InDoubt, Stored, Altered: the first attempt by which SQS may have stored a
 	//     message
 	//   - Clear: the last attempt
-	//   - Unknown: none, and Since is zero
+	//   - Unknown: no attempt; Since is zero
 	Since Instant
 
 	forgottenAt Instant
 }
 
-// ResendBefore returns the last instant at which another attempt may start so that SQS
-// certainly recognises the event. The result has a meaning only with State InDoubt or
-// Stored.
+// ResendBefore returns the last instant at which another attempt may start. SQS may forget
+// the event before a later attempt arrives, and would then store the event twice. The
+// result has a meaning only in the States InDoubt and Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // ForgottenAt returns the first instant at which SQS has certainly forgotten the event
 // and would store a resend as a new event. It is zero in the States Unknown and Clear.
 //
-// While a request is under way, the result may grow, normally by at most window.Request.
+// If UnderWay is set, the result is an estimate: a later snapshot may have a later time,
+// normally by at most window.Request.
 func (k Known) ForgottenAt() Instant { return k.forgottenAt }
 
-// keptUntil returns the instant until which the memory certainly knows the event as
-// InDoubt, Stored or Altered, unless an answer of SQS proves that the event was not
-// stored.
+// keptUntil returns the earliest instant at which the event's record may expire. If the
+// record is missing before this instant, it is proven that SQS did not store the event.
+// The State must be InDoubt, Stored or Altered.
 func (k Known) keptUntil() Instant {
 	switch {
-	case k.State != InDoubt || k.olderUnproven:
-		// The attempt that started at Since may have ended immediately. A later request
-		// under way changes nothing: SQS may refuse that request.
+	case k.State != InDoubt || k.otherUnproven:
+		// The attempt that started at Since may have ended immediately, and the record then
+		// expires memorySpan later. A request under way may fail and does not prolong this
+		// time.
 		return k.Since.Add(memorySpan)
 	case k.UnderWay:
-		// If the request ends now without proof, the record lasts until this instant. The
-		// field forgottenAt assumes that the request ends window.Request from now.
+		// The request may end at any time, and the record then expires at the earliest
+		// memorySpan later. The field forgottenAt is later by window.Request, because the
+		// request may still last so long.
 		return k.forgottenAt.Add(-window.Request)
 	default:
 		return k.forgottenAt
@@ -104,46 +106,48 @@ const (
 	// Go: the attempt may start now. Call Record when the attempt has ended.
 	Go Kind = iota + 1
 
-	// LateInDoubt means that SQS may have stored the event, and that it is too late for
-	// another attempt: SQS might have forgotten the event when the request arrives.
-	// Judgement.Known describes the earlier attempts.
+	// LateInDoubt: an earlier attempt may have stored the event, and it is too late for
+	// another attempt. SQS may forget the event before the new attempt arrives, and would
+	// then store the event twice. Judgement.Known describes the earlier attempts.
 	LateInDoubt
 
-	// LateStored means that SQS certainly stored the event, and that it is too late for
-	// another attempt: SQS might have forgotten the event when the request arrives. The
-	// submission is a duplicate, and needs no request.
+	// LateStored: SQS stored the event, and it is too late for another attempt. SQS may
+	// forget the event before the new attempt arrives, and would then store the event
+	// twice. The submission is a duplicate and needs no attempt.
 	LateStored
 
 	// Conflict: this process sent another event with the same dedupe key and a different
 	// payload.
 	Conflict
 
-	// Drift: this process sent an event with the same dedupe key and payload, and a
-	// different body.
+	// Drift: this process sent an event with the same dedupe key and payload, but with a
+	// different body. The bodies differ only outside the payload, for example in a time.
+	// Memory.Event defines the payload.
 	Drift
 
-	// OtherGroup means that this process sent an event with the same dedupe key and body,
-	// in a different message group.
+	// OtherGroup: this process sent an event with the same dedupe key and body, in a
+	// different message group.
 	OtherGroup
 
-	// OtherAttributes means that this event was sent before with different values of
-	// attributes that may carry identity.
+	// OtherAttributes: this process sent an event with the same dedupe key, body and
+	// message group, but with different identity attributes. An example is another value
+	// of event_id.
 	OtherAttributes
 
-	// AlteredBefore means that SQS stored a changed message in place of the event in an
-	// earlier attempt. SQS would drop the event as a duplicate of that message until the
-	// time Judgement.Known.ForgottenAt().
+	// AlteredBefore: an earlier attempt sent the same dedupe key and body. The message was
+	// changed on its way, and SQS stored the changed message. SQS would drop the event as a
+	// duplicate of the changed message until Judgement.Known.ForgottenAt().
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.
 	Concluded
 
 	// Retained means that SQS has forgotten the event, but that an earlier submission may
-	// still need the memory's record of the event. This happens only after a suspension of
+	// still need the Memory's record of the event. This happens only after a suspension of
 	// the machine, for at most two minutes. Ask again later.
 	Retained
 
-	// Full: the memory holds Options.MaxKeys records, or its maximum capacity.
+	// Full: the Memory holds Options.MaxKeys records, or its maximum capacity.
 	Full
 )
 
@@ -186,8 +190,7 @@ func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 type Judgement struct {
 	Kind Kind
 
-	// Known describes the event before this attempt. If Kind.Collides() is true, Known
-	// describes the other message with the dedupe key instead, and Known.Since is the time
-	// of the first send of that message.
+	// Known is the knowledge of the event before this attempt. But if Kind.Collides() is
+	// true, Known describes the other message that was sent with the same dedupe key.
 	Known Known
 }

@@ -1,25 +1,32 @@
-// Package process remembers the events sent by this process within the deduplication
-// interval, that is, as long as SQS may remember them. It includes events for which it is
-// unknown whether SQS stored them.
+// Package process remembers the events sent by this process as long as SQS may remember
+// them. SQS remembers a message for five minutes, the deduplication interval, and drops a
+// resend of the message during this time.
 //
-// Problem: a single call cannot decide whether SQS stored an event. If a request gets no
-// answer, SQS may or may not have stored the event: the event is in doubt. Every later
-// submission of the same event must know about this attempt, because SQS recognises a
-// resend for only five minutes after storing the first copy. The package therefore keeps
-// state per event. The dedupe key, the body and the message group together identify an
-// event. Attributes that may carry identity are compared as well.
+// Problem: if a request gets no answer, SQS may or may not have stored the event. The
+// event is then in doubt. A resend is safe only while SQS still remembers the first copy,
+// so every submission of the event must know about all earlier attempts. A Memory keeps
+// this knowledge in a record for each event.
 //
-// Guarantees: Admit refuses every attempt that might reach SQS after SQS has forgotten an
-// earlier attempt, stored or in doubt. An event stays in doubt until an answer of SQS
-// proves whether it was stored, or until SQS has certainly forgotten it; another
-// submission does not change this. The memory keeps each event as long as SQS may remember
-// it, and a full memory refuses new events. Duplicates are reported only with proof.
+// Two messages are the same event if they have the same dedupe key, body, message group
+// and identity attributes. Identity attributes may make two messages with the same body
+// two different events; event_id is an example.
 //
-// Limits: a memory starts empty and learns about other processes' events only from SQS's
-// answers. Suppose that an attempt is in doubt when a second attempt is answered as a
-// duplicate of another process's message. The first attempt may still arrive after SQS has
-// forgotten that message, and store the event. The memory then forgets the event up to
-// window.Request too early, so Conclude may return Unknown.
+// Guarantees:
+//
+//   - Admit refuses an attempt if SQS may have stored the event already, and may forget
+//     the event before the attempt arrives. SQS would then store the event twice.
+//   - An event in doubt stays in doubt until an answer of SQS proves whether it was
+//     stored, or until SQS has certainly forgotten it. Another submission does not change
+//     this.
+//   - A Memory keeps each event as long as SQS may remember it. A full Memory refuses new
+//     events.
+//   - Record reports a duplicate only with proof.
+//
+// Limits: a Memory starts empty and learns about other processes' events only from SQS's
+// answers. Another process's message may be older than the Memory knows. An attempt without
+// an answer may then reach SQS after SQS has forgotten that message, and store the event
+// again. The Memory does not know this copy, and may forget the event while SQS still
+// remembers the copy.
 //
 // The package returns judgements; errors, telemetry and queueing belong to the caller.
 //
@@ -45,7 +52,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Instant is a reading of a memory's clock.
+// Instant is a reading of a Memory's clock.
 type Instant = clock.Instant
 
 // Clock measures time, including the time in which the machine is suspended.
@@ -58,11 +65,11 @@ type Options struct {
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of remembered events; 0 means unlimited. A full
-	// memory refuses new events and never evicts old ones. Expired records count until
+	// Memory refuses new events and never evicts old ones. Expired records count until
 	// later Admits or Sweep free them.
 	MaxKeys int
 
-	// Clock is the memory's clock; nil means the clock of this machine.
+	// Clock is the Memory's clock; nil means the clock of this machine.
 	Clock *Clock
 }
 
@@ -73,24 +80,23 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// hasSeparate is set if the memory may have separate records. If a dedupe key already
-	// has the record of another event, an event gets a separate record under the key
-	// separateKey.
+	// hasSeparate reports whether separate records may exist. If two events have the same
+	// dedupe key, the second event gets a separate record, with a key from separateKey.
 	hasSeparate atomic.Bool
 
-	// waiting is the number of submissions for which Refresh was called, and Leave was not
-	// called yet.
+	// waiting is the number of submissions between the first Refresh and Leave. After a
+	// suspension of the machine, waiting submissions may need expired records (see horizon).
 	waiting atomic.Int64
 
 	mu sync.Mutex
-	// sent has the events' records. The key of a record is the event's dedupe key, or the
-	// result of separateKey for a separate record.
+	// sent has a record for each event. The key is usually the event's dedupe key. If
+	// another event already had a record there, the key is the result of separateKey.
 	sent    *window.Window[remembered]
 	numbers groupNumbers
 	horizon horizon
 }
 
-// New returns an empty memory.
+// New returns an empty Memory.
 func New(o Options) *Memory {
 	if o.Clock == nil {
 		o.Clock = clock.New()
@@ -103,16 +109,17 @@ func New(o Options) *Memory {
 	}
 }
 
-// Now reads the memory's clock. A reading takes about 0.5 µs: one reading may serve all
-// events of a request.
+// Now returns the current instant of the Memory's clock. A call takes about 0.5 µs, so use
+// one result for all events of a request.
 //
-// The clock counts suspensions of the machine and ignores steps of the wall clock. On
-// systems other than Linux, a forward step counts as a suspension.
+// The clock includes the time in which the machine is suspended, and ignores steps of the
+// wall clock. On systems other than Linux, a forward step of the wall clock looks like a
+// suspension, so the clock includes the step.
 func (m *Memory) Now() Instant { return m.clock.Now() }
 
-// Recently is a cheaper Now: the result may not yet include a suspension of the machine
-// since the last call of Now. Use Now for the first Refresh of a submission; Recently is
-// precise enough for later calls.
+// Recently is like Now but cheaper. The result is too early if the machine was suspended
+// after the last call of Now. Use Now for the first Refresh of a submission. For later
+// calls, Recently is precise enough.
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
@@ -130,8 +137,8 @@ func (m *Memory) Wall(i Instant) time.Time {
 // Conclude forbids further attempts of a submission: no later Admit of the submission
 // returns Go. Conclude is safe while another goroutine calls Admit or Record.
 //
-// Conclude returns the memory's knowledge of the event. For a stored event, duplicate
-// reports whether an earlier submission stored it.
+// Conclude returns the current knowledge of the event. For a stored event, duplicate
+// reports whether another submission stored it.
 func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,17 +149,18 @@ func (m *Memory) Conclude(now Instant, ev *Event, sub *Submission) (k Known, dup
 }
 
 // Refresh copies the current knowledge of the event to sub.Known. Call Refresh at the
-// start of the submission and at least once a minute until its outcome, even while
+// start of the submission and then at least once a minute until its outcome, even while
 // another goroutine is in Admit or Record.
 //
-// The submission then learns of every attempt of other submissions that may have stored
-// the event, even if the memory forgets the attempt later.
+// Other submissions may send the same event meanwhile. The Memory forgets these attempts
+// after some minutes, but sub.Known still describes them.
 func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if sub.made == 0 {
-		// Call freeUntil before this submission counts in m.waiting: a submission that
-		// starts after a suspension needs no older records.
+		// This new submission does not need the records that expired during an earlier
+		// suspension of the machine. If no other submission is waiting, freeUntil allows
+		// the Memory to free them, so call freeUntil before the increment of m.waiting.
 		m.freeUntil(now)
 		sub.made = now
 		m.waiting.Add(1)
@@ -166,7 +174,7 @@ func (m *Memory) Refresh(now Instant, ev *Event, sub *Submission) {
 // Admit decides whether an attempt may start now. Call Admit before each attempt.
 //
 // With the Kind Go, the attempt counts as under way and the event is in doubt. The caller
-// must then call Record, even without a request. Any other Kind leaves the memory
+// must then call Record, even without a request. Any other Kind leaves the Memory
 // unchanged.
 func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
@@ -174,12 +182,12 @@ func (m *Memory) Admit(now Instant, ev *Event, sub *Submission) Judgement {
 	return m.admit(now, ev, sub, false)
 }
 
-// Judge returns the judgement that Admit would return, but does not begin an attempt. It
-// ignores the limit on records, so the Kind is never Full. Like Refresh, it copies the
-// current knowledge of the event to sub.
+// Judge returns the judgement that Admit would return, but does not begin an attempt.
+// Judge ignores Options.MaxKeys, so the Kind is never Full. Like Refresh, Judge copies the
+// current knowledge of the event to sub.Known.
 //
-// If events are also claimed in a store, call Judge first, then claim the permitted
-// events, and call Admit last.
+// If each event also needs a claim in a store, call Judge first, then claim the permitted
+// events in the store, and call Admit last.
 func (m *Memory) Judge(now Instant, ev *Event, sub *Submission) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,8 +237,9 @@ func (m *Memory) admit(now Instant, ev *Event, sub *Submission, anyway bool) Jud
 	return Judgement{Go, known}
 }
 
-// judge decides whether an attempt may start. The parameters own and first are the
-// results of find. If anyway is true, a collision with another event does not forbid the
+// judge decides whether an attempt may start. The parameter own is the event's record, and
+// first is the record under the event's dedupe key, maybe of another event. AdmitAnyway
+// sets the parameter anyway: a collision with another event then does not forbid the
 // attempt.
 func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
@@ -249,8 +258,9 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 	case sub.collision.Kind != 0 && !anyway:
 		return sub.collision
 	case !own.exists && first.exists && first.state() == Altered && first.value.body == ev.is.body:
-		// SQS stored a changed message for the other event. This event has the same body,
-		// so SQS would drop it as a duplicate of the changed message.
+		// An earlier event had the same dedupe key and body, and SQS stored a changed
+		// message in its place. SQS would drop the new event as a duplicate of the changed
+		// message.
 		return Judgement{AlteredBefore, first.known(now)}
 	case !own.exists && sub.made > horizon && m.retains(now, horizon, ev, first.exists):
 		sub.Retained = true
@@ -260,7 +270,7 @@ func (m *Memory) judge(now Instant, ev *Event, sub *Submission, own, first *reco
 }
 
 // retains reports whether a new record of the event would replace the record of a message
-// that SQS has forgotten, but that the memory still keeps for earlier submissions (see
+// that SQS has forgotten, but that the Memory still keeps for earlier submissions (see
 // horizon). If separate is true, the new record would be a separate record.
 func (m *Memory) retains(now, horizon Instant, ev *Event, separate bool) bool {
 	key, at := ev.key, ev.at
@@ -271,9 +281,10 @@ func (m *Memory) retains(now, horizon Instant, ev *Event, separate bool) bool {
 	return old.state() == InDoubt || old.state() == Stored
 }
 
-// judgeLate returns the judgement on an attempt that would start after
-// Known.ResendBefore. The parameter present is the memory's knowledge. The parameter
-// captured is the submission's copy, maybe of attempts that the memory has forgotten.
+// judgeLate returns the judgement on an attempt after Known.ResendBefore, which is too
+// late. The parameter present is the Memory's current knowledge of the event. The
+// parameter captured is sub.Known, which may contain attempts already forgotten by the
+// Memory.
 func judgeLate(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -289,13 +300,12 @@ func judgeLate(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops has a meaning if Fate is Altered: SQS stored a changed message in place of
-	// the event. Drops reports whether SQS would drop a resend of the event as a
-	// duplicate of the changed message.
+	// Drops has a meaning only if Fate is Altered: the message was changed on its way, and
+	// SQS stored the changed message. Drops reports whether SQS would drop a resend of the
+	// event as a duplicate of the changed message.
 	//
-	// If Drops is false, the memory treats the attempt as NotStored, because the event
-	// itself is not in SQS. Drops is false, for example, if SQS deduplicates by content
-	// and the body was changed.
+	// If Drops is false, SQS would store a resend, so the attempt counts as NotStored. For
+	// example, SQS deduplicates by a hash of the body, and the body was changed.
 	Drops bool
 
 	// MessageID and Sequence are SQS's message ID and sequence number if Fate is Stored.
@@ -311,9 +321,10 @@ type Result struct {
 // Least and at most Most. Both are negative if SQS's clock is behind.
 type Lead struct{ Least, Most time.Duration }
 
-// Record records the result of an admitted attempt. It returns true only if an answer
-// proves that SQS had stored the event before this submission. If an earlier, unanswered
-// attempt of this submission stored the event, Record returns false.
+// Record records the result of an attempt that Admit permitted. It returns true only if
+// the answer proves that SQS dropped the attempt as a duplicate of a message from another
+// submission or another process. If SQS may instead have stored the event by an earlier,
+// unanswered attempt of this submission, Record returns false.
 func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (duplicate bool) {
 	if sub.began == 0 {
 		return false
@@ -335,9 +346,11 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		case duplicate && isNew && id == first.messageID():
 			accepted, when = first.firstStart, earlierTime
 		case duplicate && isNew && when == unknownTime:
-			accepted, when = now.Add(-window.Interval), earlierTime // SQS still knew the first copy, which is therefore at most this old
+			// The sequence number does not show when SQS accepted the first copy. But SQS
+			// still remembered the first copy, so it is at most window.Interval old.
+			accepted, when = now.Add(-window.Interval), earlierTime
 		}
-		own.store(now, sub, id, duplicate)
+		own.confirm(now, sub, id, duplicate)
 		sub.storedIt = !duplicate
 		if when == earlierTime || when == perhapsEarlierTime {
 			own.firstStart = min(own.firstStart, accepted)
@@ -345,8 +358,8 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 		m.numbers.raise(ev.group, number)
 	case r.Fate == attempt.Altered && r.Drops:
 		changed = own.alter(now, sub)
-	case own.includes(sub):
-		own.endIncluded(now, sub, r.Fate == attempt.InDoubt)
+	case own.counts(sub):
+		own.endCounted(now, sub, r.Fate == attempt.InDoubt)
 	default:
 		changed = r.Fate == attempt.InDoubt && own.endUnproven(now, sub)
 	}
@@ -356,24 +369,33 @@ func (m *Memory) Record(now Instant, ev *Event, sub *Submission, r Result) (dupl
 	if own.exists {
 		sub.Known = own.known(now)
 	} else if sub.recordStart == sub.began {
-		sub.Known = Known{} // no other attempt was in doubt, and this one did not store the event
+		// This attempt did not store the event. When it began, no other attempt was in
+		// doubt. The event is therefore Unknown again.
+		sub.Known = Known{}
 	}
 	sub.began, sub.counted = 0, false
 	return duplicate
 }
 
-// acceptTime classifies the time at which SQS accepted a message, according to its
-// sequence number.
+// acceptTime says when SQS accepted a message, according to the message's sequence number
+// and in comparison with the current submission.
 type acceptTime uint8
 
 const (
-	unknownTime acceptTime = iota // no time, or a time that proves nothing
-	recentTime                    // at most window.Slack ago, the usual case
-	earlierTime                   // before the first attempt of this submission, within the deduplication interval
+	// unknownTime: the sequence number proves nothing about the time.
+	unknownTime acceptTime = iota
 
-	// perhapsEarlierTime means earlierTime if SQS's clock is ahead by Lead.Most, but not if
-	// it is ahead by Lead.Least. This proves no duplicate. To be safe, the record gets the
-	// earlier time, so that later attempts stop in time.
+	// recentTime: less than window.Slack ago. This is the usual case.
+	recentTime
+
+	// earlierTime: more than window.Slack before the submission's first attempt, and less
+	// than memorySpan ago.
+	earlierTime
+
+	// perhapsEarlierTime: the time depends on the lead of SQS's clock, which is known only
+	// as a range. One end of the range gives earlierTime, and the other end does not. The
+	// message may be a duplicate, without proof. To be safe, Record assumes the earlier
+	// time, so that later attempts stop in time.
 	perhapsEarlierTime
 )
 
@@ -384,8 +406,8 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Le
 	if number == 0 {
 		return 0, unknownTime
 	}
-	// The wall clock of this machine showed a time from earliest to latest when SQS
-	// accepted the message.
+	// By the wall clock of this machine, SQS accepted the message between the times
+	// earliest and latest.
 	earliest, latest := number.acceptedAt().Add(-lead.Most), number.acceptedAt().Add(-lead.Least)
 	if ago := m.clock.Wall().Sub(earliest); ago >= 0 && ago < window.Slack {
 		return 0, recentTime
@@ -403,27 +425,32 @@ func (m *Memory) accepted(now Instant, sub *Submission, number sequence, lead Le
 }
 
 // keep stores the record of an event after an attempt. If another event now has a record
-// under the same dedupe key, keep stores a separate record (see separateKey). If the
-// memory is full, the memory forgets the event.
+// under the dedupe key, the key of the stored record is from separateKey.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.exists && first.value.fingerprint != ev.is && own.key == ev.key {
 		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
+	// The method put fails if the Memory is full and the event's earlier record has
+	// expired. The Memory then forgets the event: the attempt has already ended, so it can
+	// no longer be refused.
 	_ = m.put(now, ev, own)
 }
 
 // Leave records that a submission has its outcome and begins no further attempt. Call
-// Leave once for each submission, after its first Refresh. While a submission waits, the
-// memory keeps expired records after a suspension of the machine (see horizon).
+// Leave once for each submission, after its first Refresh.
+//
+// After a suspension of the machine, the Memory keeps expired records for two minutes, but
+// only if a submission without an outcome may still need them (see horizon).
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, with any outcome. No attempt of the submission may be under
 // way.
 //
-// If SQS refused all attempts of all submissions of the event, Release may free the
-// event's record. SQS does not remember a refused send (F-023).
+// SQS does not remember a refused send (F-023). If SQS refused all attempts of all
+// submissions of the event, one of these submissions therefore frees the event's record in
+// Release.
 func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	if !sub.mayFree {
 		return
@@ -436,12 +463,11 @@ func (m *Memory) Release(now Instant, ev *Event, sub *Submission) {
 	}
 }
 
-// Sweep frees all events certainly forgotten by SQS, returns their memory and reports
-// whether the memory is empty. The owner calls Sweep when idle, for example once a
-// minute.
+// Sweep frees all events certainly forgotten by SQS, releases their memory and reports
+// whether m is empty. The owner calls Sweep when idle, for example once a minute.
 //
 // Sweep takes about 15 ms per million freed events. About twice a millisecond, it unlocks
-// the memory for other calls.
+// m for other calls.
 func (m *Memory) Sweep(now Instant) (empty bool) {
 	for {
 		if left, done := m.sweep(now); done {

@@ -16,7 +16,7 @@ import (
 
 const span = window.Interval + window.Slack
 
-// rig combines a memory and its simulated clocks.
+// rig combines a Memory and its simulated clocks.
 type rig struct {
 	*process.Memory
 	t      *testing.T
@@ -40,7 +40,8 @@ func (r *rig) until(i process.Instant) {
 	r.pass(i.Sub(r.Now()))
 }
 
-// submission is one submission of an event, with the rig that has the memory.
+// submission combines the Event and the Submission of one event. Its methods call the
+// Memory in the embedded rig.
 type submission struct {
 	*rig
 	ev  process.Event
@@ -51,8 +52,9 @@ func (r *rig) submit(key, group, body string) *submission {
 	return r.submitWith(key, group, body, "")
 }
 
-// submitWith submits an event. The payload is the body up to "/". Two bodies that differ
-// only after "/" therefore have one payload, and Admit judges the second one as Drift.
+// submitWith starts a submission. The event's payload is the part of the body before "/".
+// Two bodies that differ only after "/" therefore have the same payload. For the second of
+// two such events, Admit returns Drift.
 func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	var sum [32]byte
 	copy(sum[:], attributes)

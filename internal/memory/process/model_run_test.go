@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// run drives memory and model through the given number of steps and compares their
-// answers. The function choose makes every decision.
+// run makes the same random calls to a Memory and to the model, and compares their answers.
+// The function choose(n) returns a number below n and makes every random decision.
 func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	clocks := &process.Clocks{}
 	mem := process.NewAt(o, clocks)
@@ -122,7 +122,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if choose(2) == 0 {
 				r.Lead.Most += time.Duration(choose(20)) * time.Second
 			}
-			wall := mem.Wall(now).Add(r.Lead.Most) // SQS's time if it is ahead by Lead.Most
+			wall := mem.Wall(now).Add(r.Lead.Most) // latest possible time on SQS's clock
 			switch choose(10) {
 			case 0, 1:
 				r.Fate = attempt.NotStored

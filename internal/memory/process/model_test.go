@@ -10,36 +10,39 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// model is the simplest possible memory: it keeps the complete history of each dedupe key,
-// never forgets, and computes its knowledge from the history.
+// model is a simple reference implementation of process.Memory. It keeps the list of all
+// attempts of an event, and computes the state of the event from this list.
 type model struct {
 	full    int                                       // Options.MaxKeys
-	horizon func(now process.Instant) process.Instant // method Horizon of the tested memory
-	trust   bool
-	step    int // number of starts and ends of attempts so far
+	horizon func(now process.Instant) process.Instant // Memory.Horizon of the tested Memory
+	trust   bool                                      // Options.AcceptTimes
+	step    int                                       // number of starts and ends of attempts so far
 	slots   map[slot]*history
 	highest map[string]int64
 }
 
-// message is an event with its attributes. A slot is the model's key of a record: the
-// dedupe key, and also the message if the record is separate (AdmitAnyway).
+// message is an event with its attributes.
 type message struct{ key, group, body, attributes string }
 
+// slot is the key of a history in model.slots. Usually only the dedupe key is set. If
+// another event already has the slot of the dedupe key, the field separate is set to the
+// message (see Memory.AdmitAnyway).
 type slot struct {
 	key      string
 	separate message
 }
 
-// history lists the attempts to send one message, for one record of the memory.
+// history describes all attempts to send one message. The model has a history where the
+// Memory has a record.
 type history struct {
 	message
 	tries []*try
 
-	state process.State // Stored, Altered, or else Unknown: the method known then computes the state
-	id    string
-	// In the states Stored and Altered, from is the start of the first attempt that may
-	// have stored the message, and to is the end of the last. If SQS refused all
-	// attempts, from is the start of the last attempt.
+	state process.State // Stored or Altered; if Unknown, the method known computes the state from tries
+	id    string        // message ID
+	// The field from is the start of the first attempt that may have stored the message,
+	// and to is the end of the last. Both are set in the states Stored and Altered. If SQS
+	// refused all attempts, from is the start of the last attempt.
 	from, to process.Instant
 }
 
@@ -49,11 +52,15 @@ type try struct {
 	lost               bool
 	of                 *history
 
-	counted bool            // whether tries contains the attempt; false if the event was already stored at its start
-	since   process.Instant // the event's known.since right after this attempt had started
+	counted bool // the attempt is in history.tries; false if the event was already stored
+
+	// since is the start of the first attempt that may have stored the event, as known just
+	// after the start of this attempt.
+	since process.Instant
 }
 
-// known holds the fields and method results of a process.Known.
+// known has the parts of a process.Known that the test compares: fields and the results of
+// methods.
 type known struct {
 	state       process.State
 	underWay    bool
@@ -86,7 +93,7 @@ func (h *history) known(now process.Instant) known {
 		if open == 0 {
 			inBurst = 0
 			if !lostBefore {
-				k.since = t.start // no earlier doubt
+				k.since = t.start // no earlier attempt may have stored the event
 			}
 		}
 		inBurst++
@@ -112,8 +119,8 @@ func (h *history) known(now process.Instant) known {
 	return k
 }
 
-// burst returns all tries that overlap in time with try i, directly or through other tries
-// that overlap.
+// burst returns the group of tries that contains try i. Two tries are in one group if they
+// overlap in time, or if a chain of overlapping tries connects them.
 func (h *history) burst(i int) []*try {
 	var bursts [][]*try
 	var at int
@@ -140,7 +147,7 @@ func (h *history) endOfBurst(i int) (end process.Instant) {
 	return end
 }
 
-// live reports whether the memory must still remember the attempts in the history.
+// live reports whether the Memory must still have a record of the history.
 func (h *history) live(now process.Instant) bool {
 	if h == nil {
 		return false
@@ -156,9 +163,11 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns own, the history of the message, and first, the history of its dedupe key,
-// maybe of another message. If SQS forgets a history after the instant made, find returns
-// the history until the memory may free its record.
+// find returns two histories. The result own is the message's history. The result first is
+// the history in the slot of its dedupe key, maybe of another message.
+//
+// A history counts as missing if SQS had forgotten it at the start of the submission (the
+// parameter made), or if the Memory may have freed its record.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -183,7 +192,8 @@ func (m *model) live(now process.Instant) (n int) {
 	return n
 }
 
-// actor is one submission, in the memory and in the model.
+// actor is one submission. The test makes it twice: in the Memory, with the fields ev and
+// sub, and in the model, with the fields below them.
 type actor struct {
 	message
 	ev  process.Event
@@ -236,9 +246,11 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the Kind of the judgement and the knowledge of the event before the
-// attempt. If anyway is true, it models AdmitAnyway. If the event needs a new record,
-// isFull reports whether the real memory was full.
+// admit returns the Kind and the Known that the test expects from Memory.Admit or, if the
+// parameter anyway is true, from Memory.AdmitAnyway.
+//
+// If the event needs a new record, admit calls isFull to learn whether the Memory returned
+// Full. The model cannot predict this, because the Memory may free expired records late.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
 	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)
@@ -336,16 +348,17 @@ func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64
 		ago := wall.Sub(at)
 		switch {
 		case duplicate && !known && first != nil && first.state == process.Stored && first.id == r.MessageID:
-			// SQS answered with the message ID of the other event, so the stored message
-			// and its age are the other event's.
+			// SQS answered with the message ID of another event (the history first), so it
+			// dropped this event as a duplicate. SQS will forget both events at the same
+			// time.
 			h.from = min(h.from, first.from)
 		case ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)):
-			// The sequence number proves that SQS accepted the message before this
-			// submission.
+			// The sequence number contains the time at which SQS accepted the message. This
+			// time is before the submission's first attempt.
 			h.from = min(h.from, now.Add(at.Sub(wall)))
 		case duplicate && !known && (ms == 0 || ago < 0 || ago >= window.Slack):
-			// SQS still knows the first copy, which is therefore at most one interval
-			// old.
+			// SQS dropped the attempt as a duplicate of a copy, and the age of this copy is
+			// unknown. SQS still remembers the copy, so it is at most one interval old.
 			h.from = min(h.from, now.Add(-window.Interval))
 		}
 		h.state, h.id, h.tries = process.Stored, r.MessageID, nil

@@ -7,21 +7,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// remembered is the value that the memory keeps per event. It is small, 32 bytes, because
-// a fast producer sends many events in five minutes. It has no pointers, so the garbage
-// collector does not scan it.
+// remembered is the value of an event's record. It is small, 32 bytes, because a fast
+// producer sends many events in five minutes. It has no pointers, so the garbage collector
+// does not scan it.
 type remembered struct {
 	summary summary
 	fingerprint
 }
 
-// summary is the state of an event in 64 bits:
+// summary encodes the state of an event in 64 bits:
 //
-//   - stored: a hash of SQS's message ID, with the bit storedFlag
-//   - altered: the constant altered
-//   - in doubt: oneAttempt for each attempt under way, plus the flags unproven and
-//     overlapping
-//   - certainly not stored: zero
+//   - The event is stored: the bit storedFlag is set. The other bits are a hash of SQS's
+//     message ID.
+//   - SQS stored a changed message: the summary is the constant altered.
+//   - The event is in doubt: the summary is oneAttempt times the number of attempts under
+//     way, plus unproven and overlapping if these flags are set.
+//   - SQS refused all attempts: the summary is zero.
 type summary uint64
 
 const (
@@ -35,16 +36,17 @@ const (
 	// when no attempt is under way.
 	overlapping summary = 4
 
-	// oneAttempt is added to the summary at the start of each attempt and subtracted at
-	// its end. The bits from this bit on count the attempts under way.
+	// oneAttempt is added to the summary when an attempt starts, and subtracted when the
+	// attempt ends. For an event in doubt, the summary divided by oneAttempt is therefore
+	// the number of attempts under way.
 	oneAttempt summary = 8
 
-	// storedFlag is set in the hash of each message ID, and in no other summary.
+	// storedFlag is set only if the event is stored.
 	storedFlag summary = 1 << 63
 )
 
-// hashOf returns the summary of a stored event: a hash of the message ID, or 0 for an
-// empty ID.
+// hashOf returns the summary of an event that SQS stored under the given message ID: a hash
+// of the ID, with storedFlag set. For an empty ID, it returns 0.
 func (m *Memory) hashOf(messageID string) summary {
 	if messageID == "" {
 		return 0
@@ -67,21 +69,24 @@ func (a summary) state() State {
 	}
 }
 
-// record is a copy of the memory's entry for an event at one instant. Without an entry,
-// it has only the key under which put would store one.
+// record is a copy of an event's record in Memory.sent. If Memory.sent has no record of the
+// event, only the fields key and at are set.
 type record struct {
-	exists bool // whether the memory has an entry
-	key    window.Key
-	at     window.Place // position of key in the window
+	exists bool         // Memory.sent has a record
+	key    window.Key   // key of the existing record, or of the record to create
+	at     window.Place // position of the record in Memory.sent
 
-	// firstStart is the start of the first attempt that SQS may have stored. If SQS
-	// refused all attempts, firstStart is the start of the last attempt.
-	//
-	// lastEnd is the end of the last attempt that SQS may have stored. After an attempt
-	// without proof, it is the latest instant at which the request can reach SQS. It is
-	// zero while an attempt is under way, and if SQS refused all attempts.
-	firstStart, lastEnd Instant
-	value               remembered
+	// firstStart is the start of the first attempt by which SQS may have stored the event.
+	// If SQS refused all attempts, it is the start of the last attempt.
+	firstStart Instant
+
+	// lastEnd is the end of the last attempt by which SQS may have stored the event. The
+	// end is the instant of SQS's answer. Without an answer, it is the latest instant at
+	// which the request can reach SQS. lastEnd is zero if SQS refused all attempts, and
+	// while an event in doubt has an attempt under way.
+	lastEnd Instant
+
+	value remembered
 }
 
 func (r *record) state() State {
@@ -98,7 +103,7 @@ func (r *record) known(now Instant) Known {
 	}
 	k.Since = r.firstStart
 	k.UnderWay = r.value.summary.underWay()
-	k.olderUnproven = k.UnderWay && r.value.summary&unproven != 0
+	k.otherUnproven = k.UnderWay && r.value.summary&unproven != 0
 	switch {
 	case k.State == Clear:
 	case r.lastEnd == 0:
@@ -140,15 +145,16 @@ func (r *record) begin(now Instant, sub *Submission) {
 	sub.recordStart = r.firstStart
 }
 
-// includes reports whether the record counts the current attempt of sub as under way. A
-// record created after the attempt's start does not count the attempt.
-func (r *record) includes(sub *Submission) bool {
+// counts reports whether the current attempt of sub is one of the attempts under way in r
+// (see oneAttempt). If the record was freed and created again during the attempt, the
+// result is false.
+func (r *record) counts(sub *Submission) bool {
 	return r.state() == InDoubt && r.firstStart == sub.recordStart
 }
 
-// endIncluded records the end of an attempt that the record counts as under way.
-// mayBeStored is true if it remains unknown whether SQS stored the event by this attempt.
-func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
+// endCounted records the end of an attempt for which the method counts returns true. If
+// mayBeStored is true, SQS may have stored the event by this attempt.
+func (r *record) endCounted(now Instant, sub *Submission, mayBeStored bool) {
 	a := &r.value.summary
 	*a -= oneAttempt
 	if mayBeStored {
@@ -161,13 +167,17 @@ func (r *record) endIncluded(now Instant, sub *Submission, mayBeStored bool) {
 	*a &^= overlapping
 	switch {
 	case *a == 0:
-		sub.mayFree = true // SQS refused all attempts, so Release may free the record
+		// SQS refused all attempts, so the record is not needed. With mayFree, Release frees
+		// the record.
+		sub.mayFree = true
 	case alone && !mayBeStored:
 		r.lastEnd = sub.recordEnd
 	case alone:
 		r.lastEnd = sub.arrivesBy(now)
 	default:
-		r.lastEnd = now.Add(window.Request) // the latest arrival at SQS of all overlapping attempts
+		// Several attempts overlapped. All of them have started, so none reaches SQS later
+		// than window.Request from now.
+		r.lastEnd = now.Add(window.Request)
 	}
 }
 
@@ -179,10 +189,10 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record under the key k. If SQS had forgotten the event at the
-// instant at (see find), the record counts as missing.
-func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
-	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
+// lookup returns the record with the key k. A record that had expired at the instant asOf
+// counts as missing (see find).
+func (m *Memory) lookup(now, asOf Instant, k window.Key, place window.Place) record {
+	w, state, place := m.sent.LookupAt(timeOf(asOf), k, place)
 	if state == window.Outside {
 		return record{key: k, at: place}
 	}
@@ -190,15 +200,16 @@ func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) recor
 	if !w.To.IsZero() {
 		r.lastEnd = instantOf(w.To)
 	}
-	// If SQS has forgotten the changed message by now, it stores a resend.
+	// SQS has forgotten the changed message by now, and would store the event. The record
+	// therefore counts as missing.
 	if r.state() == Altered && now >= r.lastEnd.Add(memorySpan) {
 		return record{key: k, at: place}
 	}
 	return r
 }
 
-// put stores the event's record. It can fail only for a new record, if the memory is
-// full.
+// put writes the event's record to m.sent. An error means that the record is new and the
+// Memory is full.
 func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	r.exists = true
 	w := window.Record[remembered]{From: timeOf(r.firstStart), Value: r.value}
@@ -212,9 +223,11 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns own, the record of the event, and first, the record under the event's
-// dedupe key, maybe of another event. If the submission started before a suspension of
-// the machine, find also returns records that expired during the suspension.
+// find returns two records. The result own is the event's record. The result first is the
+// record under the event's dedupe key, maybe of another event.
+//
+// If the submission started before a suspension of the machine, find also returns records
+// that expired during the suspension.
 func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first record) {
 	at := max(sub.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -230,19 +243,24 @@ func (m *Memory) find(now Instant, ev *Event, sub *Submission) (own, first recor
 	return record{key: ev.key, at: first.at}, first
 }
 
-// store records SQS's confirmation of the event.
-func (r *record) store(now Instant, sub *Submission, id summary, duplicate bool) {
+// confirm records that SQS confirmed the event. The parameter id is the hash of the message
+// ID in SQS's answer.
+func (r *record) confirm(now Instant, sub *Submission, id summary, duplicate bool) {
 	was := r.messageID()
 	switch {
 	case was != 0 && was == id:
 		// SQS answered with the same message ID as before. A duplicate does not restart
 		// SQS's deduplication interval (F-020), so the record does not change.
 	case was != 0 && duplicate:
-		r.lastEnd = now // the first copy may be older; a later lastEnd only keeps the record for longer
+		// SQS dropped the attempt as a duplicate of a copy with another message ID, stored
+		// at some time before now. A lastEnd later than necessary does no harm: the record
+		// is only kept for longer.
+		r.lastEnd = now
 	case was != 0 || !r.exists:
-		// SQS stored a new copy, or the memory has freed the event's record. For a
-		// duplicate, Record may set an earlier firstStart afterwards.
-		r.firstStart, r.lastEnd = sub.firstCounted(), now
+		// SQS stored a second copy of the event, or the event has no record. If SQS dropped
+		// the attempt as a duplicate of an older copy, Record then lowers firstStart to the
+		// time of that copy.
+		r.firstStart, r.lastEnd = sub.earliestStart(), now
 	default:
 		r.firstStart, r.lastEnd = min(r.firstStart, sub.recordStart), now
 	}
@@ -263,14 +281,16 @@ func (r *record) alter(now Instant, sub *Submission) bool {
 	return true
 }
 
-// endUnproven records the end of an attempt without proof, if the record does not count
-// the attempt as under way. A stored event stays stored. endUnproven reports whether the
-// record changed.
+// endUnproven records that an attempt ended and SQS may have stored the event by this
+// attempt. Call endUnproven if the method counts returns false for the attempt. A stored
+// event stays stored. The result reports whether the record changed.
 func (r *record) endUnproven(now Instant, sub *Submission) bool {
 	switch r.state() {
 	case Stored:
 		if now <= sub.began.Add(window.Request) {
-			return false // SQS still knew the stored event, so it dropped this attempt as a duplicate
+			// SQS still remembered the stored event, so it dropped this attempt as a
+			// duplicate.
+			return false
 		}
 		r.lastEnd = max(r.lastEnd, now)
 	case Altered:

@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// sequence is a sequence number of SQS minus 2^64, so that it fits in 64 bits. Zero means
-// that there is no number, or that its format is unknown, as from an emulator.
+// sequence is SQS's sequence number of a message, reduced by 2^64 to fit in 64 bits. Zero
+// means no number, or a number in an unknown format, for example from an emulator of SQS.
 //
-// A number has 256,000 units per millisecond since 1970, plus the message's position
-// within the millisecond (F-008; observed but not documented).
+// A sequence divided by perMilli is the time at which SQS accepted the message, in
+// milliseconds since 1970. The remainder is the message's position within the millisecond
+// (F-008; observed but not documented).
 type sequence uint64
 
 const perMilli = 256_000
 
-// sequenceSpan is the difference between the sequence numbers of two messages if SQS
-// accepted the second message memorySpan after the first.
+// sequenceSpan is the difference of the sequence numbers of two messages if the time
+// between the messages is memorySpan.
 const sequenceSpan = sequence(memorySpan/time.Millisecond) * perMilli
 
 // parseSequence parses a sequence number. The result is zero for an unknown format.
@@ -40,12 +41,13 @@ func parseSequence(text string) sequence {
 	return sequence(low)
 }
 
-// isNotAfter reports whether the message with the number s was stored no later than the
-// message with the number highest in the same group. Within a group, numbers increase
-// (F-009 b, F-041).
-func (s sequence) isNotAfter(highest sequence) bool {
-	// If s is lower by sequenceSpan, the numbers have restarted, as in an emulator.
-	return s != 0 && s <= highest && highest-s < sequenceSpan
+// isNotAfter reports whether SQS stored the message with the number s before the message
+// with the number other, or whether the numbers are equal. Both numbers must be from one
+// message group, because numbers increase only within a group (F-009 b, F-041).
+func (s sequence) isNotAfter(other sequence) bool {
+	// A difference of sequenceSpan or more proves nothing: the numbers have started again,
+	// for example in an emulator of SQS.
+	return s != 0 && s <= other && other-s < sequenceSpan
 }
 
 // acceptedAt returns the time at which SQS accepted the message, assuming the observed

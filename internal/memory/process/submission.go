@@ -5,31 +5,46 @@ import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 // Submission keeps the state of one submission between its attempts. The zero value is
 // ready for use; call Refresh at the start of the submission.
 type Submission struct {
-	// Known is the submission's copy of the memory's knowledge of the event, updated by
-	// Refresh, Admit, Judge, Record and Conclude. If an attempt may have stored the event,
-	// Known stays InDoubt or Stored after the memory has forgotten the event.
+	// Known is the knowledge of the event. Refresh, Admit, Judge, Record and Conclude
+	// update it. If an attempt may have stored the event, Known stays InDoubt or Stored
+	// even after the Memory has forgotten the event.
 	Known Known
 
-	// collision describes the event's collision with another message under the same
-	// dedupe key. If SQS remembered that message when the submission was made, collision
-	// stays after the memory has freed the message's record.
+	// collision describes another message with the event's dedupe key; zero without such a
+	// message. It stays set when the record of that message expires.
 	collision Judgement
 
-	made         Instant  // instant of the first Refresh; zero before
-	firstAttempt Instant  // start of the first attempt; zero before
-	groupHighest sequence // highest known sequence number of the message group before the first attempt
-	// priorID is the hash of SQS's message ID if the event was stored before the first
-	// attempt. With AdmitAnyway, it may be the ID of the other event with this dedupe
-	// key.
+	made         Instant // instant of the first Refresh, or zero
+	firstAttempt Instant // start of the first attempt, or zero
+
+	// groupHighest is the highest known sequence number of the message group at the start
+	// of the first attempt.
+	groupHighest sequence
+
+	// priorID is the hash of a message ID known before the first attempt; zero without such
+	// an ID. An answer with this ID proves a duplicate. The ID is from the stored event or,
+	// with AdmitAnyway, from another stored event with the same dedupe key.
 	priorID summary
 
-	// The following fields describe the current attempt and the record at its start.
-	// began is zero if no attempt is under way.
-	began       Instant
-	recordStart Instant // record.firstStart just after the attempt's start
-	storedID    summary // hash of the message ID if the event was already stored; else zero
-	recordEnd   Instant // record.lastEnd if the event was in doubt and no other attempt was under way; else zero
-	counted     bool    // record.value.summary counts the attempt as under way
+	// began is the start of the current attempt; zero if no attempt is under way.
+	began Instant
+
+	// The method record.begin sets the following fields at the start of the attempt.
+
+	// recordStart is the record's firstStart after the call of record.begin.
+	recordStart Instant
+
+	// storedID is the hash of the message ID if the event was already stored, else zero.
+	storedID summary
+
+	// recordEnd is the record's lastEnd before the attempt, if the event was in doubt
+	// without an attempt under way; otherwise zero. If SQS refuses the attempt,
+	// record.endCounted restores lastEnd.
+	recordEnd Instant
+
+	// counted reports that the record counts the attempt as under way. It is false if the
+	// event was already stored.
+	counted bool
 
 	// Idle reports that no attempt of the submission was under way when Conclude was
 	// called.
@@ -39,20 +54,22 @@ type Submission struct {
 	Retained bool
 
 	concluded bool // Conclude was called: no further attempt may begin
-	storedIt  bool // SQS confirmed an attempt of this submission, without proof of a duplicate
+	storedIt  bool // SQS confirmed an attempt, and Record reported no duplicate
 
-	// mayFree permits Release to free the record if SQS refused all attempts. The methods
-	// record.begin and record.endIncluded set it.
+	// mayFree makes Release free the event's record, provided that SQS refused all attempts.
+	// The methods record.begin and record.endCounted set mayFree.
 	mayFree bool
 }
 
-// WithOtherMessage returns the state of the same submission for use with another message.
-// The submission must not have begun an attempt.
+// WithOtherMessage returns the Submission for another message that replaces the message of
+// sub. The result keeps only the instant of the first Refresh. Call WithOtherMessage before
+// the first attempt.
 func (sub *Submission) WithOtherMessage() Submission { return Submission{made: sub.made} }
 
-// capture copies the memory's knowledge k to sub.Known. But sub.Known stays unchanged if
-// it has attempts that may have stored the event, and the memory may have forgotten these
-// attempts. horizon is the result of Memory.freeUntil.
+// capture sets sub.Known to k, the Memory's current knowledge of the event. But if an
+// attempt in sub.Known may have stored the event, and the Memory may have forgotten the
+// attempt, sub.Known stays unchanged. The parameter horizon is the result of
+// Memory.freeUntil.
 func (sub *Submission) capture(horizon Instant, k Known) {
 	was := sub.Known
 	switch {
@@ -61,21 +78,23 @@ func (sub *Submission) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may have freed the record of the attempts in sub.Known. A missing
-		// record therefore does not prove that SQS refused the attempts.
+		// The record of the attempts in sub.Known may have expired. A missing record
+		// therefore does not prove that SQS refused the attempts. Keep sub.Known.
 		return
 	}
 	sub.Known = k
 }
 
-// captureCollision sets sub.collision if the event has no record and another message has
-// its dedupe key. It clears sub.collision if the event has a record, or if SQS cannot
-// have the other message.
+// captureCollision updates sub.collision. The parameter own is the event's record, and
+// first is the record under its dedupe key, maybe of another message.
 func (sub *Submission) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &sub.collision.Known; {
 	case !own.exists && first.exists:
+		// Another message has the dedupe key.
 		sub.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.exists, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
+		// There is no collision any more. In the third condition, the record of the other
+		// message is missing although it cannot have expired yet: SQS refused that message.
 		sub.collision = Judgement{}
 	}
 }
@@ -86,17 +105,17 @@ func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
 
-// arrivesBy returns the latest instant at which the current attempt's request may reach
-// SQS, if the client gives up now. A request may arrive up to window.Request after the
-// attempt's start.
+// arrivesBy returns the latest instant at which the request of the current attempt can
+// reach SQS: normally window.Request after the attempt's start, but not before now.
 func (sub *Submission) arrivesBy(now Instant) Instant { return max(now, sub.began.Add(window.Request)) }
 
-// firstCounted returns the record's new firstStart after SQS has stored a second copy of
-// the event: recordStart if the record counted the current attempt as under way,
-// otherwise firstAttempt.
-func (sub *Submission) firstCounted() Instant {
+// earliestStart returns the start of the first attempt by which SQS may have stored a second
+// copy of the event.
+func (sub *Submission) earliestStart() Instant {
 	if sub.counted {
 		return sub.recordStart
 	}
+	// The event had been stored before this attempt. The new copy therefore comes from an
+	// attempt of this submission.
 	return sub.firstAttempt
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A submission waits while another submission attempts the event. Later the event has no
-// record. Before the record's expiry time, this proves that SQS refused the attempt, so
-// the waiting submission may send. After that time it must not send.
+// While the submission named waits is waiting, another submission makes an attempt. SQS
+// refuses the attempt, so the Memory frees the event's record. The waiting submission sees
+// only the missing record. As long as the record cannot have expired, this proves the
+// refusal, and the waiting submission may send the event.
 func TestWhatASubmissionKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -29,8 +30,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, waits.sub.Known.State)
 	waits.release()
 
-	// The waiting submission tries one nanosecond later than above. The record may now
-	// have expired, so the attempt is refused.
+	// Repeat this test, but let the waiting submission call Admit one nanosecond later. The
+	// record might have expired, so the missing record proves nothing: SQS may have stored
+	// the event. Admit must refuse the attempt.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()
@@ -42,8 +44,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While a submission waits, another submission makes an attempt without an answer, and
-	// the memory forgets this attempt.
+	// While the submission named waits is waiting, another submission makes an attempt and
+	// gets no answer. The Memory forgets this attempt after some minutes. The waiting
+	// submission still knows about the attempt from a call of Refresh, so Admit refuses.
 	waits = r.submit("k", "g", "b")
 	r.pass(time.Minute)
 	first = r.submit("k", "g", "b")
@@ -58,8 +61,10 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, process.LateInDoubt, v.Kind)
 	assert.Equal(t, since, v.Known.Since)
 
-	// While a submission waits, the first attempt of another submission gets no answer,
-	// and its second attempt proves that the event is stored.
+	// While the submission named waits is waiting, another submission makes two attempts.
+	// The first attempt gets no answer, and the second attempt proves that the event is
+	// stored. If the waiting submission calls Refresh too late, it knows only the first
+	// attempt. If it calls Refresh once a minute, it knows that the event is stored.
 	waits = r.submit("k", "g", "b")
 	first = r.submit("k", "g", "b")
 	first.try(lost)
@@ -79,9 +84,9 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, waits.admit().Kind)
 
-	// While a submission waits, SQS forgets an attempt in doubt, and then stores the
-	// event for another submission. The waiting submission learns that the event is
-	// stored.
+	// An attempt is in doubt when the submission named waits begins. Ten minutes later, the
+	// Memory has forgotten this attempt, and another submission stores the event. The
+	// waiting submission must learn that the event is stored.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	waits = r.submit("k", "g", "b")
@@ -93,8 +98,8 @@ func TestWhatASubmissionKnows(t *testing.T) {
 	assert.Equal(t, first.look(), v.Known)
 }
 
-// A submission's own attempt got no answer. The submission stays InDoubt, even after the
-// memory has forgotten the attempt.
+// An attempt of the submission gets no answer, so SQS may have stored the event. The Memory
+// forgets the attempt after some minutes, but the submission must stay InDoubt.
 func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -172,7 +177,7 @@ func TestCopies(t *testing.T) {
 }
 
 // After Conclude, no attempt of the submission begins. Conclude reports a duplicate only
-// if an earlier submission stored the event.
+// if another submission stored the event.
 func TestConclude(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")

@@ -11,14 +11,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// LookUp reads the events' records from the store, in one call without claims, and sets
-// judgements[i] for claims[i]. The Kind is None, Duplicate, Other or Conflict, except in
-// two cases:
+// LookUp reads the records of events from the store, in one call, and claims nothing. It
+// sets judgements[i] for claims[i]. The Kind is one of these:
 //
-//   - If a record's bytes and hash do not match, it is Wait, or Unclaimed with FailOpen.
-//   - If a record again has another message after maxAdoptions calls of Adopt, it is Wait.
-//
-// Without an answer from the store, the Kind is None.
+//   - Duplicate, Other or Conflict
+//   - Wait, or Unclaimed with FailOpen, if a record's message does not match its hash
+//   - Wait if a record has another message after maxAdoptions calls of Adopt
+//   - None otherwise, for example without an answer from the store
 func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -100,8 +99,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	// The first round claims all events. If compareBodies gives a claim the record's
-	// fingerprint, the second round claims this event again.
+	// The first round claims all events. If compareBodies finds that a record with a
+	// fingerprint of another method is for the same event, the second round claims this
+	// event with the record's fingerprint.
 	for range 2 {
 		if len(requests) == 0 {
 			return
@@ -133,14 +133,17 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 	}
 }
 
-// Prepare claims up to [idempotency.MaxBatch] events in one durable write, before their
-// first Ask. It omits claims that are already granted. After a failed store call, it does
-// nothing for about a second (pauseAfterFailure).
+// Prepare claims up to [idempotency.MaxBatch] events in advance, in one durable write, so
+// that the next Ask need not wait for the store. It omits claims that are already
+// granted. After a failed store call, Prepare does nothing for about a second
+// (pauseAfterFailure).
 //
-// The next Ask of an event needs no store call in two cases:
+// The next Ask of an event makes no store call in two cases:
 //
-//   - Granted: the claim is granted, and the lease is long enough for an attempt.
-//   - Other: the store has another message for the event.
+//   - The claim is granted, and the rest of the lease is long enough for an attempt. Ask
+//     returns Granted.
+//   - The store's record has another message than the claim. Ask returns Other, because
+//     the caller must call Adopt first.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -174,8 +177,9 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 // takePrepared returns the judgement for Ask if no store call is necessary, else the zero
 // Judgement.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
-	// If the record has another message, the claim's message must not be sent, not even
-	// with FailOpen.
+	// The message in the store's record may have been sent before. The claim's message
+	// differs and must not be sent, not even with FailOpen: SQS might store both
+	// messages.
 	if k.recordMessage != nil {
 		return Judgement{Kind: Other, Drift: true}
 	}
@@ -214,9 +218,9 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 }
 
 // claimOnce claims the requests in one call of the store. If the store is a Writer, the
-// call also writes queued endings of other claims: results and releases.
+// call also writes queued updates, which end earlier claims (see finishQueue).
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
-	var queued []*queuedFinish
+	var queued []*queuedUpdate
 	if c.writer != nil {
 		queued = c.take()
 	}
@@ -238,8 +242,8 @@ func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) 
 	return outcomes, err
 }
 
-// write calls f, which makes a store call that changes the store, and reports the result
-// to Options.Note.
+// write calls f, a store call that changes the store, and reports the result to
+// Options.Note.
 func (c *Claimant) write(ctx context.Context, f func(context.Context) error) error {
 	err := c.call(ctx, f)
 	switch {
@@ -279,21 +283,23 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 	return err
 }
 
-// pauseAfterFailure is the length of the pause after a failed store call, without the
-// duration of the call. During the pause, LookUp, Prepare and, with FailOpen, Ask do not
-// call the store.
+// pauseAfterFailure, plus the duration of the failed call, is the length of the pause
+// after a failed store call. During the pause, LookUp and Prepare make no store calls.
+// With FailOpen, Ask makes no store calls either.
 const pauseAfterFailure = time.Second
 
 func (c *Claimant) isPaused() bool { return int64(c.options.Now()) < c.pauseUntil.Load() }
 
-// compareBodies compares a claim with a record whose fingerprint was computed by another
-// method (Fingerprint.Spec). It computes the fingerprint of the record's body by the
-// claim's method. The result is:
+// compareBodies decides whether a claim and a record are for the same event if their
+// fingerprints cannot be compared, because they were computed by different methods
+// (Fingerprint.Spec). It computes a fingerprint of the record's body by the claim's
+// method, and returns:
 //
-//   - Undecided if this fingerprint equals the claim's. The claim gets the record's
-//     fingerprint, and the caller must claim again.
-//   - Conflict if the two fingerprints differ.
-//   - Unjudged if the fingerprint cannot be computed.
+//   - Undecided if the new fingerprint is equal to the claim's. compareBodies then copies
+//     the record's fingerprint to the claim, and the caller must judge or make the claim
+//     again.
+//   - Conflict if the new fingerprint is different.
+//   - Unjudged if no fingerprint can be computed.
 func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -310,9 +316,9 @@ func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Dec
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the judgement for a claim after an error of the store. If the error says
-// that the claim is invalid, the judgement is Refused. Otherwise it is Unclaimed with
-// FailOpen, and Wait without.
+// failed returns the judgement for a claim after an error of the store: Refused if the
+// claim is invalid. After any other error, the judgement is Unclaimed if Options.FailOpen
+// is true, and Wait if it is false.
 func (c *Claimant) failed(k *Claim, err error) Judgement {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
@@ -377,8 +383,9 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// reportDriftOnce counts the first judgement of a claim with Drift. In the claim's later
-// judgements, it sets Drift to false.
+// reportDriftOnce counts the first Judgement of a claim with the field Drift set to true.
+// In later Judgements of the claim, it sets Drift to false, so that the caller reports
+// the different message once.
 func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
@@ -389,8 +396,9 @@ func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	}
 }
 
-// grant returns the judgement for a claim granted by the store: Granted, Late if it is
-// too late for a resend, or Wait if the lease is too short for an attempt.
+// grant returns the judgement for a claim granted by the store: normally Granted. It
+// returns Late if it is too late for a resend, and Wait if the lease is too short for an
+// attempt.
 func (c *Claimant) grant(k *Claim) Judgement {
 	now := c.options.Now()
 	known := k.Known()
@@ -423,12 +431,14 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.judgeWithError(Conflict, out)
 }
 
-// judgeOtherMessage judges a claim if the store's record has other bytes or another group.
-// The judgement is Other, so that the caller adopts the record's message, or Wait after
-// maxAdoptions adoptions.
+// judgeOtherMessage returns the judgement if the store's record has another message than
+// the claim: other bytes or another message group. The judgement is Other, so that the
+// caller calls Adopt to use the record's message. After maxAdoptions calls of Adopt, the
+// judgement is Wait.
 func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
-	// Bytes that do not match their hash must not be adopted.
+	// The record's message is damaged if it does not match its hash (Seal). It must not
+	// be sent.
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
 	}
@@ -441,8 +451,8 @@ func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgemen
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// maxAdoptions is the maximum number of Adopt calls per claim. If the record has a
-// different message even then, the judgement is Wait with errChanges.
+// maxAdoptions is the maximum number of Adopt calls per claim. If the record's message
+// has changed once more after these calls, the judgement is Wait with errChanges.
 const maxAdoptions = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")

@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// hookedStore is a store that calls beforeFinish, if set, before it writes an ending: an
-// event's result, or a claim's release.
+// hookedStore is a store that calls the function beforeFinish, if set, before it ends a
+// claim.
 type hookedStore struct {
 	*idempotency.Memory
 	beforeFinish atomic.Pointer[func()]
@@ -60,9 +60,10 @@ func eachHooked(t *testing.T, test func(t *testing.T, r *rig, s *hookedStore)) {
 	}
 }
 
-// The store ends the goroutine that calls Finish or Write (runtime.Goexit). After the
-// store timeout, the waiter gets Recorded(false). When the store answers again, the queued
-// result is written, without another call of Recorded.
+// The store ends the goroutine that calls Finish or Write (runtime.Goexit), so the
+// event's result stays queued. After the store timeout, the waiter's method Recorded is
+// called with false. When the store works again, the result is written, and Recorded is
+// not called again.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k := r.event("k")
@@ -80,8 +81,8 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// A store call writes a queued result, and the store ends the goroutine (runtime.Goexit).
-// The result stays queued, and a later call writes it.
+// A store call writes a queued result, and the store ends the goroutine of the call
+// (runtime.Goexit). The result stays queued, and a later call writes it.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachHooked(t, func(t *testing.T, r *rig, s *hookedStore) {
 		k, next := r.event("k"), r.event("next")

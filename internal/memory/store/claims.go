@@ -35,8 +35,9 @@ type Options struct {
 	Policy idempotency.Policy
 
 	// Attempt is the longest time from the judgement Granted until the last byte of the
-	// request has left. The policy's lease must be longer than the sum of Attempt, the
-	// store timeout and [window.Arrival].
+	// request has left this machine. The policy's lease must be longer than the sum of
+	// the store timeout, Attempt and [window.Arrival], because a lease starts with the
+	// store call and must last until the request reaches SQS.
 	Attempt time.Duration
 
 	// FailOpen permits attempts without a claim while the store does not answer.
@@ -47,13 +48,13 @@ type Options struct {
 	Owner string
 	Began time.Time
 
-	// Now returns the time since an arbitrary fixed point. Suspensions of the machine
-	// count, too.
+	// Now returns the time since an arbitrary fixed point, including suspensions of the
+	// machine.
 	Now func() time.Duration
 
-	// Note, unless nil, is called after each write to the store, with nil or the store's
-	// error. It is not called if a write failed after its context had ended. Note must be
-	// quick.
+	// Note, unless nil, is called after each write to the store, with nil if the store
+	// answered (see isAnswer), otherwise with the store's error. It is not called if a
+	// write failed after its context had ended. Note must be quick.
 	//
 	// Reads do not call Note: they may succeed while writes fail, for example in a locked
 	// database.
@@ -63,20 +64,22 @@ type Options struct {
 	// store's text may quote messages. If Hide is nil, errors stay unchanged.
 	Hide func(err error) error
 
-	// Recompute computes the fingerprint of a recorded body by the spec (method) of this
-	// claimant's claims. It is called if the record's fingerprint has another spec, because
-	// such fingerprints cannot be compared.
+	// Recompute computes the fingerprint (hash) of an event from the body in the store's
+	// record, by the method of this claimant's claims. It is called if the record's
+	// fingerprint was computed by another method (Fingerprint.Spec), because such
+	// fingerprints cannot be compared.
 	//
-	// The second result is false if the body has no fingerprint by this spec. In this case,
-	// and if Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
+	// The second result is false if the body has no fingerprint. In this case, and if
+	// Recompute is nil, Ask returns Refused with an [*idempotency.UnjudgedError].
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
-// Claimant claims the events of one SQS queue. It is safe for concurrent use.
+// Claimant claims the events of one SQS queue in the store. It is safe for concurrent
+// use.
 //
-// After a claim, it writes an ending to the store: the event's result, or the claim's
-// release. Endings wait in a queue. A goroutine of the Claimant runs only while the queue
-// is not empty.
+// At the end of a claim, the Claimant writes an update to the store: the event's result,
+// or the release of the claim. Store updates wait in memory, in a finishQueue. A
+// goroutine of the Claimant runs only while updates are waiting.
 type Claimant struct {
 	options Options
 	config  idempotency.PolicyConfig
@@ -106,9 +109,12 @@ func New(o Options) *Claimant {
 // Claim is a submission's claim of an event, with the store's answers so far. Only one
 // goroutine at a time may use a Claim, except for Known.
 type Claim struct {
-	request       idempotency.Claim
-	id            idempotency.KeyID
-	recordMessage *Message // set with the judgement Other: the message in the store's record; nil after Adopt
+	request idempotency.Claim
+	id      idempotency.KeyID
+
+	// recordMessage is the message in the store's record if the message differs from the
+	// claim's message (see judgeOtherMessage); nil after Adopt.
+	recordMessage *Message
 
 	ref         idempotency.Ref
 	granted     bool
@@ -116,15 +122,15 @@ type Claim struct {
 	resendUntil time.Duration // end of resends, as a reading of Options.Now; 0 for no limit
 	waitsInRow  uint8         // number of consecutive judgements of the kind Wait
 
-	prepared bool // granted by Prepare and not yet used by Ask
+	prepared bool // Prepare got this claim granted, and Ask has not been called since
 
 	resumed      bool // resume was called
-	maybeGranted bool // a claim got no answer, and the store may have granted it
+	maybeGranted bool // the store gave no answer and may have granted this claim
 
-	adoptions uint8 // number of adopted messages
+	adoptions uint8 // number of calls of Adopt
 
 	refused       bool // SQS refused an attempt at least once
-	driftReported bool // drift was already reported
+	driftReported bool // reportDriftOnce has counted a drift of this claim
 
 	mu    sync.Mutex
 	known Known
@@ -164,17 +170,18 @@ const (
 	// Unanswered: the store was asked and has never answered.
 	Unanswered
 
-	// Clear: as far as the store knows, no other claimant can have stored the event.
+	// Clear: according to the store, SQS cannot have the event from another claimant.
 	Clear
 
-	// InDoubt: an attempt under another claim may have stored the event.
+	// InDoubt: SQS may have the event from an attempt under another claim.
 	InDoubt
 
-	// Stored: the store has the event's result, or will get it from this claimant.
+	// Stored: SQS has the event, according to SQS's answer or the store's record.
 	Stored
 )
 
-// Known holds the store's answers about an event so far.
+// Known holds the claimant's present knowledge of an event, from the store's answers and
+// from SQS's answers to this submission.
 type Known struct {
 	State State
 
@@ -193,8 +200,8 @@ type Known struct {
 	// differ from the claim's message, otherwise nil.
 	Message *Message
 
-	// Ours reports that an attempt of this submission is in doubt, or that SQS confirmed
-	// it.
+	// Ours is true if an attempt of this submission stored a message in SQS, or may have
+	// stored a message.
 	Ours bool
 
 	// Err explains why the last call of LookUp or Ask gave no permission to send;
@@ -220,7 +227,8 @@ func (k *Claim) updateKnown(f func(*Known)) {
 type Kind uint8
 
 const (
-	// None: LookUp found nothing that decides whether the event may be sent.
+	// None: no decision. The answer of LookUp neither permits nor forbids sending the
+	// event.
 	None Kind = iota
 
 	// Granted: an attempt may start now.
@@ -236,17 +244,18 @@ const (
 	// Ask again after Judgement.Delay.
 	Wait
 
-	// Other: the store's record of the event has a message with other bytes or another
-	// group. This message was sent, or may have been sent. Replace the claim's message
-	// with [Claim].Adopt, and call Ask again.
+	// Other: the store's record of the event has another message: other bytes or another
+	// group. The recorded message may have been sent, so this submission must send the
+	// recorded message. Call the claim's method Adopt, and then call Ask again.
 	Other
 
 	// Late: the store granted the claim. But an earlier attempt is in doubt, and it is
 	// too late for a resend, so no attempt may start.
 	Late
 
-	// Unresolved: the store refused the claim, because an attempt under another claim is
-	// in doubt and it is too late for a resend. Err is an [*idempotency.UnresolvedError].
+	// Unresolved: the store refused the claim. An attempt under another claim is in
+	// doubt, and it is too late to send the event again. Err is an
+	// [*idempotency.UnresolvedError].
 	Unresolved
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -267,19 +276,21 @@ type Judgement struct {
 	Hopeless bool
 
 	// Drift reports that the message in the store's record has other bytes or another
-	// group than the claim's message. Only the claim's first Judgement with this
-	// difference has Drift set.
+	// group than the claim's message. Drift is true in at most one Judgement of each
+	// claim, so that the caller reports the difference once.
 	Drift bool
 }
 
-// MayLeave reports whether the claim's lease lasts long enough for a request that leaves
-// this machine now. If the submission has no granted claim, the result is true.
+// MayLeave reports whether a request that leaves this machine now reaches SQS before the
+// claim's lease ends, in at most [window.Arrival]. Without a granted claim there is no
+// lease, and the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.granted || c.options.Now()+window.Arrival <= k.leaseEnd
 }
 
-// Adopt replaces the claim's message by the message of the store's record, and returns this
-// message. Call Adopt only if the last judgement of Ask or LookUp has the kind [Other].
+// Adopt changes the claim's message to the message in the store's record, and returns
+// this message. Call Adopt only if the last judgement of the claim by Ask or LookUp has
+// the Kind [Other].
 func (k *Claim) Adopt() Message {
 	m := *k.recordMessage
 	k.recordMessage = nil
@@ -293,13 +304,14 @@ const (
 	maxWait   = time.Second
 )
 
-// setClear records that the store knows of no attempt by another claimant that may have
-// stored the event.
+// setClear sets the event's state to Clear: according to the store, SQS cannot have the
+// event from another claimant.
 func (k *Claim) setClear() {
 	k.updateKnown(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
 
-// setInDoubt records that another claimant's attempt may have stored the event.
+// setInDoubt sets the event's state to InDoubt: an attempt of another claimant may have
+// stored the event in SQS.
 func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
 	if r.DoubtSince.IsZero() {
@@ -308,26 +320,28 @@ func (k *Claim) setInDoubt(c *Claimant, out idempotency.Outcome) {
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
-	forgottenAt := r.LeaseUntil
+	// The other claimant may send until the end of its lease. If this claim is granted, the
+	// other lease has ended already, and r.LeaseUntil is the end of this claim's lease.
+	lastSend := r.LeaseUntil
 	if out.Decision.Granted() {
-		forgottenAt = r.ReadAt // this claim is granted, so the other claimant's lease has ended
+		lastSend = r.ReadAt
 	}
 	k.updateKnown(func(known *Known) {
 		*known = Known{
-			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: forgottenAt.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
+			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, ForgottenAt: lastSend.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
 		}
 	})
 }
 
 // Attempted records the answer of SQS to an attempt to send the event.
 //
-// If SQS stored the event under a granted claim, Attempted queues the result for the store,
-// and calls w.MarkRecording. w.Recorded is called later, when the store has recorded the
-// result or failed to do so.
+// If SQS stored the event and the claim is granted, Attempted queues the result for the
+// store and calls w.MarkRecording. Later, when the store has recorded the result or has
+// failed to record it, w.Recorded is called.
 //
-// If SQS stored the event without a granted claim, for example with FailOpen, the store
-// gets no record. Attempted then does not use w and returns true. In all other cases it
-// returns false.
+// If SQS stored the event and the claim is not granted, for example with FailOpen,
+// Attempted writes nothing to the store. It does not use w, and returns true. In all
+// other cases, Attempted returns false.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:
@@ -348,14 +362,16 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 	return false
 }
 
-// Release ends a submission for which SQS has not confirmed that it stored the event.
-// Release does not block. It handles three cases:
+// Release ends a submission. The attempts of the submission must have ended. Release does
+// not block. It does one of these things:
 //
-//   - An attempt of the submission is in doubt: Release does nothing.
-//   - The claim is granted: Release queues the ending "failed" if SQS refused an attempt,
-//     and "released" if not.
-//   - It is unknown whether the store granted the claim: Release keeps the claim's token
-//     for the next submission of the event (see resume).
+//   - After an attempt that stored a message in SQS or may have stored a message, Release
+//     does nothing.
+//   - If the claim is granted, Release queues an update for the store: "failed" if SQS
+//     refused an attempt, otherwise "released".
+//   - If the store may have granted the claim but did not answer, Release keeps the
+//     claim's token. With this token, the next submission of the event can renew the
+//     claim (see resume).
 func (c *Claimant) Release(k *Claim) {
 	if k.Known().Ours {
 		return

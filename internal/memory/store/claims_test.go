@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// After the attempts of a claim and Release, the store's record shows the result: Succeeded
-// after a confirmed attempt, Running while an attempt is in doubt, Failed after a refusal,
-// and no record if nothing was sent.
+// After Release, the status of the store's record depends on the attempts: Succeeded
+// after a confirmed attempt, Running while an attempt is in doubt, Failed after a refusal
+// by SQS. If nothing was sent, the store has no record.
 func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
@@ -80,8 +80,8 @@ func TestAskIsOneCall(t *testing.T) {
 	})
 }
 
-// A lease counts from the start of the store call. After a slow call whose lease is too
-// short for one attempt, Ask returns Wait instead of Granted.
+// A lease starts with the store call. If the call is so slow that the rest of the lease
+// is too short for an attempt, Ask returns Wait instead of Granted.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -94,9 +94,8 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		// After this delay, the lease is one nanosecond too short for an attempt. The
-		// fake store ignores its context, so a delay beyond the store timeout is
-		// possible.
+		// The answer comes so late that the rest of the lease is one nanosecond too short
+		// for an attempt. The fake store does not stop at the store timeout.
 		r.slow = lease - oneAttempt - window.Arrival + 1
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
@@ -308,9 +307,9 @@ func TestOther(t *testing.T) {
 	})
 }
 
-// A record's fingerprint has another spec than the claim's. Ask and LookUp recompute the
-// fingerprint of the record's body, to find out whether record and claim are for the same
-// event.
+// The fingerprints of a record and a claim were computed by different methods
+// (Fingerprint.Spec). Ask and LookUp compute a fingerprint of the record's body by the
+// claim's method, to find out whether record and claim are for the same event.
 func TestAnotherSpec(t *testing.T) {
 	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
 		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {
@@ -346,8 +345,8 @@ func TestAnotherSpec(t *testing.T) {
 	})
 }
 
-// A store returns fewer results than it got claims or keys. Ask and LookUp then do the same
-// as without an answer: Ask returns Wait, and LookUp returns None.
+// If a store returns too few results for the claims or keys, the call counts as failed:
+// Ask returns Wait, and LookUp returns None.
 func TestAStoreThatMiscounts(t *testing.T) {
 	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
 	with(t, short, func(t *testing.T, r *rig) {

@@ -11,9 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// take removes at most maxPerWrite endings (results and releases) from the queue, for one
-// write.
-func (l *finishQueue) take() []*queuedFinish {
+// take removes at most maxPerWrite store updates from the queue, for one store call.
+func (l *finishQueue) take() []*queuedUpdate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(l.maxPerWrite, len(l.queue))
@@ -26,8 +25,8 @@ func (l *finishQueue) take() []*queuedFinish {
 	return batch
 }
 
-// drain writes endings until the queue is empty. If the store is a Writer, the calls for new
-// claims (claimOnce) write queued endings at the same time.
+// drain writes the queued updates to the store until the queue is empty. If the store is
+// a Writer, claimOnce also writes queued updates, in the same store calls as new claims.
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
@@ -46,14 +45,14 @@ func (c *Claimant) drain() {
 		}
 		c.sleep(pause)
 		if batch := c.take(); len(batch) > 0 {
-			c.applyAnswers(batch, c.finish(batch))
+			c.applyAnswers(batch, c.writeBatch(batch))
 		}
 	}
 }
 
-// stopped reports whether drain must end, because the queue is empty. If Close has canceled
-// l.ctx, stopped first drops all queued endings, and returns their waiters. The caller
-// holds mu.
+// stopped reports whether the queue is empty, so that drain must return. If Close has
+// canceled l.ctx, stopped first drops all queued store updates, and returns their
+// waiters. The caller holds mu.
 func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
@@ -70,8 +69,8 @@ func (l *finishQueue) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle closes l.idle if Close was called, all endings are written or dropped, and
-// drain does not run. This ends the wait of Close. The caller holds mu.
+// signalIdle ends the wait of Close: it closes the channel l.idle if Close was called,
+// drain does not run, and all store updates are written or dropped. The caller holds mu.
 func (l *finishQueue) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
@@ -96,10 +95,12 @@ func (l *finishQueue) sleep(d time.Duration) {
 	}
 }
 
-// finish writes endings to the store, without claims, and returns one error for each
-// ending. Without a Writer, finish makes one call for each ending, all at the same time.
-func (c *Claimant) finish(batch []*queuedFinish) []error {
-	// errEnded stays if the store ends the goroutine of a call (runtime.Goexit).
+// writeBatch writes a batch of updates to the store and returns one error for each
+// update. If the store is not a Writer, writeBatch makes one call for each update, all at
+// the same time.
+func (c *Claimant) writeBatch(batch []*queuedUpdate) []error {
+	// If the store ends the goroutine of a call (runtime.Goexit), errEnded stays as the
+	// error of the update.
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup
 	if c.writer != nil {
@@ -139,10 +140,12 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// errorsFor returns one error for each ending of a write; nil means success. If the
-// parameter errs does not have one error for each ending, every ending gets err, the error
-// of the whole call, or errShort.
-func (c *Claimant) errorsFor(batch []*queuedFinish, errs []error, err error) []error {
+// errorsFor returns one error for each store update of a batch; nil means success. It
+// passes the errors in errs to Options.Hide.
+//
+// If errs has the wrong length, the store did not answer for each update. Every update
+// then gets the error of the whole call, err, or errShort if err is nil.
+func (c *Claimant) errorsFor(batch []*queuedUpdate, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
 	}
@@ -160,7 +163,7 @@ var (
 	errSilent = errors.New("the store has not answered yet")
 )
 
-func finishings(batch []*queuedFinish) []idempotency.Finishing {
+func finishings(batch []*queuedUpdate) []idempotency.Finishing {
 	out := make([]idempotency.Finishing, len(batch))
 	for i, e := range batch {
 		out[i] = idempotency.Finishing{Ref: e.claim.ref, Ending: e.ending}
@@ -168,19 +171,19 @@ func finishings(batch []*queuedFinish) []idempotency.Finishing {
 	return out
 }
 
-// applyAnswers handles the store's answers to one write of endings: errs[i] is the answer
-// for batch[i].
+// applyAnswers handles the store's answers to a batch of updates: errs[i] is the error of
+// batch[i].
 //
-//   - A written ending is removed. So is an ending that the store refused as stale
-//     (ErrStaleClaim).
-//   - An ending is dropped, and counted as lost, if it is invalid, if the store is closed,
-//     or if it was queued more than keepTrying ago.
-//   - Every other ending is queued again.
+//   - An update is removed if the store wrote it, or refused it because the claim is not
+//     current any more (ErrStaleClaim).
+//   - An update is dropped, and counted as lost, if it is invalid, if the store is
+//     closed, or if the update was queued more than keepTrying ago.
+//   - Any other update failed and is queued again.
 //
-// At the end, applyAnswers calls the waiters of all removed and dropped endings. After
-// ErrUnwritable, it also calls the waiters of an ending that is queued again: the store
-// refuses every write until an operator repairs it.
-func (c *Claimant) applyAnswers(batch []*queuedFinish, errs []error) {
+// At the end, applyAnswers calls the waiters of all removed and dropped updates. After
+// ErrUnwritable, it also calls the waiters of an update that is queued again, because the
+// store refuses every write until an operator repairs the store.
+func (c *Claimant) applyAnswers(batch []*queuedUpdate, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false
 	c.mu.Lock()

@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// gatherTime is the normal pause of drain before it writes queued endings. If the store
-	// is a Writer and new claims are written during the pause, the same store call also
-	// writes the endings.
+	// gatherTime is the normal pause of the method drain before it writes queued updates
+	// to the store. If the store is a Writer and a new claim is made during the pause,
+	// the store call for the claim also writes the updates.
 	gatherTime = time.Millisecond
 
 	// maxFinishCalls is the maximum number of concurrent Finish calls, for a store without a
 	// Writer.
 	maxFinishCalls = 256
 
-	// paceFrom is the number of queued endings from which on Pace blocks senders.
+	// paceFrom is the number of queued store updates at which the method Pace begins to
+	// block.
 	paceFrom = 512
 
-	// maxQueued is the maximum number of endings (results and releases) waiting for the
-	// store. If the queue is full, the oldest ending is dropped for each new one. After a
-	// failed write, endings older than keepTrying are dropped.
+	// maxQueued is the maximum number of store updates (results and releases) in the
+	// queue. If the queue is full, each new update replaces the oldest update, which is
+	// lost. After a failed write, an update older than keepTrying is dropped.
 	maxQueued  = 10_000
 	keepTrying = time.Hour
 
@@ -33,53 +34,57 @@ const (
 	closeTimeout = 10 * time.Second
 )
 
-// Waiter waits until the store has recorded the result of an event that SQS stored. The
-// Claimant calls both methods.
+// Waiter waits until the store has recorded an event that SQS stored. The Claimant calls
+// both methods, at the start and at the end of the wait.
 type Waiter interface {
-	// MarkRecording is called before Recorded, when the Waiter begins to wait for the
-	// result. The Claimant may hold its lock during this call.
+	// MarkRecording begins the wait: the record of the event is queued for the store, and
+	// Recorded will be called. The Claimant may hold its lock during this call.
 	MarkRecording()
 
-	// Recorded is called once, at the end of the wait, without a lock of the Claimant. ok
-	// is true if the store has the result. ok is false in these cases:
+	// Recorded ends the wait. The Claimant calls it once, without holding its lock. If
+	// Close is called and a store call never returns, Recorded may never be called.
+	//
+	// The parameter ok is true if the store has recorded the event. It is false in these
+	// cases:
 	//
 	//   - The store timeout has passed.
-	//   - The store refused this result, or refuses all writes.
-	//   - The Claimant dropped the result.
+	//   - The store refused the record, or refuses all writes.
+	//   - The Claimant dropped the record, for example because its queue was full.
 	Recorded(ok bool)
 }
 
-// finishQueue is the queue of endings not yet in the store. An ending is the event's
-// result, or the claim's release. While the queue is not empty, a goroutine runs drain,
-// which writes the endings.
+// finishQueue is a queue of updates for the store. An update ends a claim: it contains
+// the event's result, or releases the claim. While the queue is not empty, a goroutine
+// runs the method drain, which writes the updates.
 type finishQueue struct {
 	ctx         context.Context // context of the store calls in drain; Close cancels it with stop
 	stop        context.CancelFunc
-	wake        chan struct{} // wakes drain before the end of its wait
-	maxPerWrite int           // maximum endings per write
+	wake        chan struct{} // a value ends the pause of the method drain early
+	maxPerWrite int           // maximum number of updates per store call
 
 	mu       sync.Mutex
-	queue    []*queuedFinish
-	results  map[idempotency.KeyID]*queuedFinish // results that are queued or being written, by event
-	missing  recent[struct{}]                    // events stored by SQS that the store never gets
-	tokens   recent[idempotency.Token]           // claim tokens of ended submissions, by event: see resume
-	awaited  map[*queuedFinish]struct{}          // endings that a waiter waits for
-	overdue  *time.Timer                         // timer that calls giveUpWaiting; nil before first use
-	watching bool                                // overdue is running
+	queue    []*queuedUpdate
+	results  map[idempotency.KeyID]*queuedUpdate // by event: store updates with a result, queued or being written
+	missing  recent[struct{}]                    // events that SQS stored, and the store will never record
+	tokens   recent[idempotency.Token]           // by event: claim tokens for the next submission (see resume)
+	awaited  map[*queuedUpdate]struct{}          // store updates with waiters
+	overdue  *time.Timer                         // timer for giveUpWaiting; nil before first use
+	watching bool                                // the timer overdue is running
 	running  bool                                // the goroutine of drain is running
-	writing  int                                 // number of endings being written
+	writing  int                                 // number of store updates being written
 	failures uint8                               // consecutive failed writes
 	closed   bool
-	idle     chan struct{} // closed when Close was called and no endings are left
-	lost     int64
+	idle     chan struct{} // closed by signalIdle at the end of all writes after Close
+	lost     int64         // number of dropped store updates
 	lastErr  error
 }
 
-type queuedFinish struct {
+// queuedUpdate is a store update that ends a claim. See finishQueue.
+type queuedUpdate struct {
 	claim   *Claim
 	ending  idempotency.Ending
-	since   time.Time
-	waiters []Waiter // Recorded was not called yet
+	since   time.Time // when the update was first queued
+	waiters []Waiter  // waiters whose method Recorded must be called
 }
 
 func (l *finishQueue) init(maxPerWrite int) {
@@ -87,12 +92,13 @@ func (l *finishQueue) init(maxPerWrite int) {
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.wake = make(chan struct{}, 1)
 	l.idle = make(chan struct{})
-	l.results = map[idempotency.KeyID]*queuedFinish{}
-	l.awaited = map[*queuedFinish]struct{}{}
+	l.results = map[idempotency.KeyID]*queuedUpdate{}
+	l.awaited = map[*queuedUpdate]struct{}{}
 }
 
-// pending returns the judgement Duplicate if SQS stored the same event and message, and the
-// result is queued or being written. Otherwise it returns the zero Judgement.
+// pending returns the judgement Duplicate if SQS has stored the same event with the same
+// message, and this result is still queued for the store or being written. Otherwise
+// pending returns the zero Judgement.
 func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,12 +114,13 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord returns true if SQS stored the event, but the store does not have the result
-// now. If the result is queued or being written, AwaitRecord adds w to the result's
-// waiters, unless w is nil.
+// AwaitRecord returns true if this claimant knows that SQS stored the event, but the
+// store has no record of this result.
 //
-// w is unused if the store never gets the result: the claimant dropped the result, the
-// store refused it, or the event was sent without a claim.
+// If the result is queued or being written and w is not nil, AwaitRecord calls
+// w.MarkRecording, and w.Recorded is called later. If the store never gets the result,
+// AwaitRecord does not use w. This happens if the claimant dropped the result, the store
+// refused the result, or the event was sent without a claim.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,9 +136,10 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// Pace blocks while at least paceFrom endings are queued, so that a store slower than SQS
-// slows the senders down. Pace does not block while the writes fail, because the queue does
-// not become shorter then.
+// Pace blocks while paceFrom or more store updates are queued. If the store is slower
+// than SQS, Pace slows the senders down to the speed of the store. Pace does not block
+// after a failed write, because the queue does not become shorter while the store fails.
+// It does not block after Close either.
 func (c *Claimant) Pace() {
 	for c.mustPace() {
 		time.Sleep(gatherTime)
@@ -144,9 +152,10 @@ func (c *Claimant) mustPace() bool {
 	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
-// await adds a waiter to a result that is queued or being written, and starts the timer
-// that ends the wait after the store timeout. The caller holds mu.
-func (c *Claimant) await(e *queuedFinish, w Waiter) {
+// await adds a waiter to a queued result, or to a result being written. It starts the
+// timer for giveUpWaiting, which ends the wait after the store timeout. The caller holds
+// mu.
+func (c *Claimant) await(e *queuedUpdate, w Waiter) {
 	e.waiters = append(e.waiters, w)
 	c.awaited[e] = struct{}{}
 	c.watch(c.config.StoreTimeout)
@@ -166,8 +175,9 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting calls Recorded(false) for the waiters of each result that the store has
-// not taken within the store timeout. The results stay queued.
+// giveUpWaiting ends the wait for each result that the store has not recorded within the
+// store timeout: it calls Recorded(false) on the waiters. The results stay queued and may
+// still be written.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
 	c.mu.Lock()
@@ -188,9 +198,10 @@ func (c *Claimant) giveUpWaiting() {
 	callWaiters(late, false)
 }
 
-// removeWaiters removes the waiters of an ending. The caller holds mu. The caller must
-// call Recorded for these waiters after it has unlocked mu.
-func (l *finishQueue) removeWaiters(e *queuedFinish) {
+// removeWaiters clears the waiters of a store update. The caller holds mu. The caller
+// must copy e.waiters first, and call Recorded on the copied waiters after it has
+// unlocked mu.
+func (l *finishQueue) removeWaiters(e *queuedUpdate) {
 	e.waiters = nil
 	delete(l.awaited, e)
 }
@@ -201,11 +212,11 @@ func callWaiters(waiters []Waiter, ok bool) {
 	}
 }
 
-// enqueue queues the ending of a claim: the event's result, or the release of the claim. The
-// waiter w may be nil.
+// enqueue queues the store update that ends a claim, with the event's result or as a
+// release. The waiter w may be nil.
 func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	c.mu.Lock()
-	e := &queuedFinish{claim: k, ending: with, since: time.Now()}
+	e := &queuedUpdate{claim: k, ending: with, since: time.Now()}
 	var dropped []Waiter
 	switch {
 	case c.closed:
@@ -239,8 +250,9 @@ func (c *Claimant) enqueue(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 }
 
-// dropLate drops an ending that comes after the call of Close, and counts it as lost.
-func (c *Claimant) dropLate(e *queuedFinish, w Waiter) {
+// dropLate drops a store update made after the call of Close, and counts the update as
+// lost.
+func (c *Claimant) dropLate(e *queuedUpdate, w Waiter) {
 	c.mu.Lock()
 	c.drop(e, errLate)
 	c.mu.Unlock()
@@ -261,17 +273,18 @@ func (l *finishQueue) wakeDrain() {
 	}
 }
 
-// drop counts an ending as lost for the reason err, and returns its waiters. The caller
-// holds mu.
-func (l *finishQueue) drop(e *queuedFinish, err error) []Waiter {
+// drop counts a store update as lost for the reason err, and returns the update's
+// waiters. The caller holds mu.
+func (l *finishQueue) drop(e *queuedUpdate, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
 	return l.removeFinished(e, false)
 }
 
-// removeFinished forgets an ending that was written, refused or dropped, and returns its
-// waiters. recorded is true if the store has the event's result. The caller holds mu.
-func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
+// removeFinished forgets a store update after the update was written, refused or dropped,
+// and returns the update's waiters. The parameter recorded is true if the store has the
+// event's result. The caller holds mu.
+func (l *finishQueue) removeFinished(e *queuedUpdate, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
 		l.noteMissing(e.claim, !recorded)
 	}
@@ -283,13 +296,13 @@ func (l *finishQueue) removeFinished(e *queuedFinish, recorded bool) []Waiter {
 	return waiters
 }
 
-// Close waits for the writes of all queued results and releases, at most until the end of
-// ctx or ten seconds. It then cancels the remaining store calls. It waits at most one
-// second more, because a store may ignore its context.
+// Close waits until all queued results and releases are written to the store, at most
+// until the end of ctx or ten seconds. It then cancels the remaining store calls and
+// waits at most one second for their return, because a store may ignore its context.
 //
-// Close returns the number of lost results and releases: all dropped since New, and all
-// writes without an answer. If this number is not zero, err is the store's last error or
-// the reason of the last loss.
+// Close returns the number of results and releases lost since New. A write without an
+// answer counts as lost. If this number is not zero, err is the last error of the store
+// or the reason for the last loss.
 //
 // Results and releases after the call of Close are dropped.
 func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {

@@ -72,8 +72,9 @@ func (w *waiter) requireCalls(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// Recorded is called with true when the store has the event's result, or with false after
-// the store timeout. Several submissions of an event can wait for one result.
+// A waiter's method Recorded is called with true when the store has recorded the event's
+// result, or with false after the store timeout. Several submissions of the event can
+// wait for this record.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -190,8 +191,8 @@ func TestAmbiguousResult(t *testing.T) {
 }
 
 // The lease of the first claim ends, and the store grants a second claim of the event.
-// The result of the first claim then does not change the store's record, and Recorded is
-// called with false.
+// The first submission then reports its result. The result does not change the store's
+// record, and the waiter's method Recorded is called with false.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter
@@ -212,7 +213,8 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// At most 10,000 results wait for the store. A further result drops the oldest.
+// At most 10,000 results wait to be written to the store. If one more result is queued,
+// the oldest result is lost.
 func TestFullQueue(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		const most = 10_000
@@ -261,7 +263,7 @@ func TestClose(t *testing.T) {
 			require.Equal(t, idempotency.Running, r.record("k").Status)
 		})
 	}
-	with(t, nil, func(t *testing.T, r *rig) { // without endings
+	with(t, nil, func(t *testing.T, r *rig) { // nothing is queued
 		lost, err := r.Close(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, lost)

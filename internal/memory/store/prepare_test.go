@@ -14,8 +14,8 @@ import (
 
 func (r *rig) prepare(k ...*store.Claim) { r.Prepare(context.Background(), k) }
 
-// After the store has granted a claim to Prepare, the next Ask returns Granted without a call
-// of the store, if the rest of the lease is long enough for an attempt.
+// Prepare claims events in advance. The next Ask then returns Granted without a store
+// call, if the rest of the lease is long enough for an attempt.
 func TestPrepare(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		first := r.event("first")
@@ -44,8 +44,9 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// The store refuses the three claims of Prepare, and Prepare does not count the refusals.
-// The next Ask calls the store, and returns Wait, Duplicate and Conflict.
+// The store refuses all three claims that Prepare makes. Prepare returns no judgement and
+// does not count the refusals. The next Ask calls the store, and returns Wait, Duplicate
+// and Conflict.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
@@ -65,9 +66,9 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// Prepare finds other bytes in the store's record of an event. The next Ask returns the
-// judgement Other with Drift. After Adopt of the recorded bytes, Ask returns Granted
-// without Drift.
+// The store has a record of the event with other bytes than the claim, and Prepare finds
+// this record. The next Ask returns the Kind Other, with Drift set. Adopt copies the
+// recorded bytes to the claim. Then Ask returns Granted, and Drift is not set again.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -82,8 +83,10 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
-// Prepare finds other bytes in the store's record of an event. Then the store fails. Even
-// with FailOpen, Ask returns the judgement Other, so the recorded bytes are sent.
+// The store has a record of the event with other bytes than the claim. Prepare finds this
+// record, and then the store fails. With FailOpen, Ask may permit sending without a
+// claim, but must first return the Kind Other. The recorded bytes are then sent and not
+// the claim's bytes.
 func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -98,7 +101,8 @@ func TestPrepareOtherBytesFailOpen(t *testing.T) {
 	})
 }
 
-// Release without any attempt removes the claim that the store granted to Prepare.
+// Prepare claims an event, and no attempt follows. Release then removes the claim from
+// the store.
 func TestPrepareIsReleased(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -124,8 +128,9 @@ func TestPrepareWithoutStore(t *testing.T) {
 	})
 }
 
-// The store grants the claim of Prepare, but the store's answer is lost (ErrAmbiguous). The
-// next Ask claims the event with the same token, so the store renews the claim.
+// The store grants a claim to a call of Prepare, but the store's answer is lost
+// (ErrAmbiguous). The next Ask claims the event with the same token, so the store renews
+// the claim.
 func TestPrepareAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })

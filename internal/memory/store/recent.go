@@ -32,8 +32,8 @@ func (r *recent[V]) put(id idempotency.KeyID, v V) {
 	r[0][id] = v
 }
 
-// setMissing notes for AwaitRecord whether the store has the result of an event stored by
-// SQS (missing is false) or will never get the result (true).
+// setMissing notes, for AwaitRecord, that the store will never get the result of an event
+// stored by SQS. If the parameter missing is false, setMissing removes the note.
 func (c *Claimant) setMissing(k *Claim, missing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,9 +49,10 @@ func (l *finishQueue) noteMissing(k *Claim, missing bool) {
 	}
 }
 
-// resume gives the claim k the token that keepToken kept for the event, if any. If the
-// store granted a claim with this token, k renews that claim and need not wait for the end
-// of its lease. The caller holds mu.
+// resume gives the claim k the token of an earlier claim of the event, if keepToken kept
+// a token. The store may have granted the earlier claim without an answer. With the same
+// token, the store renews the earlier claim, so this submission need not wait until the
+// earlier lease ends. The caller holds mu.
 func (l *finishQueue) resume(k *Claim) {
 	if k.resumed {
 		return
@@ -63,8 +64,8 @@ func (l *finishQueue) resume(k *Claim) {
 	}
 }
 
-// keepToken keeps the claim token of an ended submission for the next submission of the
-// event, which can then renew the claim.
+// keepToken keeps the token of the claim k after its submission has ended. The next
+// submission of the event uses the token to renew the claim (see resume).
 func (c *Claimant) keepToken(k *Claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

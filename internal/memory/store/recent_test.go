@@ -11,13 +11,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// lostAnswer is a failure for rig.fail: the store makes the change, and its answer is
-// lost.
+// lostAnswer, as the argument of rig.fail, makes the store lose all its answers: the
+// store makes each change, but the call returns ErrAmbiguous.
 func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
 
-// The store grants a submission's claim, but the store's answer is lost, and the
-// submission ends. The next submission of the event has the same token, so the store
-// grants its claim immediately. A third submission waits for the second.
+// The store grants the claim of a first submission, but the store's answer is lost, and
+// the submission ends. The second submission of the event gets the token of the first, so
+// the store grants its claim immediately. A third submission has another token and must
+// wait.
 func TestClaimAfterALostAnswer(t *testing.T) {
 	for name, first := range map[string]func(*rig, *store.Claim){
 		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, store.Wait, r.ask(k).Kind) },
@@ -29,13 +30,15 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				k := r.event("k")
 				first(r, k)
 				r.Release(k)
-				time.Sleep(storeTimeout) // until optional calls are made again (pauseAfterFailure)
+				time.Sleep(storeTimeout) // longer than the pause after a failed call (pauseAfterFailure)
 				r.fail(nil)
 				require.Equal(t, idempotency.Running, r.record("k").Status)
 
 				second, third := r.event("k"), r.event("k")
+				// LookUp gives the kept token to the claim second. Release keeps the
+				// token again, because second was not granted.
 				r.look(second)
-				r.Release(second) // the claimant keeps the unused token
+				r.Release(second)
 				second = r.event("k")
 				require.Equal(t, store.Granted, r.ask(second).Kind)
 				require.Equal(t, store.Clear, second.Known().State)
@@ -68,8 +71,9 @@ func TestPrepareAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// If an attempt of a submission is in doubt, Release does not keep the token of the
-// claim. The next submission of the event must wait for the end of the lease.
+// An attempt is in doubt when its submission ends. Release must not keep the token of the
+// claim for the next submission, because the attempt may still reach SQS. The next
+// submission of the event must wait until the lease ends.
 func TestNoClaimAfterAnAttempt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer   attempt.Answer

@@ -116,7 +116,7 @@ func (s *flaky) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 	return s.do(t.String(), func() error { return s.Memory.Finish(ctx, ref, t) })
 }
 
-// claim returns a new claim, as a new submission of the event makes it.
+// claim returns the claim of a new submission of an event.
 func (r *rig) claim(key, payload, body string) *store.Claim {
 	r.t.Helper()
 	k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/1", []byte(payload)), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})

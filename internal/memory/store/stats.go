@@ -13,8 +13,9 @@ type Stats struct {
 	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
-	// Unclaimed counts permissions for an attempt without a claim. Errors counts failed
-	// store calls. Stale counts results and releases that the store refused with
+	// Unclaimed counts judgements of the Kind Unclaimed: an attempt was permitted
+	// although the store had not granted a claim. Errors counts failed store calls. Stale
+	// counts results and releases that the store refused with
 	// [idempotency.ErrStaleClaim].
 	Unclaimed, Errors, Stale int64
 

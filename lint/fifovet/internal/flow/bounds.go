@@ -1,18 +1,45 @@
 package flow
 
-// These maximums limit a trace, the backward search for the origins of one value, and end
-// it in programs with cycles. A value beyond a limit counts as unknown, and an unknown
-// value is never a violation.
+// These limits end a search in programs with cycles. A search that reaches a limit stops,
+// so the analyzer may miss a violation.
 const (
-	maxSteps      = 20000 // values that one trace visits
-	MaxCalls      = 4     // depth of nested calls that a trace enters
-	maxWrites     = 4096  // values that a search for the writes to one variable visits
-	maxWriteCalls = 4     // depth of nested calls that a search for writes enters
-	maxPath       = 8     // length of an AccessPath: a.b["c"] has three elements
-	maxResults    = 16    // entries of a NondetFact: random or clock-dependent parts of a function's results
-	MaxUnwraps    = 16    // conversions, pointers and calls around the value that a search looks for
-	MaxForwards   = 4     // depth of nested calls that pass on the same message or function value
-	maxElements   = 4     // depth of nested types in a value that is encoded or printed
-	maxErrorFlow  = 4     // variables that may hold a send's error before the program checks the error
-	maxChoices    = 10000 // rand.IntN(n) with n up to this limit chooses from a fixed set of numbers
+	// maxSteps is the largest number of values that one trace visits. A trace is the
+	// backward search for the origins of one value.
+	maxSteps = 20000
+
+	// MaxCalls is the largest depth of nested calls that a trace enters.
+	MaxCalls = 4
+
+	// Another search finds all writes to one variable. It visits at most maxWrites
+	// values, and enters nested calls to the depth maxWriteCalls.
+	maxWrites     = 4096
+	maxWriteCalls = 4
+
+	// maxPath is the largest length of an AccessPath.
+	maxPath = 8
+
+	// maxResults is the largest number of entries in one NondetFact. Each entry is a part
+	// of a function's results that comes from a clock or a random source.
+	maxResults = 16
+
+	// MaxUnwraps is the largest number of steps from a value back to the value that it
+	// was made from. A step leads, for example, through a conversion, a pointer or a
+	// call.
+	MaxUnwraps = 16
+
+	// MaxForwards is the largest depth of nested calls through which the analysis follows
+	// one argument: a message, or a function.
+	MaxForwards = 4
+
+	// maxElements is the largest depth of nested types, such as a struct in a slice, that
+	// the analysis looks at in an encoded or printed value.
+	maxElements = 4
+
+	// maxErrorFlow is the largest number of variables through which the analysis follows
+	// the error of a send, from the send to the test of the error.
+	maxErrorFlow = 4
 )
+
+// maxChoices is the largest n with which rand.IntN(n) counts as a choice from a fixed set
+// of numbers. With a larger n, the number may serve as an ID.
+const maxChoices = 10000

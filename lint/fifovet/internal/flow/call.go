@@ -124,8 +124,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.followWrites(v, l, false)
 }
 
-// followReceiver continues a trace at the receiver of a method call, such as a hash or a
-// buffer, and at the values written to this receiver.
+// followReceiver continues a trace from the result of a method to the receiver, such as a
+// hash or a buffer. The result may also depend on all values written to the receiver.
 func (t *Tracer) followReceiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
@@ -147,7 +147,7 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 			t.Value(arg, l.mix())
 		}
 	default:
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 		if t.Inputs {
 			for _, arg := range v.Call.Args {
 				t.Value(arg, l.mix())
@@ -156,9 +156,9 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// endAtFact handles a call into another package. If the fact lists a clock reading or
-// random value that overlaps with the traced part of the result, endAtFact ends the trace
-// and returns true.
+// endAtFact handles a call of a function in another package. The fact lists the parts of
+// the function's results that contain a clock reading or a random value. If such a part
+// overlaps with the traced part, endAtFact ends the trace at the call and returns true.
 func (t *Tracer) endAtFact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -7,9 +7,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// CellOf returns the variable at the address addr, or nil if addr is not the address of a
-// variable. If a closure captures the variable, CellOf returns the enclosing function's
-// variable.
+// CellOf returns the local variable at an address, or nil for any other address. If a
+// closure captured the variable, CellOf returns the variable of the enclosing function.
 func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
@@ -23,8 +22,9 @@ func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
 	return nil
 }
 
-// OnlyStore returns the value of a variable with exactly one store in its own function,
-// or nil.
+// OnlyStore returns the value assigned to a local variable, if the declaring function
+// assigns exactly one value to it. Otherwise it returns nil. Assignments in closures do
+// not count.
 func OnlyStore(cell *ssa.Alloc) ssa.Value {
 	if stored := slices.Collect(Stores(cell)); len(stored) == 1 {
 		return stored[0]

@@ -9,9 +9,11 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// followRounding handles methods of time.Time that return less than the exact time, and
-// reports whether it handled the call. A method such as Truncate or Year ends the trace
-// with FromBucket, because a retry nearly always has the same rounded time.
+// followRounding handles a call of a time.Time method whose result contains only a part
+// of the time, such as the year or the hour. It reports whether it handled the call.
+//
+// A method such as Truncate or Year ends the trace with FromBucket, because a retry
+// nearly always gets the same rounded time as the first attempt.
 func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
@@ -24,7 +26,9 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 	switch callee.Name() {
 	case "Truncate", "Round":
 		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
-			return false // rounded to seconds or less: the time of a retry usually still differs
+			// A time rounded to one second or less is still like an exact time: a retry
+			// usually gets another value than the first attempt.
+			return false
 		}
 		return bucket()
 	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":
@@ -34,7 +38,7 @@ func (t *Tracer) followRounding(v *ssa.Call, callee *types.Func, l Place) bool {
 			return bucket()
 		}
 	case "Hour", "Minute", "Second", "Nanosecond", "Clock":
-		// The result repeats, for example on the next day.
+		// The same hour, for example, comes again on the next day. Note this in Wraps.
 		n := len(t.Origins)
 		t.Value(v.Call.Args[0], l.mix())
 		for i := n; i < len(t.Origins); i++ {
@@ -53,9 +57,9 @@ var secondsPerUnit = map[string]float64{
 	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
 }
 
-// minRoundingSeconds is the shortest rounding of a time that counts as rounding. For
-// example, time.Now().Unix()/300 rounds to 300 seconds. A result with a shorter rounding
-// counts as an exact clock reading.
+// minRoundingSeconds is the shortest period of a rounded time. For example, the number
+// time.Now().Unix()/300 has a period of 300 seconds, because it changes every 300
+// seconds. A number with a shorter period counts as an exact clock reading.
 const minRoundingSeconds = 60
 
 func unitOf(v ssa.Value) float64 {
@@ -78,7 +82,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	switch v.Op {
 	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
 		if !t.Inputs {
-			t.endAtName(v, l)
+			t.endAtPath(v, l)
 			return
 		}
 	case token.QUO:
@@ -87,7 +91,7 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 			t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
 			return
 		}
-	case token.SUB: // now - now%300, for example, is a rounded time
+	case token.SUB: // for example now - now%300, which is a rounded time
 		if rem, ok := v.Y.(*ssa.BinOp); ok && rem.Op == token.REM && rem.X == v.X {
 			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minRoundingSeconds {
 				t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
@@ -105,8 +109,9 @@ func (t *Tracer) binary(v *ssa.BinOp, l Place) {
 	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-		// A sum of integers is the same for any order of its terms, such as the random
-		// order of a map.
+		// The values may come from a map, in random order. The sum of integers is the
+		// same in every order, so the order no longer matters. All integer operations are
+		// treated like a sum.
 		l.settled = true
 	}
 	t.Value(v.X, l)

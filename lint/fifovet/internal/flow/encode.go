@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded continues a trace of a JSON text at arg, the value that the encoder encodes. It
-// leaves out unexported fields and fields with the tag json:"-", because the encoder
-// omits them.
+// Encoded continues a trace from a JSON text to arg, the value that was encoded. It
+// ignores the fields that the JSON encoder omits: unexported fields, and fields with the
+// tag json:"-".
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false
@@ -84,8 +84,9 @@ func FieldOf(t types.Type, name string) (field *types.Var, tag string) {
 	return nil, ""
 }
 
-// JSONVisible reports whether a part of an encoded value appears in the output. A type
-// with its own marshal method may write anything, so all its parts count as visible.
+// JSONVisible reports whether the JSON form of a value of type t contains the part at
+// path. A type with a marshal method may write any of its parts, so all of them count as
+// visible.
 func JSONVisible(t types.Type, path AccessPath) bool {
 	for _, name := range path {
 		if t == nil || hasMarshal(t) {
@@ -114,7 +115,8 @@ func JSONVisible(t types.Type, path AccessPath) bool {
 	return true
 }
 
-// Element returns the element type of pointers, slices and arrays, however nested.
+// Element returns the element type of a pointer, slice or array. For nested types such as
+// []*T it returns T.
 func Element(t types.Type) types.Type {
 	for range maxElements {
 		switch u := t.Underlying().(type) {

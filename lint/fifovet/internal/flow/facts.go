@@ -29,16 +29,16 @@ type nondetResult struct {
 // identifier.
 type DerivedFact struct{}
 
-// CallsFact describes a function that calls functions passed to it as arguments.
+// CallsFact describes a function that calls its arguments, such as retry.Do(send).
 type CallsFact struct {
 	Params []calledParam
 }
 
-// calledParam is a parameter of function type that the function calls. Again means that
-// the function calls it again after a failed call.
+// calledParam describes an argument that is itself a function, such as send in
+// retry.Do(send).
 type calledParam struct {
-	Index int
-	Again bool
+	Index int  // number of the parameter, from 0; a method's receiver has the number 0
+	Again bool // retry.Do calls the argument in a loop until the argument succeeds
 }
 
 func (*DerivedFact) AFact() {}
@@ -65,12 +65,13 @@ func (f *NondetFact) String() string {
 	return strings.Join(parts, " ")
 }
 
-// SourceSeparator joins two names in [Origin].Text: a function of another package, and the
-// clock or random source that this function calls, as in "ids.New calling uuid.New".
+// SourceSeparator stands between two function names in [Origin].Text. In "ids.New calling
+// uuid.New", ids.New is a function of another package that returns a random value, and
+// uuid.New is the random source.
 const SourceSeparator = " calling "
 
-// nondetOf returns the known fact about the results of a function of another package,
-// or nil.
+// nondetOf returns the NondetFact exported for a function of another package. It returns
+// nil without such a fact, and for functions of this package.
 func (p *Program) nondetOf(obj *types.Func) *NondetFact {
 	if obj.Pkg() == p.Pass.Pkg || obj.Pkg() == nil {
 		return nil
@@ -104,7 +105,7 @@ func (p *Program) Export(obj *types.Func, fact analysis.Fact) {
 //   - NondetFact: the function returns a clock reading or a random value
 //   - DerivedFact: the name suggests a new identifier, but the result depends only on the
 //     arguments
-//   - CallsFact: the function calls a function argument
+//   - CallsFact: the function calls one of its arguments, once or until the call succeeds
 func (p *Program) ExportFacts() {
 	if p.Pass.Pkg.Name() != "main" {
 		export := func(obj *types.Func, fn *ssa.Function) {
@@ -118,7 +119,7 @@ func (p *Program) ExportFacts() {
 		for obj, fn := range p.Exported() {
 			export(obj, fn)
 		}
-		p.Implemented(func(method, by *types.Func) { export(method, p.prog.FuncValue(by)) })
+		p.Implemented(func(method, impl *types.Func) { export(method, p.prog.FuncValue(impl)) })
 	}
 	for obj, fn := range p.Exported() {
 		if GuessedID(obj) && p.derives(fn) {
@@ -146,9 +147,11 @@ func (p *Program) derives(fn *ssa.Function) bool {
 	return given
 }
 
-// callsOf returns the parameters of function type that fn calls in a loop until the call
-// succeeds. If the name of fn means a retry, as with Retry, callsOf also returns
-// parameters that fn calls only once.
+// callsOf lists the parameters that fn calls in a loop until the call succeeds.
+//
+// If fn has a name such as Retry, callsOf also lists parameters that fn calls only once.
+// Without this information, the analysis of an importing package would conclude from the
+// name that fn retries.
 func (p *Program) callsOf(obj *types.Func, fn *ssa.Function) *CallsFact {
 	fact := &CallsFact{}
 	for i := range fn.Params {

@@ -7,18 +7,18 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// loop is a cycle of blocks around a send that runs another round after a failure of the
-// send.
+// loop describes a loop around a send. After a failure of the send, the loop runs another
+// round.
 type loop struct {
 	blocks    map[*ssa.BasicBlock]bool
-	succeeded *ssa.BasicBlock // next block after a successful send
+	succeeded *ssa.BasicBlock // the block that runs next after a successful send
 }
 
-// LoopOf returns the loop that contains both the block source and the call send, or nil.
-// After a failure of the send, the loop must continue with another round.
-func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
+// LoopOf returns the loop around a send if the loop also contains the given block, and
+// runs another round after a failure of the send. Otherwise it returns nil.
+func (p *Program) LoopOf(block *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
-	if !blocks[source] || !blocks[send.Block()] {
+	if !blocks[block] || !blocks[send.Block()] {
 		return nil
 	}
 	for b := range blocks {
@@ -34,7 +34,7 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 }
 
 // Again reports whether the loop l is a retry: it sends the same message again after a
-// failed send.
+// failed send. The parameter values lists parts of the message, such as its ID.
 //
 // A loop that continues with the next message after a failure is not a retry. A loop that
 // repeats the message after a success, too, such as a heartbeat, is not a retry either.
@@ -59,9 +59,9 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// hasNewValue reports whether the traced value may change in each round of the loop,
-// because it depends on a range element, a value received from a channel, or an unknown
-// result of a call inside the loop.
+// hasNewValue reports whether the traced value may be different in each round of the
+// loop. Examples are an element of a range, a value received from a channel, and the
+// result of an unknown call inside the loop.
 func (l *loop) hasNewValue(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {
@@ -120,7 +120,7 @@ func (p *Program) advancesOnSuccess(t *Tracer, l *loop) bool {
 	return false
 }
 
-// indexChanges reports whether the index v has another value in each round of the loop.
+// indexChanges reports whether an index has a different value in each round of the loop.
 func (l *loop) indexChanges(v ssa.Value) bool {
 	for range MaxUnwraps {
 		switch x := v.(type) {
@@ -157,9 +157,9 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// branchesOfTest is like Branches, for a condition that passes the send's error to a
-// function, such as errors.Is. The block failed runs next if the function returns true, and
-// the block other if it returns false.
+// branchesOfTest is like Branches, for a condition such as errors.Is(err, target), where
+// err is the error of the send. The first result is the block that runs next if errors.Is
+// returns true, and the second is the block that runs next if it returns false.
 func branchesOfTest(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
@@ -206,7 +206,8 @@ func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	return both
 }
 
-// markReachable marks all blocks that are at least one step from b.
+// markReachable adds to seen all blocks that the function next reaches from b, in one or
+// more steps.
 func markReachable(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*ssa.BasicBlock) []*ssa.BasicBlock) {
 	for _, n := range next(b) {
 		if !seen[n] {

@@ -9,29 +9,34 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// writeKind says how a write changes the memory: a variable, a buffer, a map or the target
-// of a pointer.
+// writeKind is the way in which a program changes a variable, a buffer, a map, or the
+// target of a pointer.
 type writeKind uint8
 
 const (
-	Stored      writeKind = iota // an assignment sets the memory to the value
-	appended                     // a call such as Write or Encode adds the value to the memory
-	anyWrite                     // unknown code may have written any value to the memory
-	randomWrite                  // a call writes a random value, such as random bytes or the text of an address
-	randomOrder                  // an encoder writes the entries of a map to the memory, in random order
+	Stored      writeKind = iota // an assignment replaces the old value
+	appended                     // a call such as Write or Encode adds a value
+	anyWrite                     // unknown code may have written any value
+	randomWrite                  // a call writes random bytes, or a pointer as text, as with fmt's %p
+	randomOrder                  // an encoder writes the entries of a map, in random order
 )
 
 // write is one write to a variable, or to the target of a pointer.
 type write struct {
-	Kind    writeKind
-	Path    AccessPath          // part of the memory that is written; empty for the whole memory
-	Val     ssa.Value           // written value; nil for anyWrite, randomWrite and randomOrder
-	source  string              // name of the random source, if Kind is randomWrite
-	seeded  bool                // the random value is the same within one process, if Kind is randomWrite
-	json    bool                // only with Kind appended: the value is encoded as JSON
-	printer ssa.CallInstruction // only with Kind appended: the call that writes, for example fmt.Fprint
-	Instr   ssa.Instruction
-	Calls   []ssa.CallInstruction
+	Kind writeKind
+	Path AccessPath // the written part of the variable; empty for the whole variable
+	Val  ssa.Value  // written value; nil for anyWrite, randomWrite and randomOrder
+
+	// source and seeded are set only for the Kind randomWrite.
+	source string // name of the random source
+	seeded bool   // the random value stays the same within one process
+
+	// json and printer are set only for the Kind appended.
+	json    bool                // the value is encoded as JSON
+	printer ssa.CallInstruction // the call that writes the value, such as fmt.Fprint
+
+	Instr ssa.Instruction       // the assignment; nil if a call writes the value
+	Calls []ssa.CallInstruction // the nested calls that lead to the write, innermost last
 }
 
 // Writes returns all writes in this package to the memory at ref (a variable, or the
@@ -40,16 +45,15 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
 		return ws
 	}
-	p.memory[ref] = nil // ends the recursion if a value contains a pointer to itself
 	w := &writeWalk{p: p, seen: map[walkKey]bool{}}
 	w.walk(ref, nil, nil)
 	p.memory[ref] = w.found
 	return w.found
 }
 
-// boundKey returns the key of a map update as an element of an AccessPath. If the key is a
-// parameter, boundKey uses the argument. calls are the calls that lead to the update,
-// innermost last.
+// boundKey returns the AccessPath element for the key of an update such as m[key] = x
+// (see mapKey). If the key is a parameter, boundKey looks up the argument. The nested
+// calls that lead to the update are in calls, innermost last.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -69,9 +73,11 @@ func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 type walkKey struct {
 	ref  ssa.Value
 	path string
-	site ssa.CallInstruction // innermost entered call
+	site ssa.CallInstruction // the last call that the search entered, or nil
 }
 
+// writeWalk is a search for all writes to one variable, or to the target of a pointer. It
+// follows each pointer to the variable.
 type writeWalk struct {
 	p     *Program
 	seen  map[walkKey]bool
@@ -131,24 +137,25 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape handles a store of a pointer to the searched memory at the address addr. For a
-// local variable or a field, the search continues at each use of the stored pointer.
-// Elsewhere, unknown code may write through the pointer.
+// escape handles the assignment *addr = ptr, if ptr points to the searched variable. If
+// addr is the address of a local variable or a field, the search continues at each later
+// use of the pointer stored there. In other places, unknown code may write through the
+// pointer.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.walkLoads(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Every load of this field counts as a load of the stored pointer. The search
-		// ignores that a called function may store another pointer in the field.
+		// Every load from this field counts as a load of the stored pointer, even if a
+		// called function may have stored another pointer in the meantime.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.walkLoads(same, path, calls)
 			}
 		}
 	case *ssa.IndexAddr:
-		// The reference is an element of variadic arguments, for example in fmt.Sscan(text,
-		// &id).
+		// The pointer is one of several variadic arguments, as in fmt.Sscan(text, &id).
+		// Only the called function may write through the pointer.
 		for _, slice := range Referrers(addr.X) {
 			slice, ok := slice.(*ssa.Slice)
 			if !ok {
@@ -172,8 +179,8 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	}
 }
 
-// walkLoads searches the uses of every value loaded from the variable at addr, because
-// each loaded value may be used to write to the memory.
+// walkLoads continues the search at each pointer loaded from the address addr, because
+// the program may write through the pointer.
 func (w *writeWalk) walkLoads(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	for load := range Loads(addr) {
 		w.walk(load, path, calls)
@@ -260,8 +267,8 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPa
 	}
 }
 
-// isTextEncoder reports whether a function writes its last argument as text into the
-// previous argument, such as hex.Encode.
+// isTextEncoder reports whether a function writes its argument src as text to its
+// argument dst, like hex.Encode(dst, src).
 func isTextEncoder(obj *types.Func) bool {
 	return obj.Name() == "Encode" && obj.Pkg() != nil && obj.Signature().Params().Len() == 2 && strings.HasPrefix(obj.Pkg().Path(), "encoding/")
 }
@@ -310,7 +317,7 @@ func FieldName(t types.Type, i int) string {
 }
 
 // isMutator reports whether a function of a pure package (see IsPure) writes to its
-// arguments, such as hex.Encode or the method Set of url.Values.
+// arguments or its receiver, like hex.Encode or the method Set of url.Values.
 func isMutator(obj *types.Func) bool {
 	if !IsPure(obj) {
 		return false
@@ -324,8 +331,8 @@ func isMutator(obj *types.Func) bool {
 	return false
 }
 
-// isTemplate reports whether a method writes the text of a template to its first
-// argument.
+// isTemplate reports whether a method executes a template, like template.Execute. It
+// writes the resulting text to its first argument.
 func isTemplate(obj *types.Func) bool {
 	path := ""
 	if obj.Pkg() != nil {

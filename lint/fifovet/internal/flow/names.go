@@ -2,12 +2,13 @@ package flow
 
 import "regexp"
 
-// These expressions decide by the name of a function or variable if the type and the
-// exported facts do not show the purpose. TestNames has cases for each expression.
+// These regular expressions guess the purpose of a function, type or variable from its
+// name, where no better information is available. TestNames has examples for each
+// expression.
 var (
 	// idPackage matches the paths of packages that make identifiers, such as
-	// github.com/google/uuid. The path must not end in a major version: callers remove
-	// it.
+	// github.com/google/uuid. Callers first remove a major version, such as /v2, from the
+	// end of the path.
 	idPackage    = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|nanoid|cuid2?|shortid|uniuri)$`)
 	majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
 
@@ -37,9 +38,9 @@ var (
 	// linkedName matches variables set by the linker (-ldflags -X).
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
-	// pointerHelperName matches names of functions that convert T to *T or *T to T: Ptr,
-	// StringPtr, ToString, Of, P. It does not match Lookup, for example: such a function
-	// from T to *T does more than convert.
+	// pointerHelperName matches names of functions that only convert T to *T or *T to T:
+	// Ptr, StringPtr, ToString, Of, P. It does not match a name such as Lookup, because a
+	// function with this name does more, even if it takes a T and returns a *T.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
 	// retryName matches functions that call an argument until it succeeds. hookName matches

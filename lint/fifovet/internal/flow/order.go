@@ -8,20 +8,21 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// noteMapOrder ends a trace at a range over a map, because the order is random. It does
-// nothing if later code sorts the values.
+// noteMapOrder is called when the traced value comes from a range over a map. It adds an
+// origin of kind FromOrder to the trace, because the order is random. It does nothing if
+// the order does not matter, for example because later code sorts the values.
 func (t *Tracer) noteMapOrder(v ssa.Value, l Place) {
 	if !l.settled {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)
 	}
 }
 
-// isSorted reports whether some call sorts a slice.
+// isSorted reports whether v is a slice that the program sorts.
 func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	if load, ok := v.(*ssa.UnOp); ok { // v is loaded from a variable: look for a sort of this variable
+	if load, ok := v.(*ssa.UnOp); ok { // v comes from a variable: look for a sort of this variable
 		return sortedAt(load.X)
 	}
 	return anySorts(Referrers(v))
@@ -57,8 +58,9 @@ func anySorts(uses []ssa.Instruction) bool {
 	return false
 }
 
-// sameAddress returns the values that are the address of the same variable, or of the
-// same field of the variable.
+// sameAddress returns addr and all other values with the same address. For example, each
+// use of order.Lines in a function computes the address of this field again, as a new SSA
+// value.
 func sameAddress(addr ssa.Value) []ssa.Value {
 	field, ok := addr.(*ssa.FieldAddr)
 	if !ok {

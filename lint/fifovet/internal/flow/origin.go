@@ -12,38 +12,50 @@ import (
 type originKind uint8
 
 const (
-	FromConst   originKind = iota // the value is a constant or a zero value
-	FromSource                    // it comes from a clock, a random source or a generator of identifiers
-	FromOrder                     // it depends on the random order in which a range visits a map
-	FromPath                      // it comes from a parameter, variable or field, or from an unknown call
+	FromConst   originKind = iota // a constant or a zero value
+	FromSource                    // a clock, a random source or a generator of identifiers
+	FromOrder                     // the random order in which a range visits a map
+	FromPath                      // a parameter, variable or field, or an unknown call
 	FromBucket                    // a rounded time, such as a date, which stays the same for a while
 	FromUnknown                   // the analysis cannot follow the value any further
 )
 
 // Origin is one place that a traced value comes from.
 type Origin struct {
-	Kind  originKind
-	Root  ssa.Value
-	Path  AccessPath // fields of Root, for FromPath
-	Text  string     // text of the constant, or name of the clock or random source
-	Pos   token.Pos
-	Under AccessPath // the part of the traced value that comes from this origin; empty for the whole value
-	Mixed bool       // the traced value is not the origin itself, but computed from it
-	Wraps bool       // only the second, minute or hour of a time is used, so the same value comes again later
-	Clock bool
+	Kind originKind
+	Root ssa.Value
+	Path AccessPath // the fields of Root that lead to the value, if Kind is FromPath
+	Text string     // text of the constant, or name of the clock or random source
+	Pos  token.Pos
 
-	Choice bool // a random number that only selects one of a fixed set of values
-	Seeded bool // the value differs between processes, but not within one process
-	Top    bool // the trace reached the origin without entering a call
-	Frame  *Frame
+	// Under names the part of the traced value that comes from this origin, such as a
+	// field. An empty path means the whole value.
+	Under AccessPath
 
-	Encoded types.Type // type of the value that contains this origin in JSON form; nil without encoding
-	Part    AccessPath // part of the encoded value with this origin
+	// Mixed is true if the program computes the traced value from this origin, for
+	// example as a hash. Otherwise the traced value, or the part Under, is equal to the
+	// origin.
+	Mixed bool
+
+	// Wraps is true if the program uses only a part of the time of day, such as the hour.
+	// The same hour comes again each day, so the value alone is not unique.
+	Wraps bool
+
+	Clock  bool   // the origin is a clock
+	Choice bool   // a random number that only selects one of a fixed set of values
+	Seeded bool   // the value differs between processes, but not within one process
+	Top    bool   // the origin is not inside a called function
+	Frame  *Frame // the innermost call that leads to the origin; nil if Top is true
+
+	// If the program encodes the origin as a part of a JSON text, Encoded is the type of
+	// the encoded value, and Part names the part of this value. Otherwise Encoded is nil.
+	Encoded types.Type
+	Part    AccessPath
 }
 
-// At returns the instruction of this origin in the function of the traced value. For an
-// origin inside a called function, this is the outermost call. It returns nil for an
-// origin that is not an instruction.
+// At returns the instruction that computes the origin. If the origin is inside a called
+// function, At returns the call instead, in the function where the trace began. At
+// returns nil if the origin is not an instruction, for example a parameter.
 func (o Origin) At() ssa.Instruction {
 	if o.Frame != nil {
 		return o.Frame.outermost()
@@ -65,8 +77,8 @@ type frameKey struct {
 	parent *Frame
 }
 
-// outermost returns the first call that the trace entered, in the function with the
-// traced value.
+// outermost returns the outermost of the nested calls that lead to this frame. This call
+// is in the function where the trace began.
 func (f *Frame) outermost() ssa.CallInstruction {
 	for f.Parent != nil {
 		f = f.Parent
@@ -84,17 +96,16 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is the state of a trace at one value. Frame is the innermost call that the trace
-// has entered, or nil.
+// Place is the state of a trace while it visits one value.
 //
-// Path is the part of the value that the trace follows. Under is the matching part of the
-// value at which the trace began. For example, the program sets order.Buyer to user.Name: a
-// trace of order visits user with the Path Name and the Under Buyer.
+// For example, a program sets order.Buyer = user.Name. A trace of order then also visits
+// user. In this visit, Path is Name: the trace follows only this field of user. Under is
+// Buyer: this field of order comes from user.
 type Place struct {
-	Frame *Frame
-	Path  AccessPath
-	Under AccessPath
-	Mixed bool
+	Frame *Frame     // the innermost call that the trace has entered, or nil
+	Path  AccessPath // the followed part of the visited value
+	Under AccessPath // the part of the trace's first value that comes from Path
+	Mixed bool       // see Origin.Mixed
 
 	// settled means that the random order of a map no longer matters, because the values
 	// were sorted or put into a map.

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// AccessPath names a part of a value, from the outside to the inside, by field names, and
-// by map keys in brackets. Pointers, slices and arrays add no element. Code never changes
-// an AccessPath in place.
+// AccessPath names a part of a value by field names, and by map keys in brackets. For
+// example, the expression order.Labels["color"] is the part {"Labels", "[color]"} of
+// order. Pointers, slices and arrays add no element. Code never changes an AccessPath in
+// place.
 type AccessPath []string
 
 const (
@@ -17,7 +18,8 @@ const (
 	keysOfMap = "[keys]" // the keys of a map, for a trace of k in "for k := range m"
 )
 
-// mapKey returns the path element of a map's value under key.
+// mapKey returns the element of an AccessPath for the map entry with this key. For the
+// constant key "id", this is "[id]". For a key that is not a constant, it is anyKey.
 func mapKey(key ssa.Value) string {
 	if s, ok := ConstString(key); ok {
 		return keyOf(s)
@@ -51,7 +53,7 @@ func (p AccessPath) in(part string) AccessPath {
 // key returns a text unique to the path.
 func (p AccessPath) key() string { return strings.Join(p, "\x00") }
 
-// Cut removes prefix from p and reports whether p had the prefix.
+// Cut returns the rest of p after prefix, and reports whether p begins with prefix.
 func (p AccessPath) Cut(prefix AccessPath) (AccessPath, bool) {
 	if len(prefix) > len(p) {
 		return nil, false

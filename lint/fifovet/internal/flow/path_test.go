@@ -44,15 +44,17 @@ func TestAccessPath(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Then and Cut return new paths and never change the path they are called on. Cut undoes
-// Then: it removes the first elements and returns the added ones.
+// The methods Then and Cut never change their receiver. Cut reverses Then:
+// p.Then(part...).Cut(p) returns part.
 func TestAccessPathIsAValue(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	elements := []string{"A", "B", "[a]", "[b]"}
 	random := func() AccessPath {
-		p := make(AccessPath, r.IntN(4), 8) // spare capacity: an append without a copy would overwrite another path
+		// With spare capacity, the second append to p would overwrite the elements added
+		// by the first. The test then fails unless Then makes a copy.
+		p := make(AccessPath, r.IntN(4), 8)
 		for i := range p {
 			p[i] = elements[r.IntN(len(elements))]
 		}

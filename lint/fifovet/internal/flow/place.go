@@ -14,7 +14,7 @@ import (
 func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	values := t.p.globals[v]
 	if v.Object() == nil || v.Object().Exported() || t.p.setElsewhere[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 		return
 	}
 	if slices.ContainsFunc(values, func(val ssa.Value) bool { return isIncrement(val, v) }) {
@@ -23,11 +23,11 @@ func (t *Tracer) followGlobal(v *ssa.Global, l Place) {
 	}
 	for _, val := range values {
 		if linkedName.MatchString(v.Name()) {
-			t.endAtName(v, l)
+			t.endAtPath(v, l)
 		} else if _, ok := ConstString(val); ok || isPointerToConst(val) {
 			t.Value(val, l)
 		} else if len(values) > 1 || !t.followProcessValue(val, l) {
-			t.endAtName(v, l)
+			t.endAtPath(v, l)
 		}
 	}
 }
@@ -55,10 +55,10 @@ func isPointerToConst(v ssa.Value) bool {
 	return callee != nil && isConst && IsPointerHelper(callee)
 }
 
-// followWrites continues a trace at each value that the program writes to the memory at v:
-// a variable, or the target of a pointer, map or slice. The parameter own means that no
-// other code can write there.
-func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
+// followWrites continues a trace at each value that the program writes to v: a variable,
+// a map, a slice, or the target of a pointer. The parameter fresh is true if v is a new
+// variable, map or slice. Without any write, v then has its zero value.
+func (t *Tracer) followWrites(v ssa.Value, l Place, fresh bool) {
 	var hit bool
 	for _, w := range t.p.Writes(v) {
 		rest, within := l.Path.Cut(w.Path)
@@ -113,13 +113,14 @@ func (t *Tracer) followWrites(v ssa.Value, l Place, own bool) {
 			t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, next.mix())
 		}
 	}
-	if own && !hit {
-		t.end(Origin{Kind: FromConst, Root: v}, l) // never written, so v has its zero value
+	if fresh && !hit { // the program writes nothing to v, so v has its zero value
+		t.end(Origin{Kind: FromConst, Root: v}, l)
 	}
 }
 
-// IsLater reports whether a write runs only after the calls in t.Until, so that these
-// calls do not see the written value. IsLater returns false if the order is unknown.
+// IsLater reports whether a write happens after all calls in t.Until. These calls use the
+// traced value, so they do not see a later write. IsLater returns false if the order is
+// unknown.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false
@@ -132,8 +133,8 @@ func (t *Tracer) IsLater(w write) bool {
 	return true
 }
 
-// ComesBefore reports whether a can run before b in one call of their function. In a
-// loop, b may be in the next round.
+// ComesBefore reports whether instruction a can run before instruction b during one call
+// of their function. In a loop, b may run in the next round.
 func ComesBefore(a, b ssa.Instruction) bool {
 	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
 		return true

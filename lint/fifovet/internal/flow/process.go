@@ -25,18 +25,19 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// followProcessValue continues a trace at v, the value of a package-level variable that is
-// set once in a process. It keeps only origins of kind FromSource, such as clocks, and
-// reports whether there are any.
+// followProcessValue continues a trace at v, the value of a package-level variable that
+// is set once in a process. It keeps only origins that are clocks or random sources (kind
+// FromSource), and reports whether it found any.
 func (t *Tracer) followProcessValue(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.keepSources(n)
 }
 
-// keepSources removes the origins of t after the first n, except those of kind FromSource,
-// such as clocks. It sets Seeded in the kept origins, because their value is constant in
-// one process. It reports whether it kept any.
+// keepSources keeps the first n origins of t. After them, it keeps only clocks and random
+// sources (kind FromSource), and reports whether there are any. It sets the field Seeded
+// of these origins, because the program calls the clock or random source once in a
+// process.
 func (t *Tracer) keepSources(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -73,8 +74,8 @@ func (p *Program) onceFunction(v ssa.Value) *ssa.Function {
 	return FunctionOf(call.Call.Args[0])
 }
 
-// addressVerb returns the verb with which a call of package fmt prints an address, such as
-// "%p". It returns "" if the call prints no address.
+// addressVerb returns the verb with which a call of package fmt prints a memory address,
+// such as "%p". It returns "" if the call is not known to print an address.
 func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return ""
@@ -105,8 +106,9 @@ func addressVerb(callee *types.Func, c *ssa.CallCommon) string {
 	return ""
 }
 
-// hasAddress reports whether package fmt prints an address if it prints a value of the
-// type. fmt prints the target of a pointer only if the argument itself is the pointer.
+// hasAddress reports whether package fmt prints a memory address as a part of a value of
+// type t. It prints most pointers as addresses. For an argument (depth 0) that points to a
+// struct, map, slice or array, it prints the target instead.
 func hasAddress(t types.Type, depth int) bool {
 	if depth > maxElements || prints(t) {
 		return false
@@ -160,8 +162,9 @@ func (t *Tracer) followMarshal(as types.Type, l Place, depth int) {
 	}
 }
 
-// followPrinted searches the texts that package fmt prints for clock readings and random
-// values. It follows the Error and String methods of the arguments.
+// followPrinted handles a call of package fmt, which prints its arguments with their
+// methods Error and String. It searches in these methods for clock readings and random
+// values.
 func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return
@@ -171,9 +174,10 @@ func (t *Tracer) followPrinted(callee *types.Func, c *ssa.CallCommon, l Place) {
 	}
 }
 
-// followFirstMethod follows the result of the first method in names that the type has, if
-// the method belongs to this package. It adds only origins of the kinds FromSource (such as
-// a clock) and FromOrder (random map order) to t.Origins.
+// followFirstMethod looks up the methods in names, one after the other. It continues the
+// trace in the first method that the type has, unless the method belongs to another
+// package. It adds only origins of the kinds FromSource (such as a clock) and FromOrder
+// (random map order).
 func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	n := len(t.Origins)
 	for _, name := range names {
@@ -197,7 +201,7 @@ func (t *Tracer) followFirstMethod(of types.Type, l Place, names ...string) {
 	}
 }
 
-// holdsMap reports whether a value contains a map.
+// holdsMap reports whether a value of type t contains a map.
 func holdsMap(t types.Type, depth int) bool {
 	if depth > maxElements {
 		return false

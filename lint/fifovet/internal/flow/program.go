@@ -28,25 +28,26 @@ type Program struct {
 	only   map[types.Type]types.Type // the only implementation of an interface; nil if there is not exactly one
 	prog   *ssa.Program
 
-	HasFacts bool // a fact was exported
+	HasFacts bool // this package exports at least one fact (see go/analysis)
 }
 
 // Options configures Build. Package flow does not know messages or rules; the functions
 // in Options answer its questions about them.
 type Options struct {
-	// Sources lists functions that the analysis must treat like clocks and random sources,
-	// besides those that it recognizes (flag -nondet).
+	// Sources lists the functions of the flag -nondet. The analysis treats them like
+	// clocks and random sources.
 	Sources Sources
 
 	// Keeps reports whether a function is known to leave its arguments unchanged.
 	Keeps func(*types.Func) bool
 
 	// Sinks reports whether a function of another package puts its arguments into
-	// messages, according to a fact exported by that package's analysis.
+	// messages. The earlier analysis of that package has recorded the answer as a fact
+	// (see go/analysis).
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether the field at this address holds a pointer through which no
-	// code writes, such as a pointer to the queue URL of a message.
+	// Fixed reports whether a field holds a pointer that no code uses to change the
+	// target. An example is the pointer to the queue's URL in a message.
 	Fixed func(*ssa.FieldAddr) bool
 }
 
@@ -58,7 +59,7 @@ type Call struct {
 	Body   *ssa.Function // nil for a function of another package
 }
 
-// Build makes the SSA form of the analysed package only. It uses the types and the facts
+// Build makes the SSA form of the analyzed package only. It uses the types and the facts
 // of other packages. The buildssa pass of go/analysis would also make the SSA form of
 // packages that need no analysis.
 func Build(pass *analysis.Pass, options Options) *Program {
@@ -161,9 +162,9 @@ func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				continue
 			}
 			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
-				// A message may hold the variable's address, for example as the queue's
-				// URL. Code that gets the message does not change the variable through
-				// this pointer.
+				// The variable's address is stored in a field of a message, for example
+				// as the pointer to the queue's URL. No code changes the variable through
+				// this pointer, so do not add it to setElsewhere.
 				continue
 			}
 		case *ssa.UnOp:

@@ -31,15 +31,16 @@ var stringers = []string{
 	"String", "GoString", "Bytes", "Hex", "MarshalText", "MarshalBinary", "MarshalJSON", "AppendText", "AppendBinary", "Sum", "Sum32", "Sum64", "URN",
 }
 
-// IsPure reports whether the result of a call depends only on its arguments and its
-// receiver.
+// IsPure reports whether the result of a function depends only on its arguments and its
+// receiver. It does not detect clocks and random sources, such as time.Now: where they
+// matter, callers first call SourceOf.
 func IsPure(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return obj.Name() == "Error" // the method of the predeclared type error
 	}
 	path, name := obj.Pkg().Path(), obj.Name()
 	if path == "time" {
-		return true // clocks such as time.Now are excluded: the callers check SourceOf first
+		return true
 	}
 	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
 		return true
@@ -49,17 +50,18 @@ func IsPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		// In a package of identifiers, New and similar functions are random sources;
-		// callers exclude them by SourceOf before. All other functions depend only on
-		// their arguments: they parse, print or derive an identifier.
+		// In an ID package, functions such as New are random sources, and callers detect
+		// them with SourceOf. All other functions parse, print or derive an ID, so their
+		// results depend only on their arguments.
 		return true
 	}
 	return IsPointerHelper(obj)
 }
 
-// IsPointerHelper reports whether a function converts T to *T or *T to T, like
-// aws.String and aws.ToString, and has a matching name. Every code base has its own
-// such functions.
+// IsPointerHelper reports whether a function only converts T to *T or *T to T, like
+// aws.String and aws.ToString. Many programs define their own helpers, so IsPointerHelper
+// judges by the types of the parameter and the result. The name of the function must match
+// too, unless the function is generic.
 func IsPointerHelper(obj *types.Func) bool {
 	sig := obj.Signature()
 	if sig.Recv() != nil || sig.Params().Len() != 1 || sig.Results().Len() != 1 || sig.Variadic() {
@@ -77,9 +79,8 @@ func IsPointerHelper(obj *types.Func) bool {
 }
 
 // IsIdentity reports whether a function only returns its argument or receiver in another
-// form, such as a copy, pointer or text. Callers check IsPure first.
-//
-// A trace of a field of the result continues at the same field of the argument.
+// form: a copy, a pointer or a text. A trace then treats the result and the argument as
+// the same value, field by field.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true
@@ -92,9 +93,9 @@ func IsIdentity(obj *types.Func) bool {
 	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
 }
 
-// IsReader reports whether a function leaves its arguments unchanged, judged by its
-// package, for example a package for logs. Unlike for IsPure, the result may depend on
-// more than the arguments.
+// IsReader reports whether a function belongs to a package, such as a logging package,
+// whose functions leave their arguments unchanged. The function need not be pure (see
+// IsPure).
 func IsReader(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return true
@@ -108,9 +109,9 @@ func IsReader(obj *types.Func) bool {
 	}
 }
 
-// isWriter reports whether a function writes its other arguments to its first argument, or
-// a method its arguments to its receiver. It knows functions of the standard library, and
-// methods by name.
+// isWriter reports whether a function writes its other arguments to its first argument,
+// like fmt.Fprint, or is a method that writes its arguments to the receiver, like Write.
+// It knows some functions of the standard library, and recognizes methods by their names.
 func isWriter(obj *types.Func) bool {
 	name := obj.Name()
 	if obj.Signature().Recv() != nil {

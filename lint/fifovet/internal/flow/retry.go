@@ -27,8 +27,8 @@ func Retries(obj *types.Func) bool {
 func (p *Program) RetryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
 	for of, made := range p.closures {
-		// For a method value such as c.send, the closure's function is a wrapper. Its
-		// Object is the method.
+		// For a method value such as c.send, the function of the closure is only a
+		// wrapper around the method fn. Both have the same Object.
 		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) {
 			continue
 		}
@@ -48,9 +48,12 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether the called function calls its argument number arg again
-// until the call succeeds. If the body of the function is unknown, the analyzer's fact
-// about the function decides; without a fact, the function's name decides.
+// callsAgain reports whether the function called in c retries one of its arguments: it
+// calls this argument until the call succeeds. The parameter arg is the argument's
+// number.
+//
+// The body of the called function decides. If it does not show the answer, a CallsFact
+// decides, or else the name of the function.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.callsParamAgain(fn, arg, 0); known {
@@ -71,9 +74,12 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 	return Retries(c.Callee)
 }
 
-// callsParamAgain reports whether fn calls its parameter number param again after a
-// failure. known is true if fn uses the parameter only for calls, directly or in other
-// functions of this package.
+// callsParamAgain reports whether fn retries the function that it gets as a parameter.
+// The number of this parameter is param. The retry may also be in another function of
+// this package, to which fn passes the parameter.
+//
+// The result known is false if the body of fn does not show the answer, for example
+// because fn stores the parameter in a variable.
 func (p *Program) callsParamAgain(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

@@ -10,8 +10,8 @@ import (
 // Comparison decides whether two values are computed in the same way from the same values.
 // Two reads of a variable that may change between them are not the same value.
 type Comparison struct {
-	Known  map[[2]ssa.Value]bool
-	Varies bool // true if a compared value depends on input, such as a parameter
+	Known  map[[2]ssa.Value]bool // results of earlier comparisons; must not be nil
+	Varies bool                  // a compared value depends on input, such as a parameter
 }
 
 func (c *Comparison) Same(a, b ssa.Value) bool {
@@ -19,14 +19,15 @@ func (c *Comparison) Same(a, b ssa.Value) bool {
 	if same, ok := c.Known[pair]; ok {
 		return same
 	}
-	c.Known[pair] = false // ends the recursion for a value in a loop that depends on itself
+	c.Known[pair] = false // ends the recursion for a value that depends on itself, such as a counter
 	same := c.compare(a, b)
 	c.Known[pair] = same
 	return same
 }
 
 func (c *Comparison) compare(a, b ssa.Value) bool {
-	if a == b { // the same SSA value, however it is computed
+	if a == b {
+		// Both are the same SSA value. Unless it is fixed, it may depend on input.
 		c.Varies = c.Varies || !isFixed(a)
 		return true
 	}
@@ -111,8 +112,8 @@ func writesMemory(fn *ssa.Function) bool {
 	return false
 }
 
-// isSetOnce reports whether the function stores at most once into the variable or field
-// at an address.
+// isSetOnce reports whether the function that contains addr assigns at most one value to
+// the variable or field at addr.
 func isSetOnce(addr ssa.Value) bool {
 	stores := 0
 	for _, same := range sameAddress(addr) {

@@ -24,13 +24,13 @@ var generators = []string{
 	"github.com/thanhpk/randstr.Hex",
 }
 
-// Sources are additional source functions, as import/path.Func or
+// Sources lists additional sources (see SourceOf) as import/path.Func or
 // import/path.Type.Method.
 type Sources []string
 
 // SourceOf reports whether a function is a source: a clock, a random source, a counter, a
-// generator of identifiers, or a function such as os.Getpid with another value in each
-// process.
+// generator of identifiers, or a function with a different result in each process, such
+// as os.Getpid.
 func (s Sources) SourceOf(obj *types.Func) bool {
 	if obj.Pkg() == nil {
 		return false
@@ -71,8 +71,9 @@ func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is like SourceOf, but false for a function with a DerivedFact: the function
-// has the name of an ID generator, but its result depends only on its arguments.
+// isSource is like SourceOf, but returns false if another package exported a DerivedFact
+// for the function. Such a function has the name of an ID generator, but derives the ID
+// from its arguments. The flag -nondet overrides the fact.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
@@ -129,9 +130,8 @@ func mintsID(obj *types.Func) bool {
 	return true
 }
 
-// identifies reports whether a value of the type can be an identifier: a string, integer,
-// array, slice, or struct with "id" in its name. A function or an interface, for example,
-// cannot.
+// identifies reports whether a value of type t can be an identifier. Strings, integers,
+// arrays and slices can. A struct can if the name of its type contains "id".
 func identifies(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -160,8 +160,9 @@ func isText(t types.Type) bool {
 	return false
 }
 
-// isRecord reports whether a type is a struct that describes a thing, such as an order:
-// it has an exported text field, and its name does not mean settings, as Options does.
+// isRecord reports whether a type is a struct that describes a thing, such as an order.
+// The struct must have an exported text field. A struct for settings, with a name such as
+// Options or Config, is not a record.
 func isRecord(t types.Type) bool {
 	s := StructOf(t)
 	if s == nil || SettingsName.MatchString(TypeName(t)) {

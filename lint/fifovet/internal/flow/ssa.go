@@ -28,11 +28,11 @@ func Outermost(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Results yields the possible values of one result of a function. The parameter result is
-// the number of the result, from 0.
+// Results yields the values that a function may return for one of its results. The
+// parameter result is the number of this result, from 0.
 //
-// Results skips return statements that always return an error, because callers then do not
-// use the other results. For the error, the last result, all return statements count.
+// If a return statement always returns an error, callers do not use the other results of
+// this statement. Results therefore yields only the error, which is the last result.
 func Results(fn *ssa.Function, result int) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for _, block := range fn.Blocks {
@@ -105,7 +105,8 @@ func Loads(addr ssa.Value) iter.Seq[ssa.Value] {
 	}
 }
 
-// Captured yields a closure's captured variables with the value v.
+// Captured yields the captured variables through which a closure uses v. The value v
+// belongs to the enclosing function.
 func Captured(made *ssa.MakeClosure, v ssa.Value) iter.Seq[ssa.Value] {
 	return func(yield func(ssa.Value) bool) {
 		for i, b := range made.Bindings {

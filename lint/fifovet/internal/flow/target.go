@@ -20,9 +20,12 @@ func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 	return CalleeOf(c)
 }
 
-// Body returns the function of this package that a call runs: a declared function, a
-// literal, the only value of a variable, or an interface method's only implementation. It
-// returns nil for any other call.
+// Body returns the function that a call runs. It returns nil if the function is unknown
+// or belongs to another package. The function is known in these cases:
+//
+//   - the program calls a declared function or a function literal
+//   - the program calls a variable to which only one function is assigned
+//   - the program calls an interface method with only one implementation
 func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	if fn := StaticBody(c); fn != nil {
 		return fn
@@ -47,12 +50,15 @@ func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
 	return fn
 }
 
-// implementation returns the method that a call through an interface runs, or nil. The
-// interface must belong to this program (see SameProgram) and have exactly one
-// implementation, in this package or in an imported one.
+// implementation returns the method that runs when the program calls a method of an
+// interface. It returns nil unless exactly one type implements the interface, in this
+// package or in an imported package of the same module (see SameProgram). A named
+// interface must also be declared in this module.
 func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	if p.options.Keeps(c.Method) {
-		return nil // for a method such as SendMessage, the interface is the client of an AWS SDK
+		// The call is a send through an AWS client, such as SendMessage. The analysis
+		// does not need to look into the method.
+		return nil
 	}
 	t := types.Unalias(c.Value.Type())
 	switch t := t.(type) {
@@ -61,8 +67,9 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 			return nil
 		}
 		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
-			// The interface's package has already exported a fact about this method from
-			// its only implementation.
+			// The analysis of the interface's package has found the only implementation,
+			// and has exported a fact about the interface's method. Callers use this
+			// fact.
 			return nil
 		}
 	case *types.Interface:
@@ -85,14 +92,16 @@ func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
 	return fn
 }
 
-// hasFacts reports whether the package of a function has exported facts about the
-// function.
+// hasFacts reports whether the analysis of another package has exported a fact about one
+// of its functions: the function returns a clock reading or a random value, or puts its
+// arguments into messages.
 func (p *Program) hasFacts(fn *types.Func) bool {
 	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
 }
 
-// findOnly returns the only type that implements an interface, or nil. It ignores test
-// doubles, and types that contain a value of the interface (decorators).
+// findOnly returns the only type that implements an interface. It returns nil if there
+// are none or several. It ignores test doubles, and decorators: types with a field of the
+// interface type.
 func (p *Program) findOnly(t types.Type) types.Type {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok || iface.NumMethods() == 0 {
@@ -130,9 +139,10 @@ func hasFieldOf(t *types.Named, iface types.Type) bool {
 	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
 }
 
-// Implemented calls yield for each method of an exported interface of this package that has
-// only one implementation. The argument by is the implementing method of this package.
-func (p *Program) Implemented(yield func(method, by *types.Func)) {
+// Implemented looks for exported interfaces with only one implementation. For each method
+// of such an interface, it calls yield with the interface's method and the implementing
+// method. The interface and the implementation are both in this package.
+func (p *Program) Implemented(yield func(method, impl *types.Func)) {
 	for _, name := range p.Pass.Pkg.Scope().Names() {
 		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)
 		if !ok || !obj.Exported() || obj.IsAlias() || !types.IsInterface(obj.Type()) {
@@ -147,8 +157,8 @@ func (p *Program) Implemented(yield func(method, by *types.Func)) {
 			continue
 		}
 		for method := range iface.ExplicitMethods() {
-			by, _, _ := types.LookupFieldOrMethod(types.NewPointer(only), true, p.Pass.Pkg, method.Name())
-			if fn, ok := by.(*types.Func); ok && fn.Pkg() == p.Pass.Pkg && !p.options.Keeps(method) {
+			impl, _, _ := types.LookupFieldOrMethod(types.NewPointer(only), true, p.Pass.Pkg, method.Name())
+			if fn, ok := impl.(*types.Func); ok && fn.Pkg() == p.Pass.Pkg && !p.options.Keeps(method) {
 				yield(method, fn)
 			}
 		}

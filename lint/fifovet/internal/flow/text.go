@@ -16,10 +16,12 @@ type Part struct {
 	Len   int // bytes; 0 for a value of unknown length
 }
 
-// Text returns the parts of a string in order. It splits concatenations, and the calls of
-// Sprintf, path.Join, strings.Join and functions of this package that join their arguments.
+// Text splits a string of the analyzed program into parts, in order. For example,
+// "order-" + id has two parts: a constant, and an unknown value. Text also splits the
+// results of fmt.Sprintf, path.Join and strings.Join, and looks into functions of the
+// analyzed package.
 //
-// A hash is one part of known length, because its input is not in the text.
+// A hash is a single part of known length.
 func (p *Program) Text(v ssa.Value) []Part { return p.text(v, nil, 0) }
 
 func (p *Program) text(v ssa.Value, bound map[*ssa.Parameter]ssa.Value, depth int) []Part {
@@ -104,8 +106,8 @@ func (p *Program) textOfCall(v *ssa.Call, bound map[*ssa.Parameter]ssa.Value, de
 		return []Part{{}}
 	}
 	inner := map[*ssa.Parameter]ssa.Value{}
-	// Arguments are known only for calls in the function that contains the text, where
-	// bound is nil. The parameters of functions called from there stay unknown.
+	// Look up the arguments only in the first call that Text enters, where bound is nil.
+	// In nested calls, the parameters stay unknown.
 	if bound == nil {
 		for i, arg := range Args(v.Common()) {
 			inner[fn.Params[i]] = arg

@@ -23,8 +23,8 @@ type Tracer struct {
 	// The tracer ignores writes that can run only after all these calls (see IsLater).
 	Until []ssa.CallInstruction
 
-	// Notes makes the tracer record each visited value, with the state of the trace, in
-	// Places.
+	// If Notes is true, the tracer adds each visited value to Places, together with the
+	// Place of the visit.
 	Notes  bool
 	Places []NotedPlace
 
@@ -35,8 +35,7 @@ type Tracer struct {
 	Origins []Origin
 }
 
-// NotedPlace is a value that the trace has visited, with the state of the trace during this
-// visit.
+// NotedPlace is a visited value, with the state of the trace during the visit.
 type NotedPlace struct {
 	V ssa.Value
 	Place
@@ -71,8 +70,9 @@ func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
 	return Origin{}, false
 }
 
-// Constant reports whether all origins are constants, and returns the joined constants. A
-// value selected from a table is not a constant, because the selection varies.
+// Constant reports whether all origins are constants, and returns the joined constants.
+// An element of an array, slice or map is not a constant, because the program may select
+// another element each time.
 func (t *Tracer) Constant() (string, bool) {
 	for _, v := range t.InOrder {
 		if isPicked(v) {
@@ -91,8 +91,8 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is an element of a table, selected by an index or a
-// variable key.
+// isPicked reports whether a value is selected from an array or slice by an index, or
+// from a map or string by a key or index that is not constant.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:
@@ -113,8 +113,9 @@ func (t *Tracer) unknown(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromUnknown, Root: v}, l)
 }
 
-// endAtName ends a trace at a value with a name in the program, such as a parameter.
-func (t *Tracer) endAtName(v ssa.Value, l Place) {
+// endAtPath ends a trace at v, for example a parameter, because the content of v is
+// unknown. It adds an origin of kind FromPath.
+func (t *Tracer) endAtPath(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 }
 
@@ -154,8 +155,8 @@ func (t *Tracer) Value(v ssa.Value, l Place) {
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
-				// A value that grows by a number in each round of a loop is a counter.
-				// The value in a given round is unknown.
+				// The loop updates the value in each round, as in i++. The number of
+				// rounds is unknown, so the value is unknown too.
 				t.unknown(v, l)
 				break
 			}
@@ -221,9 +222,9 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// followPicked continues a trace from an element of a table of texts or numbers, such as
-// a letter of an alphabet, at the element's index. If the index is random, the element is
-// random.
+// followPicked continues a trace from an element x[index] to the index. If a program
+// selects a letter of an alphabet by a random index, the letter is random. Only elements
+// that are strings or integers matter here.
 func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -245,13 +246,13 @@ func (t *Tracer) followPicked(x, index ssa.Value, l Place) {
 	if _, ok := index.(*ssa.Const); !ok {
 		n := len(t.Origins)
 		t.Value(index, l.mix())
-		// Keep only clocks and random sources: no other origin of the index makes the
-		// element random.
+		// An index from a clock or random source makes the element random. Drop all other
+		// origins of the index.
 		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
 		for i := n; i < len(t.Origins); i++ {
-			// A random index into a []string selects one of a fixed set of strings. A
-			// random index into an alphabet selects only one letter: many such letters
-			// can make a unique ID.
+			// A random string of a []string is a choice from a fixed set. A random letter
+			// of an alphabet is not treated as a choice, because a program may join many
+			// random letters into a unique ID.
 			t.Origins[i].Choice = isString(elem)
 		}
 	}
@@ -265,25 +266,25 @@ func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
 			t.Value(arg, outer)
 		}
 	} else {
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 	}
 	t.followWrites(v, l, false)
 }
 
-// followFreeVar continues a trace of a closure's captured variable in the enclosing
-// function.
+// followFreeVar handles a variable v that a closure captured from the enclosing function.
+// The trace continues at the variable in the enclosing function.
 func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	fn := v.Parent()
 	i := slices.Index(fn.FreeVars, v)
 	made := t.p.closures[fn]
 	if i < 0 || len(made) == 0 {
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 		return
 	}
 	for _, m := range made {
 		outer := l
-		// Set outer.Frame to the call that entered m.Parent(), the function with the
-		// captured variable, or to nil without such a call.
+		// The enclosing function is m.Parent(). Find the call with which the trace
+		// entered this function. If there is no such call, outer.Frame becomes nil.
 		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
 			outer.Frame = outer.Frame.Parent
 		}
@@ -291,8 +292,8 @@ func (t *Tracer) followFreeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// followReceive continues a trace of a value received from a channel. For a local channel,
-// the trace continues at the values sent to it. For any other channel, the trace ends.
+// followReceive handles a value received from a channel. For a local channel, the trace
+// continues at the values sent to the channel. For any other channel, the trace ends.
 func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {
@@ -312,7 +313,7 @@ func (t *Tracer) followReceive(v *ssa.UnOp, l Place) {
 		}
 	}
 	if !hit {
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 	}
 }
 
@@ -357,6 +358,6 @@ func (t *Tracer) extract(v *ssa.Extract, l Place) {
 			t.Value(tuple.X, l)
 		}
 	default:
-		t.endAtName(v, l)
+		t.endAtPath(v, l)
 	}
 }

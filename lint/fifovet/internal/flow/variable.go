@@ -6,8 +6,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// functionIn returns the function in a package-level variable that is set once, or nil for
-// any other value.
+// functionIn returns the function stored in a package-level variable, if v is the value
+// of this variable and the program sets the variable only once. Otherwise it returns nil.
 func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
@@ -25,9 +25,9 @@ func (p *Program) functionIn(v ssa.Value) *ssa.Function {
 	return fn
 }
 
-// functionsIn returns the functions without parameters that may be in a variable, which
-// is a local variable or a field set only in this package. It returns nil if one of these
-// functions is unknown.
+// functionsIn returns the functions that may be stored in a variable, if v is the value
+// of the variable. The variable must be an unexported field, or a local variable that is
+// set only once. The result is nil if one of the functions is unknown or has parameters.
 func (p *Program) functionsIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil
